@@ -214,8 +214,8 @@ REPORTED: dict[str, tuple[str, str, dict[str, Any], tuple[Any, ...]]] = {
         responses(tools=[{"type": "computer"}]),
         ("tools", 0, "type"),
     ),
-    "OpenAI: tool search before GPT-5.4": (
-        "openai/gpt-5.2",
+    "OpenAI: tool search before GPT-5.2": (
+        "openai/gpt-5.1",
         RESPONSES,
         responses(tools=[{"type": "tool_search"}]),
         ("tools", 0, "type"),

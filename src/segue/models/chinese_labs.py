@@ -38,7 +38,6 @@ _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     "schema_typed_unions": False,  # "type should be defined in anyOf items" (kimi-code #2661, 2026-08-05)
     "schema_typed": "always",  # "At path 'properties.x': type is not defined" (Moonshot; reported 400s, 2025 and 2026)
     "schema_definitions_only": True,  # "references must start with #/$defs/" (command-code #594, 2026-07-27)
-    "tool_types": frozenset({"function", "builtin_function"}),  # Moonshot API reference: chat, tools
     "tool_name_first": "a-zA-Z_",  # Moonshot documentation: tool use, names begin with a letter
     "max_temperature": 1.0,  # Moonshot documentation: chat, from 0 to 1
     "max_stop": 5,  # Moonshot API reference: chat, up to 5 sequences of 32 bytes
@@ -72,7 +71,6 @@ _QWEN_RULES: Final[Mapping[str, object]] = {
     # "The input messages do not contain elements with the role of user" (agentscope-java #613, 2026-01-21)
     "instructions_alone": False,
     "refused_tool_names": frozenset({"search"}),  # "Tool names are not allowed to be [search]"
-    "tool_types": frozenset({"function"}),  # Alibaba API reference: OpenAI compatible chat, `tools`
     "min_top_p": 0.01,
     "max_temperature": 1.99,  # "Range of temperature should be [0.0, 2.0)"
 }
@@ -128,11 +126,7 @@ _MINIMAX: Final = Provider(
     key_variables=("MINIMAX_API_KEY",),
     rules={
         # "chat content has invalid message role: system" (CodexPlusPlus #267, note-gen #918; 2026-02 to 2026-05)
-        "openai-chat": {
-            "system_messages": "none",
-            "tool_types": frozenset({"function"}),  # MiniMax API reference: OpenAI compatible chat
-            "user_media": ("image/*", "video/*"),  # the same
-        },
+        "openai-chat": {"system_messages": "none"},
         "anthropic-messages": {
             "reasoning_replay": "open",
             "refused_extra": frozenset({"output_config.format"}),

@@ -173,10 +173,6 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "max_tokens_refused": True,
                 "strict_closed": True,  # Groq documentation: structured outputs, requirements of strict mode
             },
-            # Groq documentation: Responses API, its tools
-            "openai-responses": {
-                "tool_types": frozenset({"function", "browser_search", "code_interpreter", "mcp"}),
-            },
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
         source="groq 1.7.0 (`reasoning` of a message); freellmapi #1093; pi #401 (five images)",
@@ -193,7 +189,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 # (free-claude-code #1136, 2026-07-16); Cerebras documentation: chat completions
                 "body_fields": "closed",
                 "added_fields": _CEREBRAS_FIELDS,
-                "tool_types": frozenset({"function"}),  # Cerebras API reference: chat completions
+                "tool_types": frozenset({"function"}),  # cerebras-cloud-sdk 1.91.0: a tool has a `function`
                 "user_media": ("image/*",),  # the same: texts and images
                 # "body.store: property 'body.store' is unsupported" (openclaude #740, 2026-04-17)
                 "refused_extra": frozenset({"store"}),
@@ -225,8 +221,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 # "Extra inputs are not permitted, field: 'vl_high_resolution_images'" (midscene #1322, 2025-10-15)
                 "body_fields": "keys",
                 "added_fields": _FIREWORKS_FIELDS,
-                "tool_types": frozenset({"function"}),  # Fireworks API reference: chat completions
-                "user_media": ("image/*", "audio/*", "video/*"),  # the same: no files
+                "tool_types": frozenset({"function"}),  # fireworks-ai 1.2.30
+                "user_media": ("image/*", "audio/*", "video/*"),  # no files (the same)
             },
             "anthropic-messages": {
                 "refused_options": _SESSION_TAKEN,

@@ -156,7 +156,7 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
                 )
     if not strict:
         return
-    # Anthropic documentation: structured outputs, schema complexity limits
+    # "Schemas contains too many parameters with union types" (Anthropic documentation: structured outputs, limits)
     if 0 < rules.max_optional < optional:
         message = f"{optional} properties are optional, and at most {rules.max_optional} may be; require some"
         yield Violation("schema_optional", (), message)

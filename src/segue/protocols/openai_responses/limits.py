@@ -24,7 +24,6 @@ _MINIMAL: Final = "\"The following tools cannot be used with reasoning.effort 'm
 _LOGPROBS: Final = '"logprobs are not supported with reasoning models."'
 _EMPTY: Final = '"empty array. Expected an array with minimum length 1" (OpenAI API)'
 _CODEX: Final = "the backend of Codex; reported 400s, 2025 and 2026"
-_GROQ: Final = "Groq documentation: Responses API, features that are not supported"
 _XAI: Final = "xAI documentation: Responses API, unsupported parameters"
 
 LIMITS: Final = Limits(
@@ -148,13 +147,13 @@ LIMITS: Final = Limits(
             *(
                 Limit(
                     "tools.*.type",
-                    "OpenAI documentation: computer use and tool search, from GPT-5.4 on (its nano: inspect_ai #3844,"
-                    " 2026-05-05)",
+                    "\"Tool 'tool_search' is not supported with gpt-5.1\", nor with gpt-5.4-nano; GPT-5.2 took it"
+                    " (public probes, 2026); OpenAI documentation: computer use, from GPT-5.4; inspect_ai #3844 (nano)",
                     refused="choose another model",
                     equals=kind,
-                    models=rf"{OPENAI_WITHOUT_REASONING}|{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|gpt-5\.[123]{more}",
+                    models=rf"{OPENAI_WITHOUT_REASONING}|{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|gpt-5\.(?:{some}|4-nano)",
                 )
-                for kind, more in (("computer", r"|gpt-5\.4-nano"), ("tool_search", ""))
+                for kind, some in (("computer", "[123]"), ("tool_search", "1"))
             ),
             Limit(
                 "tool_choice",
@@ -270,15 +269,6 @@ LIMITS: Final = Limits(
             *(
                 Limit(key, f'"Unsupported parameter" ({_CODEX})', refused="change it")
                 for key in ("temperature", "max_output_tokens", "prompt_cache_retention")
-            ),
-        ),
-        # -- Groq
-        *rows_of(
-            ("groq",),
-            Limit("store", _GROQ, allowed=(False,), advice="remove it"),
-            *(
-                Limit(key, _GROQ, refused="remove it")
-                for key in ("previous_response_id", "truncation", "include", "safety_identifier", "prompt_cache_key")
             ),
         ),
         # -- xAI
