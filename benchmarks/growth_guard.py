@@ -106,6 +106,8 @@ _BODIES: Final = (
     "later instructions",
 )
 """The histories whose bodies differ in what is repeated; codecs and checks of every protocol run on them."""
+_OWN: Final = ("native blocks of every turn", "native calls with one id", "results beside a native call")
+"""The histories that differ where the target wrote them itself: blocks of another provider are not sent."""
 _GROWING: Final = ("steps", "missing results of one turn", "marks of every turn", "images of results", "extras")
 
 Call = Callable[[], object]
@@ -129,6 +131,9 @@ def make_functions(folder: Path) -> Iterator[Growing]:
         for target in _TARGETS:
             yield Growing(f"prepare {target.protocol}: {name}", _preparing(history, target))
             yield Growing(f"fit {target.protocol}: {name}", _fitting(history, target))
+    for name in _OWN:
+        for target in _TARGETS[:2]:
+            yield Growing(f"prepare {target.protocol}, its own: {name}", _preparing(HISTORIES[name], target, target))
     for protocol in all_protocols():
         for name in _BODIES:
             yield from _codec_functions(protocol, name, HISTORIES[name])
@@ -179,9 +184,9 @@ def _reading(path: Path, size: int) -> Call:
 # -- requests ----------------------------------------------------------------------------------------------------------
 
 
-def _preparing(history: History, target: Model) -> Maker:
+def _preparing(history: History, target: Model, writer: Model = _WRITER) -> Maker:
     def make(size: int) -> Call:
-        context = history(size, _WRITER)
+        context = history(size, writer)
         return lambda: prepare(context, target).content
 
     return make

@@ -308,6 +308,25 @@ def _natives_in_turns(count: int, model: Model) -> Context:
     return _between_questions([message for turn in turns for message in (turn, _ask())])
 
 
+def _native_call(model: Model) -> NativeContent:
+    """Give a call of a tool of the provider's own, as the first two targets have it."""
+    calls: dict[str, dict[str, object]] = {
+        "anthropic-messages": {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+        "openai-responses": {"type": "custom_tool_call", "call_id": "call_1", "name": "find", "input": "it"},
+    }
+    return NativeContent(protocol=model.protocol, block=calls.get(model.protocol, {"type": "custom", "id": "b1"}))
+
+
+def _repeated_natives(count: int, model: Model) -> Context:
+    """Calls with one id, of which each is signed together with the thinking before it."""
+    thinking = ThinkingContent(thinking="Step.", thinking_signature="c2ln")
+    return _between_questions([_turn(model, thinking, _native_call(model)) for _ in range(count)])
+
+
+def _results_beside_a_native(count: int, model: Model) -> Context:
+    return _between_questions([_turn(model, _native_call(model)), *(_result(number) for number in range(count))])
+
+
 def _natives_of_users(count: int, _: Model) -> Context:
     spare = TextContent(text="A result.")
     blocks = [
@@ -409,6 +428,8 @@ HISTORIES: Final[Mapping[str, History]] = {
     "native blocks of one message": _natives,
     "native blocks of every turn": _natives_in_turns,
     "native blocks of a user turn": _natives_of_users,
+    "native calls with one id": _repeated_natives,
+    "results beside a native call": _results_beside_a_native,
     "marks of one message": _marks,
     "marks of every turn": _marks_in_turns,
     "tools": _tools,

@@ -36,6 +36,9 @@ _Block: TypeAlias = tuple[Key, NativeContent, str, Block]
 
 _MALFORMED: Final = "malformed"
 _DANGLING: Final = "its call is not sent"
+_MOST_PASSES: Final = 16
+"""How often a segment is searched for repeated calls that may be sent. All are refused then: each search reads all of
+the segment, and in a hostile one every turn repeats a call."""
 
 
 def refuse_native_blocks(workspace: Workspace, matches: Matches | None) -> NativeBlocks | None:
@@ -73,6 +76,8 @@ class NativeBlocks:
         self.found: Halves[Key] = Halves()
         self.sent: list[set[str]] = []
         """The ids of the native calls that each message sends."""
+        self.sent_calls: frozenset[str] = frozenset()
+        """All of them, of the search that is running."""
         self.turn_places: list[int] = []
         """The place of each turn that the pairs were searched in."""
         self.blocks: list[list[_Block]] = [
@@ -98,14 +103,17 @@ class NativeBlocks:
         workspace = self.workspace
         for index in range(len(workspace.messages)):
             self.find_malformed(index)
+        passes = 0
         while True:
+            passes += 1
             halves = self.halves()
             found = halves.refused | self.unanswered(halves)
             if self.is_continued:  # the calls of these results are held by the provider
                 found = {key: why for key, why in found.items() if why != NO_CALL}
             if halves.lost or self.answers_prefix(found):
                 raise Unsettled
-            if halves.repeated:  # a result without a call may be that of a repeated one, which may be sent yet
+            if halves.repeated and passes < _MOST_PASSES:
+                # A result without a call may be that of a repeated one, which may be sent yet.
                 certain = {key: why for key, why in found.items() if why != NO_CALL and key not in halves.repeated}
                 found = certain or self.first_repeated(halves)
             found |= self.dangling(found)
@@ -157,6 +165,8 @@ class NativeBlocks:
         workspace, rules = self.workspace, self.workspace.target.rules
         turns: list[Turn[Key]] = []
         self.turn_places = []
+        if self.matches is not None and self.result_keys:
+            self.sent_calls = frozenset[str]().union(*self.call_ids({}))
         answered = self.answered_turns()
         for index, message in enumerate(workspace.messages):
             turn = self.turn(index, message, turns[-1].role if turns else None)
@@ -221,7 +231,7 @@ class NativeBlocks:
             return "results"
         if index in self.matches.answers or index in self.matches.duplicates:
             return None
-        if self.is_continued or (self.result_keys and any(message.tool_call_id in ids for ids in self.call_ids({}))):
+        if self.is_continued or (self.result_keys and message.tool_call_id in self.sent_calls):
             return "results"
         return "user" if self.workspace.target.policy.orphan_results == "text" else None
 
