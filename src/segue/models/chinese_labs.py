@@ -110,7 +110,13 @@ _Z_AI: Final = Provider(
     base_url="https://api.z.ai/api/coding/paas/v4",
     key_variables=("ZAI_API_KEY",),
     rules={
-        "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_CHAT, **_ZAI_USER},
+        "openai-chat": {
+            "reasoning_replay": "open",
+            "instructions_alone": False,  # "The messages parameter is illegal." (opencode #2557, 2025-09-17)
+            **_VIDEO_BY_URL,
+            **_ZAI_CHAT,
+            **_ZAI_USER,
+        },
         "anthropic-messages": _ZAI_USER,
     },
     dialect={"openai-chat": _ZAI},

@@ -300,10 +300,6 @@ class Turns:
             # "This model does not support assistant message prefill. The conversation must end with a user message."
             # (llxprt #1977, copilot-api #261; 2026)
             yield Violation("last_assistant", path, "the conversation ends with an assistant turn; add a user turn")
-        elif not paused and object_of(self.body.get("output_config")).get("format"):
-            # Anthropic documentation: structured outputs, incompatible with message prefilling
-            message = "an answer by a schema cannot be begun; remove the last turn, or the format"
-            yield Violation("prefill_format", path, message)
         final = last.blocks[-1] if last.blocks else None
         text = final[1].get("text") if final and final[1].get("type") == "text" else None
         if self.rules.refused_final_space and isinstance(text, str) and text != text.rstrip():

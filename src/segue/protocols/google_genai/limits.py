@@ -10,7 +10,6 @@ from segue.protocols.kit.limits import Limit, Limits, rows_of
 _CONFIG: Final = "generationConfig"
 _INT32: Final = 2_147_483_647
 _GEMINI: Final = ("google", "google-vertex")
-_TOOLS: Final = ("googleSearch", "enterpriseWebSearch", "urlContext", "codeExecution", "googleMaps")
 _CATEGORIES: Final = tuple(
     f"HARM_CATEGORY_{name}"
     for name in (
@@ -159,17 +158,6 @@ LIMITS: Final = Limits(
                 )
                 for other in ("googleSearch", "urlContext")
             ),
-        ),
-        *(
-            Limit(
-                f"tools.*.{tool}",
-                "\"tools[0].tool_type: one_of 'tool_type' has more than one initialized field\" (Vertex: litellm"
-                " #18511, 2025-12-30)",
-                excludes=tuple(f'.~="{other}"' for other in _TOOLS[:place]),
-                providers=("google-vertex",),
-            )
-            for place, tool in enumerate(_TOOLS)
-            if place
         ),
         Limit(
             "tools.*.functionDeclarations.*.behavior",

@@ -363,7 +363,7 @@ LIMITS: Final = Limits(
         Limit(
             "messages",
             '"The messages parameter is illegal." where none is of the user (opencode #2557, 2025-09-17)',
-            needs=('messages.*.role="user"', 'messages.*.role="tool"'),
+            needs=tuple(f'messages.*.role="{role}"' for role in ("user", "assistant", "tool")),
             providers=("zai", "zai-coding-cn"),
         ),
         # -- Qwen

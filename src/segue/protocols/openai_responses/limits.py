@@ -155,14 +155,6 @@ LIMITS: Final = Limits(
                 )
                 for kind, some in (("computer", "[123]"), ("tool_search", "1"))
             ),
-            Limit(
-                "tool_choice",
-                "\"Tool choices other than 'auto' are not supported with model 'gpt-5' and the following tool types:"
-                " 'file_search'.\" (AI-Agent-Casebook #127, 2025-08-19)",
-                equals="required",
-                excludes=('tools.*.type="file_search"',),
-                models=OPENAI_GPT_5_ALONE,
-            ),
             Limit("tool_choice.name", _NOT_FOUND, among="tools.*.name", when=('tool_choice.type="function"',)),
             *(
                 Limit("tool_choice.type", _NOT_FOUND, equals=kind, among="tools.*.type")
