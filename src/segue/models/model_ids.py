@@ -252,6 +252,8 @@ OPENAI_THINKING_LEVELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 the last row.)
 """
 
+GROQ_WITHOUT_REASONING: Final = r"kimi-k2-instruct|^(?:llama|meta-llama|gemma|allam)"
+"""Models that Groq serves and that do not reason. (vercel/ai #8056, 2025-08-14; Groq documentation: models)"""
 OPENAI_WITHOUT_CHAT: Final = (
     r"^(?:text-|davinci|babbage|gpt-3\.5-turbo-instruct|whisper|tts-|dall-e|gpt-image|chatgpt-image|omni-moderation|sora)"
     r"|^gpt-\S*(?:transcribe|-tts|realtime)"

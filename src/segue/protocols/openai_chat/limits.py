@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.models.model_ids import OPENAI_WITHOUT_CHAT
+from segue.models.model_ids import GROQ_WITHOUT_REASONING, OPENAI_WITHOUT_CHAT
 from segue.protocols.kit.limits import Limit, Limits, rows_of
 from segue.protocols.kit.openai_cache import CACHE_LIMITS
 
@@ -257,7 +257,7 @@ LIMITS: Final = Limits(
                 "messages.*.reasoning",
                 '"`messages[3].reasoning`: reasoning is not supported with this model" (vercel/ai #8056, 2025-08-14)',
                 refused="remove it",
-                models=r"kimi-k2-instruct|^(?:llama|meta-llama|gemma|allam)",
+                models=GROQ_WITHOUT_REASONING,
             ),
             Limit("include_reasoning", "Groq documentation: reasoning, one of the two", excludes=("reasoning_format",)),
             Limit(

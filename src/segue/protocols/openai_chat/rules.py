@@ -24,6 +24,7 @@ from segue.models.model_ids import (
     CLAUDE_4_6,
     CLAUDE_UP_TO_4_5,
     GEMINI_3_ON,
+    GROQ_WITHOUT_REASONING,
     MISTRAL,
     OPENAI_FUNCTIONS_WITHOUT_LEVEL,
     OPENAI_GPT_5_1_TO_4,
@@ -284,6 +285,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"refused_extra": ["reasoning_effort", "verbosity=low", "verbosity=high"]},
         source="'Unrecognized request argument supplied: reasoning_effort' (as `reasoning.effort` of Responses)",
         read="2026-11-16",
+    ),
+    Family(
+        pattern=GROQ_WITHOUT_REASONING,
+        rules={"reasoning_replay": "none"},
+        providers=("groq",),
+        source="'`messages[3].reasoning`: reasoning is not supported with this model' (vercel/ai #8056, 2025-08-14)",
+        read="2026-11-18",
     ),
     Family(
         pattern=r"^(?!.*(?:gpt-oss|qwen|deepseek|kimi))",
