@@ -52,6 +52,7 @@ def damaged_files(which: str) -> DamagedFiles:
 @example(seed=195_102)  # a condensation of OpenHands whose list of events is no list
 @example(seed=2_754_295)  # a text in the place of the title of Cursor's export
 @example(seed=2_084_317_295)  # a message of Gemini CLI in the place of another one that was removed
+@example(seed=94_489)  # a header of SpecStory in the middle of a text
 @example(seed=26_636_174)  # a word that stands in another text, too
 @given(seed=st.integers(1000, 2**31))
 def test_a_damaged_file_loses_nothing_in_silence(which, seed):

@@ -6,8 +6,9 @@ Facts this file rests on (specstoryai/getspecstory; 257 public files; read 2026-
 - One answer has many headers, and in files of the extension `---` between its parts.
 - A call and its result are one block `<tool-use data-tool-name="NAME">`. The arguments are listed under `**Input:**`,
   the result is in a fence under `**Result:**` or `**Error:**`; most tools are shown in a form of their own.
-- Headers inside of fences and blocks are text: these files quote one another. Fences of files without a version are
-  often broken (a fence in a fence, one in the middle of a line); there a header behind `---` ends any fence.
+- Headers inside of fences and blocks are text: these files quote one another. In files with a version a blank line
+  stands before each header. Fences of files without one are often broken (a fence in a fence, one in the middle of a
+  line); there a header behind `---` ends any fence.
 - The first versions of the extension (January to March 2025) begin with `## SpecStory` and a title `## TITLE (TIME)`
   with the time of the user's language. Some files have nothing before the first message. (reported)
 - There are no ids of calls, no signatures, no images, and no folder.
@@ -103,9 +104,10 @@ def _split(text: str) -> tuple[list[str], list[_Part]]:
     heading: list[str] = []
     parts: list[_Part] = []
     is_strict = text.lstrip("\ufeff\n ").startswith(_VERSION)
-    fence, is_tool, before = "", False, ""
+    fence, is_tool, before, after_blank = "", False, "", True
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.rstrip("\r")
+        may_begin, after_blank = after_blank or not is_strict, not line.strip()
         if fence and not is_strict and before == "---" and _HEADER.fullmatch(line):
             fence = ""
         before = line.strip() or before
@@ -115,7 +117,7 @@ def _split(text: str) -> tuple[list[str], list[_Part]]:
             fence = found[1]
         elif is_tool or _TOOL.match(line):
             is_tool = _END not in line
-        elif found := _HEADER.fullmatch(line):
+        elif may_begin and (found := _HEADER.fullmatch(line)):
             parts.append(_Part(number, len(parts), found[1], found[3] or "", bool(found[2]), []))
             continue
         (parts[-1].lines if parts else heading).append(line)
