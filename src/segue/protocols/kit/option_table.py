@@ -176,7 +176,7 @@ def listed(key: str) -> Writer:
 LONG_TTLS: Final = frozenset({"1h", "12h", "24h"})
 """The long lifetimes of caches: of Anthropic's marks, of OpenAI's breakpoints, and of OpenAI's option."""
 
-KNOWN_TTLS: Final = LONG_TTLS | {None, "5m", "30m"}
+KNOWN_TTLS: Final[frozenset[str | None]] = LONG_TTLS | {None, "5m", "30m"}
 """All lifetimes of marks, with the default ones of Anthropic and of OpenAI."""
 
 
