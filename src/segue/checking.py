@@ -83,6 +83,7 @@ def check(
     catalogue: Catalogue | None = None,
     after: Mapping[str, object] | None = None,
     version: str | None = None,
+    strict: bool = False,
 ) -> list[Violation]:
     """List what the provider would refuse in a request body; an empty list if nothing is known.
 
@@ -96,10 +97,12 @@ def check(
     `version` is the version of the API that the request is sent with, where a header names it (`anthropic-version`).
     Without it, it is the one that the body names, or one that accepts the body.
 
+    `strict` also lists what may be refused, or is accepted without effect; `Violation.grade` says which.
+
     Raises:
         SettingsError: the protocol has no such version.
     """
-    found = check_alone(body, protocol=protocol, model=model, catalogue=catalogue, version=version)
+    found = check_alone(body, protocol=protocol, model=model, catalogue=catalogue, version=version, strict=strict)
     if after is None:
         return found
     if not isinstance(after, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -33,6 +33,7 @@ from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
 from segue.histories.opening import BadLine, How, Opened, OpenedDocument, open_line
 from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
+from segue.models.evidence import Grade
 from segue.models.model import Model
 from segue.plurals import counted
 from segue.projection.policy import Policy
@@ -57,6 +58,7 @@ class Problem(NamedTuple):
     message: str
     line: int
     file: str = ""
+    grade: Grade = "refused"
 
 
 @click.command("check")
@@ -93,6 +95,7 @@ class Problem(NamedTuple):
     is_flag=True,
     help="Also list what a request is compared with, and what only the provider can know.",
 )
+@click.option("--strict", is_flag=True, help="Fail also on what may be refused, or is accepted without effect.")
 @click.option("--all", "harmless", is_flag=True, help="Also list changes that drop nothing.")
 @catalogue_option
 @click.pass_context
@@ -107,6 +110,7 @@ def command(
     after: BinaryIO | None,
     explain: bool,
     harmless: bool,
+    strict: bool,
     catalogue: str | None,
     api_version: str | None,
 ) -> None:
@@ -118,6 +122,9 @@ def command(
 
     A request that is larger than the window of the model is an error if it has more words than the window has tokens:
     no tokenizer joins two words. It is a warning if only the estimate is larger.
+
+    What may be refused (a flag of a catalogue, a rule of another host), or is accepted without effect, is a notice and
+    no reason to fail; with --strict it is.
 
     Exit status: 0 without findings, 1 with findings, 2 for an error.
     """
@@ -140,13 +147,14 @@ def command(
                 finding._replace(file=name)
                 for each in _documents(opened, source, advance)
                 for finding in _findings(each, model, known if wire_only else None, before, api_version)
-                if harmless or finding.level != "notice"
+                if harmless or finding.level != "notice" or finding.grade != "refused"
                 if not (is_of_rows and finding.path == (ID_COLUMN,))  # the id of a row is no field of its request
             ]
     _PRINTERS[form](found)
     if explain:
         _explain(document, model, known if wire_only else None, form)
-    ctx.exit(Status.FOUND if found else Status.SUCCESS)
+    failed = any(strict or finding.grade == "refused" for finding in found)
+    ctx.exit(Status.FOUND if failed else Status.SUCCESS)
 
 
 def _explain(document: OpenedDocument | None, model: Model, known: Catalogue | None, form: str) -> None:
@@ -210,13 +218,20 @@ def _findings(
         if before is not None and before.protocol == document.protocol and isinstance(before.body, dict):
             after = before.body
         violations = check_body(
-            document.body, protocol=model.protocol, model=judged, catalogue=known, after=after, version=version
+            document.body,
+            protocol=model.protocol,
+            model=judged,
+            catalogue=known,
+            after=after,
+            version=version,
+            strict=True,
         )
         for violation in violations:
             if is_training and violation.code in ONLY_REQUESTS:
                 continue
             line = places.find_line(violation.path, is_wire=True)
-            yield Problem("error", violation.code, violation.path, violation.message, line)
+            level: Level = "error" if violation.grade == "refused" else "notice"
+            yield Problem(level, violation.code, violation.path, violation.message, line, grade=violation.grade)
         if not any(violation.code == WINDOW_EXCEEDED for violation in violations):
             endpoint = find_endpoint(model.protocol, judged, named, known)
             yield from _estimated(document.prompt, endpoint.model, places.find_line((), is_wire=True))

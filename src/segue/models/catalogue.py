@@ -411,7 +411,28 @@ def packaged_catalogue() -> Catalogue:
     if data is None:
         raise ModelError("segue/models/catalogue.json is missing from the installed package; reinstall segue")
     file = msgspec.json.decode(data, type=CatalogueFile)
-    return Catalogue(models=file.models, sources=file.sources)
+    return Catalogue(models=tuple(map(_as_flags, file.models)), sources=file.sources)
+
+
+_FLAGGED: Final = ("refused_options", "tool_choices", "tools")
+"""Fields of rules in the packaged catalogue that its sources, two other projects, have as flags of a model."""
+
+
+def _as_flags(model: Model) -> Model:
+    """Move what other people's lists say that a model lacks to its flags: nobody saw a refusal."""
+    flags: dict[str, object] = dict(flag_input(model.input))
+    rules = model.rules
+    if rules:
+        flags.update({name: rules[name] for name in _FLAGGED if name in rules})
+        rules = {name: value for name, value in rules.items() if name not in flags}
+    return msgspec.structs.replace(model, rules=rules, flags=flags) if flags else model
+
+
+@lru_cache(maxsize=64)
+def flag_input(listed: tuple[Modality, ...]) -> Mapping[str, object]:
+    """Return the flags for media that a list of a model's input lacks. Documents are left to `Model.input`."""
+    missing = [kind for kind in ("image", "audio", "video") if kind not in listed]
+    return {"refused_input": missing} if missing else {}
 
 
 ENTRY_POINTS: Final = "segue.providers"

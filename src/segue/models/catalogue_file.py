@@ -66,7 +66,9 @@ def parse_catalogue(data: bytes | str, name: str) -> CatalogueFile:
             _check_overrides(row.rules.get(protocol, {}), row.dialect.get(protocol, {}), where=where)
     seen: set[str] = set()
     for index, model in enumerate(file.models):
-        _check_overrides(model.rules, model.dialect, where=f"{name}: models[{index}] ({model.full_name()})")
+        where = f"{name}: models[{index}] ({model.full_name()})"
+        _check_overrides(model.rules, model.dialect, where=where)
+        _check_overrides(model.flags, {}, where=where)
         if model.full_name().lower() in seen:
             raise ModelError(f"{name}: models[{index}]: {model.full_name()} is listed twice; remove one entry")
         seen.add(model.full_name().lower())

@@ -165,6 +165,9 @@ _XIAOMI_MIMO: Final = Provider(
     key_variables=("XIAOMI_API_KEY",),
     rules={"openai-chat": {"reasoning_replay": "required", **_VIDEO_BY_URL}},
     dialect={"openai-chat": {"thinking_format": "deepseek", "effort": False, "strict_tools": True}},
+    stated={
+        "refused_input": '404, "No endpoints found that support image input" (oai-compatible-copilot #229, 2026-05-08)',
+    },
     source=f"{_PI}; ktsoator/or; mimo-multimodal-mcp (video and sound, by URL and as data)",
     read=_READ,
 )
@@ -207,6 +210,7 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
                 "strict_tools": True,
             }
         },
+        stated={"refused_input": '"unknown variant `image_url`, expected `text`" (kimi-code #2669)'},
         source=(
             "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); DeepSeek documentation (16 stops); "
             "recorded traffic, 2026-11 (text between the calls of a turn is refused)"

@@ -15,13 +15,15 @@ from typing import final
 
 import msgspec
 
+from segue.models.evidence import Grade
+
 
 @final
 class Family(msgspec.Struct, frozen=True, kw_only=True):
     """Overrides for models whose id contains `pattern`, a regular expression without regard to case.
 
     `rules` and `dialect` override single fields by name. `providers` limits the row to these providers; empty means
-    all.
+    all. `grade` says whether the source shows a refusal: rows of another grade are followed only by a strict `check`.
     """
 
     pattern: str
@@ -30,6 +32,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     read: str
     providers: tuple[str, ...] = ()
+    grade: Grade = "refused"
 
     def includes(self, provider: str, model_id: str) -> bool:
         """Whether this provider's model belongs to the family."""

@@ -52,7 +52,9 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
     different models answer. `thinking_levels` maps a level to the provider's value for it, or to None if the model does
     not have the level. `rules` and `dialect` override single fields of the resolved records, by field name. `headers`
     are sent with every request; they are not treated as secret, so do not put a key there. `account` names one of
-    several accounts at the provider: requests are sent with the key that the client has under this name.
+    several accounts at the provider: requests are sent with the key that the client has under this name. `flags` are
+    fields of the rules as a third party's catalogue has them: a strict `check` reports them, nothing else follows them
+    (`Provider.stated` has the exceptions). They take precedence over `input`.
     """
 
     id: str
@@ -73,6 +75,7 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
     dialect: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     account: str = ""
+    flags: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
         """Show all fields, with the values of headers masked: some people put keys there, and this is logged."""

@@ -34,8 +34,9 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     belongs to another provider, and is not sent. The client replaces `{NAME}` in `base_url` by the environment variable
     of that name, and looks for a key in `key_variables`, in order. `any_id` marks a server that serves what its user
     has loaded: every id is accepted as the name of a model. `batch_price` is the part of the list price that it takes
-    for a batch, `tool_fees` what it takes for runs of its tools. `source` and `read` are the source of the row and the
-    date it was read.
+    for a batch, `tool_fees` what it takes for runs of its tools. `stated` are flags of the catalogue (`Model.flags`)
+    that its own documentation or its refusals confirm, so that they are followed: the name of the rule, and the source.
+    `source` and `read` are the source of the row and the date it was read.
     """
 
     name: str
@@ -49,5 +50,6 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     any_id: bool = False
     batch_price: float = 1.0
     tool_fees: tuple[ToolFee, ...] = ()
+    stated: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     source: str
     read: str

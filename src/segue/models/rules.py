@@ -14,6 +14,8 @@ from typing import Literal, TypeAlias, final
 
 import msgspec
 
+from segue.models.model import Modality
+
 ReasoningReplay: TypeAlias = Literal["none", "signed", "open", "required"]
 MediaSource: TypeAlias = Literal["data", "url", "file_id"]
 
@@ -148,6 +150,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether an output schema is always strict; otherwise it is if the request says so."""
 
     # -- media ---------------------------------------------------------------------------------------------------------
+    refused_input: frozenset[Modality] = frozenset()
+    """Kinds of media that the model is known to refuse. One of a user's own refuses what its `input` does not list."""
     user_media: tuple[str, ...] = ("*",)
     """MIME types that the protocol allows in a user message. The model has to support them too."""
     result_media: tuple[str, ...] = ("*",)

@@ -175,6 +175,9 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             },
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
+        stated={
+            "refused_input": '"messages[1].content must be a string" (gpt-oss-120b: jarvis-aio #17, 2026-09-05)',
+        },
         source="groq 1.7.0 (`reasoning` of a message); freellmapi #1093; pi #401 (five images)",
     ),
     _chat_host(
@@ -313,6 +316,9 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "strict_tools": True,
             },
             "anthropic-messages": {"auth": "bearer"},
+        },
+        stated={
+            "refused_input": '404, "No endpoints found that support image input" (hermes-agent #23411, 2026-05-10)',
         },
         source="pi-ai 1.5.0; recorded traffic, 2026-11 (cache marks for Claude and Gemini)",
     ),

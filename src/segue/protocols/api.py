@@ -21,6 +21,7 @@ from segue.models.catalogue import (
     Catalogue,
     find_models,
     find_provider,
+    flag_input,
     get_model,
     installed_catalogue,
     packaged_catalogue,
@@ -63,11 +64,12 @@ class _Same:
         return isinstance(other, _Same) and self.model is other.model
 
 
-def resolve_endpoint(model: Model) -> Endpoint:
-    """Give a model with its resolved rules and dialect."""
+def resolve_endpoint(model: Model, *, cautious: bool = False) -> Endpoint:
+    """Return a model with its resolved rules and dialect; `cautious` as in `Endpoint`."""
     overrides = overrides_key(model)
-    if None in overrides:
-        return Endpoint(model, resolve_rules(model), resolve_dialect(model))
+    if cautious or None in overrides:
+        rules = resolve_rules(model, cautious=cautious)
+        return Endpoint(model, rules, resolve_dialect(model), cautious=cautious)
     return _resolve(_Same(model), overrides)
 
 
@@ -202,6 +204,7 @@ def check(
     model: Model | str | None = None,
     catalogue: Catalogue | None = None,
     version: str | None = None,
+    strict: bool = False,
 ) -> list[Violation]:
     """List what the provider would refuse in a request body; an empty list if nothing is known.
 
@@ -211,6 +214,8 @@ def check(
     `version` is the version of the API that the request is sent with, where a header names it (`anthropic-version`).
     Without it, it is the one that the body names, or one that accepts the body.
 
+    `strict` also lists what may be refused, or is accepted without effect; `Violation.grade` says which.
+
     Raises:
         SettingsError: the protocol has no such version.
     """
@@ -218,6 +223,14 @@ def check(
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
     endpoint = find_checked(body, protocol, model, catalogue)
     violations = merge(check_body(body, endpoint), check_fields(body, endpoint))
+    if strict:
+        wary = resolve_endpoint(endpoint.model, cautious=True)
+        known = {(one.code, one.path) for one in violations}
+        violations += [
+            one if one.grade != "refused" else replace(one, grade="unsure")
+            for one in merge(check_body(body, wary), check_fields(body, wary))
+            if (one.code, one.path) not in known
+        ]
     return [*violations, *_check_version(body, protocol, version)]
 
 
@@ -257,10 +270,12 @@ def _find_abilities(provider: str, model_id: str, catalogue: Catalogue | None) -
         return replace(entry, rules={}, dialect={}, base_url=None, headers={})
     base = entries.get(_DATE.sub("", model_id))
     if base is not None:
-        return Model(model_id, provider, base.protocol, input=base.input)
+        return Model(model_id, provider, base.protocol, input=base.input, flags=flag_input(base.input))
     plain = _plain_id(model_id)
     read = [entry.input for entry in find_models(catalogue=catalogue) if _plain_id(entry.id) == plain]
-    return Model(model_id, provider, "", input=read[0]) if len(read) > 1 and len(set(read)) == 1 else None
+    if len(read) < 2 or len(set(read)) > 1:
+        return None
+    return Model(model_id, provider, "", input=read[0], flags=flag_input(read[0]))
 
 
 def _plain_id(model_id: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Final, TypeVar, cast
 
@@ -158,15 +158,30 @@ def registered_count() -> int:
     return PROTOCOLS.added
 
 
-def resolve_rules(model: Model | str, overrides: Mapping[str, object] | None = None) -> Rules:
+def resolve_rules(
+    model: Model | str, overrides: Mapping[str, object] | None = None, *, cautious: bool = False
+) -> Rules:
     """Resolve the rules of a target: the protocol's rules with all overrides, the caller's last.
+
+    `cautious` also applies what is not known to be refused: rows of another grade, and flags of the catalogue.
 
     Raises:
         UnknownProtocol: the model names a protocol that is not registered.
         SettingsError: an override names a rule that does not exist, or a value it cannot have.
     """
     model = get_model(model)
-    return _resolve(_rules_of, model, model.rules, overrides)
+    flags = _encode_overrides(_flags_of(model, cautious=cautious)) if model.flags else b""
+    find = partial(_rules_of, flags=flags or b"", cautious=cautious)
+    return _resolve(find, model, model.rules, overrides)
+
+
+def _flags_of(model: Model, *, cautious: bool) -> Mapping[str, object]:
+    """Return the flags of a catalogue entry that are followed: all, or those that the provider confirms."""
+    if cautious:
+        return model.flags
+    row = find_row(model.provider, model.base_url)
+    stated: Mapping[str, str] = row.stated if row is not None else {}
+    return {name: value for name, value in model.flags.items() if name in stated}
 
 
 def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None = None) -> Dialect:
@@ -216,7 +231,16 @@ def _encode_overrides(overrides: Mapping[str, object]) -> bytes | None:
 
 
 @lru_cache(maxsize=4096)
-def _rules_of(protocol: str, provider: str, model_id: str, base_url: str | None, original: bytes | None) -> Rules:
+def _rules_of(
+    protocol: str,
+    provider: str,
+    model_id: str,
+    base_url: str | None,
+    original: bytes | None,
+    *,
+    flags: bytes,
+    cautious: bool,
+) -> Rules:
     entry, row = get_protocol(protocol), find_row(provider, base_url)
     rules = entry.rules
     if row is not None:
@@ -224,8 +248,11 @@ def _rules_of(protocol: str, provider: str, model_id: str, base_url: str | None,
         if protocol not in row.file_ids:
             sources = {name: getattr(rules, name) - {"file_id"} for name in ("image_sources", "file_sources")}
             rules = msgspec.structs.replace(rules, **sources)
+    if flags:
+        rules = override(rules, _DECODE(flags), where=f"flags of {provider}/{model_id}")
     for family in _families(entry, row, provider, model_id):
-        rules = override(rules, family.rules, where=f"family {family.pattern}")
+        if cautious or family.grade == "refused":
+            rules = override(rules, family.rules, where=f"family {family.pattern}")
     return override(rules, _DECODE(original), where=f"model {provider}/{model_id}") if original else rules
 
 

@@ -38,6 +38,7 @@ from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import Target
+from segue.protocols.kit.capabilities import refused_input
 from segue.protocols.kit.reading import split_data_url, standard_base64
 
 Media = ImageContent | FileContent
@@ -90,7 +91,7 @@ def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
     """Fit one piece to the target. `patterns` are the MIME types that the protocol allows in this place."""
     typed, noted = _typed(piece, target, patterns, in_result=in_result)
     kind = kind_of(typed)
-    if kind not in target.model.input:
+    if kind in refused_input(target.model, target.rules):
         return _as_text(typed, piece) or _unreadable(kind, target, in_result=in_result)
     fault = _find_fault(piece, typed, kind, target)  # before the type: that of broken data is not known
     if fault is not None:

@@ -14,7 +14,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
 from segue.protocols.cohere_chat.limits import LIMITS
-from segue.protocols.kit.capabilities import Places
+from segue.protocols.kit.capabilities import Places, refused_input
 from segue.protocols.kit.checking import Found, Messages, calls_of, check_base64, data_urls, messages_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
@@ -90,7 +90,7 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
                 yield Violation("block_unknown", path, reason)
             elif kind == "text" and has_calls and object_of(block).get("text"):
                 yield _text_beside_calls(path)
-            elif kind == "image_url" and "image" not in endpoint.model.input:
+            elif kind == "image_url" and "image" in refused_input(endpoint.model, endpoint.rules):
                 reason = "the model does not support images; remove it or choose another model"
                 yield Violation("image_refused", path, reason)
             elif kind == "image_url":

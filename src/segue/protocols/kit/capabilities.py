@@ -18,7 +18,7 @@ from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.schemas import find_faults, refused_properties
 
-_CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
+_CLASSES: Final[Mapping[Modality, tuple[str, ...]]] = {
     "image": ("image",),
     "audio": ("audio",),
     "video": ("video",),
@@ -74,6 +74,18 @@ def is_described(model: Model) -> bool:
     return _has_abilities(model) or bool(model.rules or model.dialect)
 
 
+def refused_input(model: Model, rules: Rules) -> frozenset[Modality]:
+    """Return the kinds of media that a target refuses.
+
+    A model of a user's own, or of a file, refuses what its `input` does not list. The packaged catalogue follows other
+    people's lists, so of its models only `Rules.refused_input` is known, and that documents are not listed.
+    """
+    flagged = "refused_input" in model.flags
+    return rules.refused_input.union(
+        kind for kind in _CLASSES if kind not in model.input and (kind == "document" or not flagged)
+    )
+
+
 def _check_media(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     """Find media that the model does not read.
 
@@ -82,9 +94,9 @@ def _check_media(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     """
     if not places.media:
         return
-    listed = is_listed(endpoint)
+    refused = refused_input(endpoint.model, endpoint.rules) if is_listed(endpoint) else frozenset[Modality]()
     for path, kind in _find_media(body.get(places.turns), (places.turns,), places):
-        unread = listed and kind not in endpoint.model.input and kind != "document"
+        unread = kind in refused and kind != "document"
         # Without a provider, the rules are those of the protocol's own, and nothing is known about this model.
         if unread or (endpoint.model.provider and not takes(kind, endpoint.rules)):
             message = f"{endpoint.model.id or 'the model'} does not support {kind} input; remove it or choose another"

@@ -9,6 +9,7 @@ import msgspec
 
 from segue.errors import Path
 from segue.models.dialect import Dialect
+from segue.models.evidence import Grade
 from segue.models.model import Model
 from segue.models.rules import Rules
 
@@ -41,13 +42,15 @@ NOT_IN_A_BODY: Final = frozenset(
 class Endpoint(msgspec.Struct, frozen=True):
     """The target of a request: the model with its resolved rules and dialect.
 
-    `owned`: the caller may change the body, so calls are written with copies of their arguments.
+    `owned`: the caller may change the body, so calls are written with copies of their arguments. `cautious`: the rules
+    include those that are not known to be refusals, as `check` uses them if it is asked to be strict.
     """
 
     model: Model
     rules: Rules
     dialect: Dialect
     owned: bool = False
+    cautious: bool = False
 
 
 @final
@@ -62,11 +65,15 @@ class WireError(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Violation(msgspec.Struct, frozen=True):
-    """One reason why the provider would refuse a body; `path` is the place in that body."""
+    """One reason why the provider would refuse a body; `path` is the place in that body.
+
+    `grade` says how sure that is: `refused`, or `ignored` and `unsure`, which only a strict check reports.
+    """
 
     code: str
     path: Path
     message: str
+    grade: Grade = "refused"
 
 
 class Fault(Protocol):

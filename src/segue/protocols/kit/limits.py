@@ -16,7 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, cast, final
 
+from msgspec.structs import replace
+
 from segue.errors import Path
+from segue.models.evidence import Grade
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, list_of
 
@@ -31,7 +34,7 @@ class Limit(NamedTuple):
     of the items of a list in which no two may be equal. With `needs`, one of the conditions has to hold; with
     `excludes`, none may; `refused` refuses every value and says what to do instead, as `advice` does for a value out of
     its bounds. A row applies if the value is `equals`, all conditions of `when` hold, and the provider and the id of
-    the model fit; no provider means every one of the protocol.
+    the model fit; no provider means every one of the protocol. `grade` says whether the source shows a refusal.
     """
 
     path: str
@@ -50,6 +53,7 @@ class Limit(NamedTuple):
     providers: tuple[str, ...] = ()
     models: str = ""
     advice: str = "change it"
+    grade: Grade = "refused"
 
 
 def rows_of(providers: tuple[str, ...], *rows: Limit) -> tuple[Limit, ...]:
@@ -71,25 +75,27 @@ class Limits:
         self.rows: tuple[Limit, ...] = tuple(rows)
         self._applicable = lru_cache(maxsize=64)(self._choose)
 
-    def _choose(self, provider: str, model: str) -> tuple[Limit, ...]:
+    def _choose(self, provider: str, model: str, cautious: bool) -> tuple[Limit, ...]:
         return tuple(
             limit
             for limit in self.rows
-            if (not limit.providers or provider in limit.providers)
+            if (cautious or limit.grade == "refused")
+            and (not limit.providers or provider in limit.providers)
             and (not limit.models or re.search(limit.models, model, re.IGNORECASE))
         )
 
     def check(self, body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
         """Find values outside of the limits of an endpoint."""
         facts = _Facts(body)
-        for limit in self._applicable(endpoint.model.provider, endpoint.model.id):
+        for limit in self._applicable(endpoint.model.provider, endpoint.model.id, endpoint.cautious):
             if not all(facts.hold(one, body) for one in limit.when if one[0] != "."):
                 continue
             for path, value, holder in _find(body, _split(limit.path), (), body):
                 if value is None or (limit.equals is not None and value != limit.equals):
                     continue
                 if all(facts.hold(one, holder) for one in limit.when if one[0] == "."):
-                    yield from _compare(limit, path, value, facts, holder)
+                    found = _compare(limit, path, value, facts, holder)
+                    yield from found if limit.grade == "refused" else (replace(one, grade=limit.grade) for one in found)
 
 
 @final

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.kit.capabilities import Places, is_listed
+from segue.protocols.kit.capabilities import Places, is_listed, refused_input
 from segue.protocols.kit.checking import (
     Found,
     Messages,
@@ -222,7 +222,7 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
             elif kind in _MEDIA and role in ("assistant", "system"):
                 message = f"{kind!r} is not accepted in the role {role!r}; move it to a user message"
                 yield Violation("media_misplaced", path, message)
-            elif kind == "image_url" and "image" not in endpoint.model.input:
+            elif kind == "image_url" and "image" in refused_input(endpoint.model, endpoint.rules):
                 # "Image input is not enabled for this model", code 3051 (the refusal verbatim)
                 message = "the model does not support images; remove it or choose another model"
                 yield Violation("image_refused", path, message)

@@ -12,6 +12,7 @@ from typing import Final, cast
 from segue.conversation.arguments import parse_arguments
 from segue.conversation.content import FileContent, ImageContent
 from segue.errors import Path
+from segue.protocols.kit.capabilities import refused_input
 from segue.protocols.kit.checking import Found, Messages, OpenCalls, calls_of, matches_alphabet, unanswered
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.media_checks import check_bytes, check_image_url
@@ -267,7 +268,7 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 text = f"a {role} message holds text only; move the media to a user message"
                 yield Violation("media_misplaced", path, text)
                 continue
-            if media.kind == "image" and "image" not in model.input:
+            if media.kind == "image" and "image" in refused_input(model, rules):
                 yield Violation("image_refused", path, "the model does not support images; remove it")
                 continue
             if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
