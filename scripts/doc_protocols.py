@@ -39,6 +39,7 @@ from segue import (
 from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.rules import Rules
+from segue.models.weights import WEIGHTS
 from segue.projection.report import Change, Loss, describe_loss
 from segue.protocols.registry import PROTOCOLS
 
@@ -137,6 +138,11 @@ def families(name: str) -> str:
     rows = tuple(map(_family, PROTOCOLS[name].families))
     header = ("model ids with", "at", "differ in", "source", "read")
     return table(header, rows) if rows else "No family is known to differ.\n"
+
+
+def weights(_: str) -> str:
+    """Return the families of open models, which every protocol reads."""
+    return table(("model ids with", "at", "differ in", "source", "read"), tuple(map(_family, WEIGHTS)))
 
 
 def _family(family: Family) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Final
 
 from doc_commands import commands, output, statuses
 from doc_histories import formats
-from doc_protocols import content_types, dialect_fields, facts, families, rules
+from doc_protocols import content_types, dialect_fields, facts, families, rules, weights
 from doc_reference import groups, page_of, reference, reference_pages, title_of
 from doc_server_tools import server_tools
 from doc_tables import changes, failures, names, protocols, settings, texts, vendors
@@ -55,6 +55,7 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "statuses": statuses,
     "texts": texts,
     "vendors": vendors,
+    "weights": weights,
 }
 
 

@@ -118,11 +118,11 @@ FACTS = {
     "an older one does": ("anthropic/claude-sonnet-4-5", lambda model: "last_assistant" not in model.rules),
     "newer Claudes refuse sampling settings": (
         "amazon-bedrock/us.anthropic.claude-opus-4-8",
-        lambda model: {"temperature", "top_p"} <= set(model.rules["refused_options"]),
+        lambda model: {"temperature", "top_p"} <= set(model.flags["refused_options"]),
     ),
     "behind a relay as well": (
         "cloudflare-ai-gateway/claude-sonnet-5",
-        lambda model: {"temperature", "top_p"} <= set(model.rules["refused_options"]),
+        lambda model: {"temperature", "top_p"} <= set(model.flags["refused_options"]),
     ),
     "a write kept for an hour costs Claude twice the input": (
         "anthropic/claude-opus-4-8",

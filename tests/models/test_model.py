@@ -28,6 +28,7 @@ DEFAULTS = {
     "dialect": {},
     "headers": {},
     "account": "",
+    "flags": {},
 }
 
 

@@ -35,7 +35,6 @@ _STRICT: Final = {
     "call_id_max": 6,
     "tool_name_alphabet": "a-z_",
     "tool_name_max": 16,
-    "refused_tool_names": frozenset({"read"}),
     "tool_error": "text",
     "alternate": True,
     "first_user": True,

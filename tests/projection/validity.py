@@ -92,8 +92,6 @@ class _Validator:
             yield f"{index}: the name {name!r}"
         if rules.tool_name_first is not None and not re.match(f"[{rules.tool_name_first}]", name):
             yield f"{index}: the name {name!r} begins badly"
-        if name in rules.refused_tool_names:
-            yield f"{index}: the name {name!r}, which is refused"
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 

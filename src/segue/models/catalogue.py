@@ -430,8 +430,8 @@ def _as_flags(model: Model) -> Model:
 
 @lru_cache(maxsize=64)
 def flag_input(listed: tuple[Modality, ...]) -> Mapping[str, object]:
-    """Return the flags for media that a list of a model's input lacks. Documents are left to `Model.input`."""
-    missing = [kind for kind in ("image", "audio", "video") if kind not in listed]
+    """Return the flags for media that a list of a model's input lacks."""
+    missing = [kind for kind in ("image", "document", "audio", "video") if kind not in listed]
     return {"refused_input": missing} if missing else {}
 
 

@@ -70,7 +70,6 @@ _QWEN_RULES: Final[Mapping[str, object]] = {
     "refused_text": "empty",  # "Content length must be greater than 0"
     # "The input messages do not contain elements with the role of user" (agentscope-java #613, 2026-01-21)
     "instructions_alone": False,
-    "refused_tool_names": frozenset({"search"}),  # "Tool names are not allowed to be [search]"
     "min_top_p": 0.01,
     "max_temperature": 1.99,  # "Range of temperature should be [0.0, 2.0)"
 }
@@ -166,7 +165,7 @@ _XIAOMI_MIMO: Final = Provider(
     rules={"openai-chat": {"reasoning_replay": "required", **_VIDEO_BY_URL}},
     dialect={"openai-chat": {"thinking_format": "deepseek", "effort": False, "strict_tools": True}},
     stated={
-        "refused_input": '404, "No endpoints found that support image input" (oai-compatible-copilot #229, 2026-05-08)',
+        "refused_input=image": '"No endpoints found that support image input" (oai-compatible-copilot #229, 2026-05)',
     },
     source=f"{_PI}; ktsoator/or; mimo-multimodal-mcp (video and sound, by URL and as data)",
     read=_READ,
@@ -210,7 +209,7 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
                 "strict_tools": True,
             }
         },
-        stated={"refused_input": '"unknown variant `image_url`, expected `text`" (kimi-code #2669)'},
+        stated={"refused_input=image": '"unknown variant `image_url`, expected `text`" (kimi-code #2669)'},
         source=(
             "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); DeepSeek documentation (16 stops); "
             "recorded traffic, 2026-11 (text between the calls of a turn is refused)"

@@ -180,8 +180,6 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-responses": {
                 "server_tools": _OPENAI_TOOLS,
                 "body_fields": "closed",
-                # "Unknown parameter: 'input[3].status'" of reasoning (jcode #1028, 2026-08-21)
-                "refused_fields": frozenset({"ResponseReasoningItemParam.status"}),
                 # the first: vercel/ai #18035, 2026-07-28; no refusal of the second is known
                 "added_fields": frozenset({"Filters.blocked_domains", "ResponseOutputTextParam.id"}),
                 "unique_items": True,  # "Duplicate item found with id rs_..." (continue #10723, 2026-02-22)
@@ -200,7 +198,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             ToolFee(dollars=0.0025, block={"type": "file_search_call"}),
         ),
         stated={
-            "refused_input": '"image_url is only supported by certain models." (integration_openai #282, 2025-10-26)',
+            "refused_input=image": '"image_url is only supported by certain models." (integration_openai #282)',
         },
         source="openai 3.49.0 (input_tokens); pi-ai 1.5.0",
         read=_READ,
@@ -239,7 +237,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         file_ids=_OPENAI_FILES,
         batch_price=_HALF,
         stated={
-            "refused_input": '"image_url is only supported by certain models." (gpt-4; web-ui #274, 2025-02-11)',
+            "refused_input=image": '"image_url is only supported by certain models." (gpt-4; web-ui #274, 2025-02-11)',
         },
         source="pi-ai 1.5.0; Azure documentation: v1 API, files",
         read=_READ,
@@ -360,7 +358,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "anthropic-messages": {"auth": "aws", "transport": "bedrock-invoke"},
         },
         file_ids=("bedrock-converse",),
-        stated={"refused_input": "recorded refusals of media that a model lacks, and no reply (2026-11)"},
+        stated={"refused_input=image": "recorded refusals of media that a model lacks, and no reply (2026-11)"},
         source="pi-ai 1.5.0; botocore 1.44.0 (CountTokens); Claude's own wire: 'URL content sources are not yet"
         " supported' (chatlas #410, 2026-09-01) "
         "and unfinished server tool calls are refused (pydantic-ai, a comment in its tests)",
@@ -396,7 +394,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         file_ids=("mistral-chat",),
         batch_price=_HALF,
         stated={
-            "refused_input": '"Image input is not enabled for this model", 44 recorded refusals and no reply (2026-11)',
+            "refused_input=image": '"Image input is not enabled for this model": 44 recorded refusals (2026-11)',
         },
         source="pi-ai 1.5.0; qwen-code #3304 (reasoning_content answers 422 in the OpenAI format)",
         read=_READ,
@@ -408,7 +406,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.cohere.com",
         rules={"cohere-chat": {"body_fields": "closed"}},
         key_variables=("CO_API_KEY", "COHERE_API_KEY"),
-        stated={"refused_input": "recorded refusals of images by text models, and no reply (2026-11)"},
+        stated={"refused_input=image": "recorded refusals of images by text models, and no reply (2026-11)"},
         source="cohere 7.3.1",
         read=_READ,
     ),
@@ -431,7 +429,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         },
         dialect={"openai-chat": {"effort": False}, "openai-responses": {"developer_role": False}},
         stated={
-            "refused_input": '"The model does not support image input" (lobehub #7360, 2025-04-10)',
+            "refused_input=image": '"The model does not support image input" (lobehub #7360, 2025-04-10)',
         },
         source="pi-ai 1.5.0; recorded traffic, 2026-11 (ids of 43 characters)",
         read=_READ,

@@ -35,8 +35,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     of that name, and looks for a key in `key_variables`, in order. `any_id` marks a server that serves what its user
     has loaded: every id is accepted as the name of a model. `batch_price` is the part of the list price that it takes
     for a batch, `tool_fees` what it takes for runs of its tools. `stated` are flags of the catalogue (`Model.flags`)
-    that its own documentation or its refusals confirm, so that they are followed: the name of the rule, and the source.
-    `source` and `read` are the source of the row and the date it was read.
+    that its own documentation or its refusals confirm, so that they are followed: the rule, or `rule=item` for one item
+    of a list, with the source. `source` and `read` are the source of the row and the date it was read.
     """
 
     name: str

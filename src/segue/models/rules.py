@@ -47,8 +47,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The alphabet of the first character of a tool name, if it is smaller."""
     tool_name_max: int = 0
     """The most characters of the name of a tool."""
-    refused_tool_names: frozenset[str] = frozenset()
-    """Names that no tool may have."""
     max_tools: int = 0
     """The most tools of a request."""
     tool_choices: frozenset[str] = frozenset({"auto", "none", "required", "name"})

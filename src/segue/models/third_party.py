@@ -63,7 +63,8 @@ _GROQ_FIELDS: Final = frozenset(
     {
         *("reasoning_format", "include_reasoning", "search_settings", "documents", "citation_options"),
         *("compound_custom", "disable_tool_validation", "exclude_domains", "include_domains", "functions"),
-        "reasoning_effort=default",
+        *("reasoning_effort=default", "service_tier=on_demand"),
+        "ChatCompletionToolMessageParam.name",  # answered with 200 (recorded traffic, 2026-11)
         *(f"ChatCompletionAssistantMessageParam.{key}" for key in ("reasoning", "executed_tools", "annotations")),
     }
 )
@@ -73,6 +74,7 @@ _CEREBRAS_FIELDS: Final = frozenset(
     {
         *("clear_thinking", "disable_reasoning", "reasoning_format", "min_tokens", "queue_threshold"),
         "ChatCompletionAssistantMessageParam.reasoning",
+        "ChatCompletionToolMessageParam.name",  # answered with 200 (recorded traffic, 2026-11)
     }
 )
 """Cerebras documentation: chat completions, reasoning; read 2026-11-17."""
@@ -176,7 +178,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
         stated={
-            "refused_input": '"messages[1].content must be a string" (gpt-oss-120b: jarvis-aio #17, 2026-09-05)',
+            "refused_input=image": '"messages[1].content must be a string" (gpt-oss-120b: jarvis-aio #17, 2026-09-05)',
         },
         source="groq 1.7.0 (`reasoning` of a message); freellmapi #1093; pi #401 (five images)",
     ),
@@ -318,7 +320,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             "anthropic-messages": {"auth": "bearer"},
         },
         stated={
-            "refused_input": '404, "No endpoints found that support image input" (hermes-agent #23411, 2026-05-10)',
+            "refused_input=image": '"No endpoints found that support image input" (hermes-agent #23411, 2026-05-10)',
         },
         source="pi-ai 1.5.0; recorded traffic, 2026-11 (cache marks for Claude and Gemini)",
     ),

@@ -32,6 +32,7 @@ from segue.models.providers import find_row
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.capabilities import is_listed, merge
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
+from segue.protocols.kit.counterevidence import graded
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.owned_body import encode_owned, has_free_values
 from segue.protocols.kit.reading import as_mapping
@@ -222,16 +223,19 @@ def check(
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
     endpoint = find_checked(body, protocol, model, catalogue)
-    violations = merge(check_body(body, endpoint), check_fields(body, endpoint))
+    violations = _check_for(body, endpoint)
     if strict:
-        wary = resolve_endpoint(endpoint.model, cautious=True)
         known = {(one.code, one.path) for one in violations}
         violations += [
             one if one.grade != "refused" else replace(one, grade="unsure")
-            for one in merge(check_body(body, wary), check_fields(body, wary))
+            for one in _check_for(body, resolve_endpoint(endpoint.model, cautious=True))
             if (one.code, one.path) not in known
         ]
     return [*violations, *_check_version(body, protocol, version)]
+
+
+def _check_for(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
+    return graded(merge(check_body(body, endpoint), check_fields(body, endpoint)), endpoint)
 
 
 def find_checked(

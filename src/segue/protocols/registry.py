@@ -27,6 +27,7 @@ from segue.models.overrides import Settings, override
 from segue.models.provider import Provider
 from segue.models.providers import PROVIDERS, find_row
 from segue.models.rules import Rules
+from segue.models.weights import WEIGHTS
 from segue.protocols.kit.batch_form import BatchForm
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.protocol import Protocol
@@ -181,7 +182,12 @@ def _flags_of(model: Model, *, cautious: bool) -> Mapping[str, object]:
         return model.flags
     row = find_row(model.provider, model.base_url)
     stated: Mapping[str, str] = row.stated if row is not None else {}
-    return {name: value for name, value in model.flags.items() if name in stated}
+    followed = {name: value for name, value in model.flags.items() if name in stated}
+    for name, _, item in (rule.partition("=") for rule in stated if "=" in rule):
+        flagged = model.flags.get(name)
+        if isinstance(flagged, list) and item in flagged:
+            followed[name] = [*cast("list[str]", followed.get(name, [])), item]
+    return followed
 
 
 def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None = None) -> Dialect:
@@ -269,7 +275,7 @@ def _dialect_of(protocol: str, provider: str, model_id: str, base_url: str | Non
 
 def _families(entry: Protocol, row: Provider | None, provider: str, model_id: str) -> Iterator[Family]:
     name = provider if row is None else row.name
-    return (family for family in entry.families if family.includes(name, model_id))
+    return (family for family in (*WEIGHTS, *entry.families) if family.includes(name, model_id))
 
 
 _ENCODE: Final = msgspec.json.Encoder().encode

@@ -127,11 +127,6 @@ REFUSED = {
         ["call_id_letters"],
     ),
     "a tool whose name has a dot": (body(HI, tools=[tool("a.b")]), GPT, ["tool_name_letters"]),
-    "a tool with a refused name": (
-        body(HI, tools=[tool("search"), tool("searches")]),
-        endpoint("alibaba", "qwen3-max"),
-        ["tool_name_refused"],
-    ),
     "a tool whose name is too long": (body(HI, tools=[tool("a" * 65)]), GPT, ["tool_name_long"]),
     "a call whose name has a dot": (body(HI, asks(call(name="a.b")), answers()), GPT, ["tool_name_letters"]),
     "too many tools": (body(HI, tools=[tool(f"f{n}") for n in range(129)]), GPT, ["tools_many"]),

@@ -99,7 +99,9 @@ def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
         return supplied or _unreachable(piece, kind, target, fault)
     fits_here = _supports(patterns, typed)
     if not fits_here and not (in_result and _supports(target.rules.user_media, typed)):
-        return _as_text(typed, piece) or _flattened(typed, kind, target)
+        listed = kind in target.model.input
+        other = _flattened(typed, kind, target) if listed else _unreadable(kind, target, in_result=in_result)
+        return _as_text(typed, piece) or other
     if _is_broken_text(typed):
         return _supplied(piece, target, patterns, in_result=in_result) or _unreachable(piece, kind, target)
     if not _is_reachable(typed, kind, target) or (target.rules.media_type_required and not _is_precise(typed)):

@@ -43,7 +43,7 @@ def wire_name(name: str, rules: Rules) -> str:
 
 
 def _is_legal(name: str, rules: Rules) -> bool:
-    if not name or name in rules.refused_tool_names or (rules.tool_name_max and len(name) > rules.tool_name_max):
+    if not name or (rules.tool_name_max and len(name) > rules.tool_name_max):
         return False
     return uses_alphabet(rules.tool_name_alphabet, name) and _begins(name, rules)
 

@@ -25,6 +25,7 @@ from segue.errors import SegueError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.counterevidence import graded
 from segue.protocols.kit.json_patch import form_names
 from segue.protocols.kit.limits import BESIDE
 from segue.protocols.kit.protocol import Protocol
@@ -161,7 +162,8 @@ class Acceptance:
             body = self._protocol.encode_request(prompt, self._endpoint)
         except (SegueError, TypeError, ValueError, RecursionError):
             return Counter({"encode": 1})
-        return Counter(violation.code for violation in self._protocol.check(body, self._endpoint))
+        found = graded(self._protocol.check(body, self._endpoint), self._endpoint)
+        return Counter(violation.code for violation in found)
 
 
 def _with_piece(message: Message, source: Message, at: int) -> Message:

@@ -78,12 +78,11 @@ def refused_input(model: Model, rules: Rules) -> frozenset[Modality]:
     """Return the kinds of media that a target refuses.
 
     A model of a user's own, or of a file, refuses what its `input` does not list. The packaged catalogue follows other
-    people's lists, so of its models only `Rules.refused_input` is known, and that documents are not listed.
+    people's lists, so of its models only `Rules.refused_input` is known.
     """
-    flagged = "refused_input" in model.flags
-    return rules.refused_input.union(
-        kind for kind in _CLASSES if kind not in model.input and (kind == "document" or not flagged)
-    )
+    if "refused_input" in model.flags:
+        return rules.refused_input
+    return rules.refused_input.union(kind for kind in _CLASSES if kind not in model.input)
 
 
 def _check_media(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:

@@ -79,8 +79,6 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         path: Path = ("tools", index, "function")
         name = function.get("name")
         yield from check_name(name, (*path, "name"), endpoint)
-        if isinstance(name, str) and name in rules.refused_tool_names:
-            yield Violation("tool_name_refused", (*path, "name"), f"no tool may have the name {name!r}; rename it")
         schema = function.get("parameters")
         kind = cast("JsonObject", schema).get("type") if isinstance(schema, Mapping) and schema else "object"
         if rules.schema_root_object and kind != "object":

@@ -239,6 +239,14 @@ LIMITS: Final = Limits(
             providers=("nvidia",),
             advice="remove it",
         ),
+        Limit(
+            "tools.*.function.name",
+            '"Tool names are not allowed to be [search]" (Alibaba); answered with 200 (16 recorded replies, 2026-11)',
+            equals="search",
+            refused="rename it",
+            providers=("alibaba",),
+            grade="unsure",
+        ),
         # -- Groq
         *rows_of(
             ("groq",),
@@ -248,9 +256,11 @@ LIMITS: Final = Limits(
                 refused="choose a chat model",
                 models=r"whisper|orpheus|playai|-tts",
             ),
+            *(Limit(key, _GROQ, refused="remove it") for key in ("logit_bias", "logprobs", "top_logprobs")),
+            # Of the messages of a tool it is accepted (recorded traffic, 2026-11).
             *(
-                Limit(key, _GROQ, refused="remove it")
-                for key in ("logit_bias", "logprobs", "top_logprobs", "messages.*.name")
+                Limit("messages.*.name", _GROQ, refused="remove it", when=(f'.role="{role}"',))
+                for role in ("user", "assistant", "system", "developer")
             ),
             Limit("n", _GROQ, most=1),
             Limit(
@@ -268,9 +278,11 @@ LIMITS: Final = Limits(
             ),
             Limit(
                 "reasoning_format",
-                "Groq documentation: reasoning, gpt-oss has `include_reasoning` instead",
+                "Groq documentation: reasoning, gpt-oss has `include_reasoning` instead; answered with 200 (recorded"
+                " traffic, 2026-11)",
                 refused="use include_reasoning",
                 models="gpt-oss",
+                grade="ignored",
             ),
             Limit(
                 "reasoning_effort",

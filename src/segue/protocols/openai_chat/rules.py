@@ -355,13 +355,6 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=r"qwen|llama|gemma",
-        # "No user query found in messages." (Qwen 3.5: dify #33152); Llama 3 ignores it (chat_templates #15)
-        rules={"system_messages": "none", "instructions_alone": False},
-        source="'System message must be at the beginning.' in their chat templates (Rapid-MLX #1543, 2026-08-06)",
-        read="2026-11-15",
-    ),
-    Family(
         pattern=MISTRAL,
         rules={
             "call_id_alphabet": "a-zA-Z0-9",

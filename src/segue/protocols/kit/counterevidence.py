@@ -1,0 +1,103 @@
+"""Requests that were answered although a check calls them refused: rows that lower the grade of a finding.
+
+A reply that was recorded is stronger than documentation, a thread or a rule of another host. It may mean that the
+endpoint accepts the value (`unsure`), or that it overlooks it (`ignored`); both keep the finding for a strict check.
+
+Figures are pairs of recorded replies and recorded refusals with the finding, counted over 22,951 replies and 460
+refusals on 2026-11-18. A finding that was seen on refusals as well is lowered only where its replies come from other
+hosts, models or places than its refusals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from segue.models.evidence import Grade
+from segue.protocols.kit.codec import Endpoint, Violation
+
+
+class Answered(NamedTuple):
+    """Findings of one code that are not refusals.
+
+    `path` is a pattern of places, joined with dots. `providers` limits the row to some providers, `others` to all but
+    these; `models` is a pattern of ids.
+    """
+
+    protocol: str
+    code: str
+    source: str
+    path: str = ""
+    providers: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    models: str = ""
+    grade: Grade = "unsure"
+
+    def holds(self, provider: str, model_id: str) -> bool:
+        """Whether the row is about an endpoint."""
+        if (self.providers and provider not in self.providers) or provider in self.others:
+            return False
+        return not self.models or re.search(self.models, model_id, re.IGNORECASE) is not None
+
+
+_OPENAI: Final = ("openai", "azure")
+_PAIRING: Final = (*_OPENAI, "openai-codex", "deepseek", "mistral", "moonshotai", "moonshotai-cn", "minimax", "alibaba")
+"""Hosts of Chat Completions that were seen to refuse calls without results."""
+
+ROWS: Final = (
+    Answered("mistral-chat", "call_id", "29 replies, 0 refusals"),
+    Answered("mistral-chat", "first_turn", "13 replies, 0 refusals"),
+    Answered("mistral-chat", "field_unknown", "5 replies, 0 refusals", path=r"^stream_options$", grade="ignored"),
+    Answered("openai-chat", "result_without_call", "20 replies, 0 refusals", others=_PAIRING),
+    Answered("openai-chat", "call_without_result", "20 replies, 0 refusals", others=_PAIRING),
+    Answered("openai-chat", "call_id_long", "13 replies, 0 refusals", others=_OPENAI),
+    Answered("openai-chat", "value_unknown", "7 replies, 0 refusals", others=_OPENAI),
+    Answered("openai-chat", "tool_choice", "4 replies, 0 refusals", others=_OPENAI),
+    Answered(
+        "openai-chat", "type_wrong", "a reply of gpt-4-vision-preview", models="vision-preview", path="image_url$"
+    ),
+    Answered(
+        "openai-responses",
+        "field_unknown",
+        "90 replies, 1 refusal, of another key: most have the function of a Chat tool",
+        path=r"^tools\.\d+\.function$",
+        grade="ignored",
+    ),
+    Answered("openai-responses", "field_unknown", "replies of gpt-5 and gpt-5.5", path=r"^input\.\d+\.status$"),
+    Answered("openai-responses", "reference_unknown", "6 replies, 0 refusals"),
+    Answered("google-genai", "value_unknown", "13 replies, 0 refusals"),
+    Answered("google-genai", "result_count", "12 replies, 0 refusals", models=r"gemini-[12]\b"),
+    Answered("google-genai", "schema_format", "5 replies, 0 refusals"),
+    Answered("cohere-chat", "value_unknown", "4 replies, 0 refusals"),
+    Answered("anthropic-messages", "top_p_range", "2 replies, 0 refusals"),
+    Answered("anthropic-messages", "media_bytes", "2 replies of Claude 3.5 to a wrong type", models=r"claude-3"),
+)
+
+
+@lru_cache(maxsize=256)
+def _rows_for(protocol: str, provider: str, model_id: str) -> tuple[Answered, ...]:
+    return tuple(row for row in ROWS if row.protocol == protocol and row.holds(provider, model_id))
+
+
+def graded(found: Iterable[Violation], endpoint: Endpoint) -> list[Violation]:
+    """Return the findings with their grades; without those that are not refusals, unless the endpoint is cautious."""
+    violations = list(found)
+    if not violations:
+        return violations
+    model = endpoint.model
+    rows = _rows_for(model.protocol, model.provider, model.id)
+    if rows:
+        violations = [_lowered(violation, rows) for violation in violations]
+    return violations if endpoint.cautious else [one for one in violations if one.grade == "refused"]
+
+
+def _lowered(violation: Violation, rows: tuple[Answered, ...]) -> Violation:
+    place = ".".join(map(str, violation.path))
+    for row in rows:
+        if row.code == violation.code and (not row.path or re.search(row.path, place)):
+            return replace(violation, grade=row.grade)
+    return violation
