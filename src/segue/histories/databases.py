@@ -60,6 +60,7 @@ class ReadOnlyDatabase:
         self._left = STEPS
         self._tables: frozenset[str] | None = None
         self._columns: Final[dict[str, tuple[str, ...]]] = {}
+        self._orders: Final[dict[str, str]] = {}
 
     def tables(self) -> frozenset[str]:
         """Return the names of the tables; views and virtual tables are not among them.
@@ -100,6 +101,9 @@ class ReadOnlyDatabase:
             rows = self._rows(question, (), frozenset({table}))
             found = tuple(cast("str", row["name"]) for row in rows if row["hidden"] != _VIRTUAL_COLUMN)
             self._columns[table] = found
+            # A column, also a computed one, can have one of these names, and then means something else.
+            taken = {cast("str", row["name"]).lower() for row in rows}
+            self._orders[table] = next((name for name in _ROW_NAMES if name not in taken), "1")
         return found
 
     def rows(self, table: str, **equal: object) -> Iterator[Mapping[str, object]]:
@@ -115,10 +119,8 @@ class ReadOnlyDatabase:
             return
         where = " AND ".join(f"{_quote(column)} = ?" for column in equal)
         clause = f" WHERE {where}" if where else ""
-        # A column can have one of these names, and then means something else.
-        order = next((name for name in _ROW_NAMES if name not in {column.lower() for column in columns}), "1")
         names = ", ".join(map(_quote, columns))
-        question = f"SELECT {names} FROM {_quote(table)}{clause} ORDER BY {order}"  # noqa: S608 - quoted names
+        question = f"SELECT {names} FROM {_quote(table)}{clause} ORDER BY {self._orders[table]}"  # noqa: S608 - quoted names
         yield from self._rows(question, tuple(equal.values()), frozenset({table}))
 
     def column(self, table: str, name: str) -> Iterator[object]:
@@ -164,9 +166,7 @@ class ReadOnlyDatabase:
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         selects = 0
 
-        def authorize(
-            action: int, first: str | None, second: str | None, database: str | None, inner: str | None
-        ) -> int:
+        def authorize(action: int, first: str | None, _: str | None, __: str | None, inner: str | None) -> int:
             nonlocal selects
             if inner is not None:  # a view or a trigger asks
                 return sqlite3.SQLITE_DENY
