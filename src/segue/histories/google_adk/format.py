@@ -172,7 +172,12 @@ def _open_database(database: AgentDatabase, session: str | None) -> EntryList:
         key=lambda each: str(each.get("timestamp")),
     )
     events = [_parsed(each.get("event_data")) for each in rows]
-    whole = {"id": row["id"], "appName": row["app_name"], "userId": row["user_id"], "state": _parsed(row.get("state"))}
+    whole = {
+        "id": row.get("id"),
+        "appName": row.get("app_name"),
+        "userId": row.get("user_id"),
+        "state": _parsed(row.get("state")),
+    }
     document = _open({**whole, "events": events}, None)
     if document is None:
         raise LoadError("the session has no events")
