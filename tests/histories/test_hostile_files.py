@@ -99,16 +99,6 @@ def test_a_file_that_must_not_be_read_is_one_error(tmp_path):
         read_history(path)
 
 
-PLANTED = {
-    "a pipe": os.mkfifo,
-    "a device": lambda path: path.symlink_to("/dev/zero"),
-    "a socket": lambda path: bind(path),
-    "a loop": lambda path: path.symlink_to(path),
-    "a folder": lambda path: path.mkdir(),
-    "a link to another file": lambda path: path.symlink_to("/etc/passwd"),
-}
-
-
 def bind(path: Path) -> None:
     """Make a socket; its path has to be short, so that it is made in the folder itself."""
     before = Path.cwd()
@@ -118,6 +108,16 @@ def bind(path: Path) -> None:
             made.bind(path.name)
     finally:
         os.chdir(before)
+
+
+PLANTED = {
+    "a pipe": os.mkfifo,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a socket": bind,
+    "a loop": lambda path: path.symlink_to(path),
+    "a folder": lambda path: path.mkdir(),
+    "a link to another file": lambda path: path.symlink_to("/etc/passwd"),
+}
 
 
 def planted_names(pattern: str) -> str:
@@ -136,6 +136,7 @@ def test_what_is_not_a_file_of_a_session_is_neither_waited_for_nor_read(name, pl
     monkeypatch.chdir(project)
     for variable in place.variables:
         monkeypatch.delenv(variable.partition("/")[0], raising=False)
+    (home / place.folder).mkdir(parents=True)
     paths = [home / place.folder / planted_names(pattern) for pattern in (*place.patterns, *place.databases)]
     paths += [project / planted_names(pattern) for pattern in place.projects]
     for path in paths:
