@@ -77,7 +77,8 @@ def test_what_a_compaction_dropped_is_listed_and_given_back(home):
     assert len(dropped) == history.compactions[-1].summary.covers > 0
     first = dropped[0]["number"]
     again = ask(server, "read_session", source=row["source"], first=first, count=1, view="full", whole=True)
-    assert dropped[0]["start"][:40] in " ".join(again.split())
+    start = re.sub(r"</?untrusted-\w+>", "", dropped[0]["start"])
+    assert start[:40] in " ".join(again.split())
 
 
 def test_what_does_not_fit_a_model_is_listed(home, tmp_path):

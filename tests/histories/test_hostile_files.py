@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sqlite3
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,7 @@ from segue.histories import places
 from segue.histories.api import list_source
 from segue.histories.kit.source import MemoryFiles, Source
 from segue.histories.kit.tables import MemoryDatabase
-from segue.histories.registry import FORMATS, get_format
+from segue.histories.registry import FORMATS, formats_with_sessions, get_format
 from segue.projection.report import ChangeCode, Loss
 
 DEEP = 100_000
@@ -95,6 +97,82 @@ def test_a_file_that_must_not_be_read_is_one_error(tmp_path):
     path.symlink_to(path)
     with pytest.raises(LoadError, match="cannot read the file"):
         read_history(path)
+
+
+def bind(path: Path) -> None:
+    """Make a socket; its path has to be short, so that it is made in the folder itself."""
+    before = Path.cwd()
+    os.chdir(path.parent)
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(before)
+
+
+PLANTED = {
+    "a pipe": os.mkfifo,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a socket": bind,
+    "a loop": lambda path: path.symlink_to(path),
+    "a folder": lambda path: path.mkdir(),
+    "a link to another file": lambda path: path.symlink_to("/etc/passwd"),
+}
+
+
+def planted_names(pattern: str) -> str:
+    return pattern.replace("**/", "").replace("*", "planted")
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+@pytest.mark.parametrize("name", [record.name for record in formats_with_sessions()])
+def test_what_is_not_a_file_of_a_session_is_neither_waited_for_nor_read(name, planted, tmp_path, monkeypatch):
+    place = get_format(name).place
+    assert place is not None
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    for variable in place.variables:
+        monkeypatch.delenv(variable.partition("/")[0], raising=False)
+    (home / place.folder).mkdir(parents=True)
+    paths = [home / place.folder / planted_names(pattern) for pattern in (*place.patterns, *place.databases)]
+    paths += [project / planted_names(pattern) for pattern in place.projects]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        PLANTED[planted](path)
+    assert list(find_sessions(formats=[name])) == []
+    assert list_source(project, format=name) == list_source(home / place.folder, format=name) == []
+    for path in paths:
+        assert places.DiskFiles(path.parent).read(path.name) is None
+        if planted not in ("a link to another file", "a folder"):
+            with pytest.raises(LoadError):
+                read_history(path, format=name)
+
+
+def test_a_large_file_without_data_is_refused(tmp_path):
+    path = tmp_path / "sparse.jsonl"
+    with path.open("wb") as file:
+        file.truncate(2**30)
+    if path.stat().st_blocks:
+        pytest.skip("this file system has no holes")
+    with pytest.raises(LoadError, match="parts of it have no data"):
+        read_history(path)
+    assert not places.may_contain(str(path), [])
+
+
+@pytest.mark.parametrize("folder", ["/" + "x" * 5000, "/a\0b", "relative", "../..", "~", "/dev/zero", "\ud800", "//"])
+def test_any_text_can_be_the_folder_of_a_session(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "projects" / "-p" / "good.jsonl"
+    path.parent.mkdir(parents=True)
+    line = {"type": "user", "uuid": "a", "sessionId": "s", "cwd": folder, "message": {"role": "user", "content": "Hi"}}
+    path.write_text(json.dumps(line) + "\n")
+    assert [session.id for session in find_sessions()] == ["good"]
+    assert {session.id for session in find_sessions(cwd=folder)} <= {"good"}
 
 
 def test_damaged_sessions_do_not_hide_the_others_in_a_list(tmp_path, monkeypatch):

@@ -309,6 +309,17 @@ def test_sessions_of_agents_are_listed_and_opened(tmp_path, claude_session):
         assert ask(address, "api/session", {}).status_code == 400
 
 
+def test_the_page_cannot_name_a_file_as_a_session(tmp_path, claude_session):
+    secret = tmp_path / ".env"
+    secret.write_text("#### the-secret-value\n\nyes\n")
+    with inspector(home=tmp_path) as address:
+        wait_for(address)
+        for source in (f"aider:{secret}", str(secret), f"claude-code:{claude_session}", "last"):
+            opened = ask(address, "api/session", {"source": source})
+            assert opened.status_code == 422, source
+            assert "the-secret-value" not in opened.text
+
+
 def test_the_sessions_of_an_agent_can_be_named_on_the_command_line(tmp_path, claude_session):
     for given in ("claude-code:last", claude_session, claude_session.parent):
         with inspector(given, home=tmp_path) as address:

@@ -27,7 +27,7 @@ from segue.histories import places
 from segue.histories.data_rows import as_body, is_as_sent
 from segue.histories.kit.evidence import Sight
 from segue.histories.kit.format import Format
-from segue.histories.kit.history import Session
+from segue.histories.kit.history import Session, SessionName
 from segue.histories.kit.lines import objects_of
 from segue.histories.kit.source import Source
 from segue.histories.reading import (
@@ -249,6 +249,10 @@ def _locate(source: object, how: How) -> tuple[Source, Format | None]:
     if isinstance(source, Session):
         record = get_format(source.format)
         return places.open_path(Path(source.path), (record,), source.id), record
+    if isinstance(source, SessionName):
+        record = get_format(source.format)
+        found = find_listed(source)
+        return places.open_path(Path(found.path), (record,), found.id), record
     if isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(cast("bytes", source))
         return places.open_data(data, [record] if record else all_formats, how.session), record
@@ -268,14 +272,50 @@ def _locate(source: object, how: How) -> tuple[Source, Format | None]:
 
 
 def _find_session(record: Format, which: str) -> Source:
-    """Open `last`, a session by its id or the beginning of it, or a file of that format."""
-    found = choose_session(all_sessions([record]), which)
-    if found is not None:
-        return places.open_path(Path(found.path), (record,), found.id)
-    path = Path(which).expanduser()
-    if path.is_file():
+    """Open what a user names `AGENT:NAME`: a session, or else a file of that format."""
+    try:
+        found = find_listed(SessionName(format=record.name, id=which))
+    except _NotListed:
+        path = Path(which).expanduser()
+        if not _is_there(path):
+            raise
         return places.open_path(path, (record,))
-    raise LoadError(f"{record.title} has no session {which!r} on this machine; `segue sessions` lists what there is")
+    return places.open_path(Path(found.path), (record,), found.id)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a text that no file can be named
+        return False
+
+
+@final
+class _NotListed(LoadError):
+    """No list of sessions has this one."""
+
+
+def find_listed(name: SessionName) -> Session:
+    """Find a session in the list of its agent; a path is never looked for.
+
+    Raises:
+        LoadError: the list does not have it, or several ids begin like that.
+        UnknownFormat: there is no such agent.
+    """
+    record = get_format(name.format)
+    found = None if record.place is None else choose_session(all_sessions([record]), name.id)
+    if found is None:
+        raise _NotListed(
+            f"{record.title} has no session {name.id!r} on this machine; `segue sessions` lists what there is"
+        )
+    return found
+
+
+def parse_session_name(text: str) -> SessionName | None:
+    """Read `AGENT:ID`; None if this is not the name of a session of an agent."""
+    agent, _, which = text.partition(":")
+    record = find_format(agent) if which else None
+    return None if record is None or record.place is None else SessionName(format=record.name, id=which)
 
 
 def all_sessions(records: Sequence[Format], cwd: str | None = None) -> list[Session]:

@@ -1,4 +1,6 @@
-"""Files and folders of agents: finds sessions, opens sources, stores what was written. The only I/O of `histories`.
+"""Files and folders of agents: finds sessions, opens sources, stores what was written.
+
+With `regular_files` and `databases`, which open what anyone may have written, this is the only I/O of `histories`.
 
 Facts this file rests on:
 - Files of agents hold private texts, and the agents write them with mode 600.                  (seen, 2026-11-15)
@@ -14,30 +16,30 @@ import datetime as dt
 import errno
 import io
 import os
-import sqlite3
 import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from io import BufferedReader
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Final, TypeAlias, cast, final
+from typing import Final, TypeAlias, final
 
 from msgspec.structs import replace as replace_fields
 
 from segue.errors import HistoryExists, LoadError, SettingsError
+from segue.histories.databases import ReadOnlyDatabase
 from segue.histories.kit.format import Excerpt, Format, Place
 from segue.histories.kit.history import Session, Written, WrittenFile
 from segue.histories.kit.source import NO_NEIGHBOURS, Source
 from segue.histories.recognition import evidence_of, look
+from segue.histories.regular_files import LARGEST, files_below, is_below, open_regular, read_regular
 
 Formats: TypeAlias = Sequence[Format] | Callable[[], Sequence[Format]]
 """Formats whose archives can be opened, or a function that loads them."""
-LARGEST: Final = 2**31
-"""The largest file that is read, in bytes: larger ones are refused with an error instead of filling the memory."""
 _EXCERPT: Final = 32 * 1024
 _TAIL: Final = 8 * 1024
 """How much of the beginning and of the end of a file is read for the list of sessions. The first line of Codex alone
@@ -68,7 +70,7 @@ class DiskFiles:
             return []
         try:
             return sorted(path.relative_to(self._root).as_posix() for path in self._root.glob(pattern))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RuntimeError):
             return []
 
     def read(self, name: str) -> bytes | None:
@@ -76,11 +78,9 @@ class DiskFiles:
         if not _is_inside(name):
             return None
         try:
-            path = (self._root / name).resolve()
-            if not path.is_relative_to(self._root.resolve()) or path.stat().st_size > LARGEST:
-                return None
-            return path.read_bytes()
-        except (OSError, ValueError):
+            path = self._root / name
+            return read_regular(path.resolve()) if is_below(path, (self._root.resolve(),)) else None
+        except (OSError, ValueError, RuntimeError, LoadError):
             return None
 
 
@@ -141,63 +141,6 @@ def _is_inside(name: str) -> bool:
     return bool(name) and not path.is_absolute() and ".." not in path.parts and "\\" not in name and "\x00" not in name
 
 
-@final
-class ReadOnlyDatabase:
-    """A database of an agent, opened read-only for each question."""
-
-    def __init__(self, path: Path) -> None:
-        self._address = f"{path.resolve().as_uri()}?mode=ro"
-        self._path = path
-
-    def tables(self) -> frozenset[str]:
-        """Give the names of the tables.
-
-        Raises:
-            LoadError: the file is no database that can be read.
-        """
-        return frozenset(cast("str", row["name"]) for row in self._rows("SELECT name FROM sqlite_master", ()))
-
-    def columns(self, table: str) -> frozenset[str]:
-        """Give the names of the columns of a table.
-
-        Raises:
-            LoadError: the file is no database that can be read.
-        """
-        return frozenset(cast("str", row["name"]) for row in self._rows(f"PRAGMA table_info({_quote(table)})", ()))
-
-    def rows(self, table: str, **equal: object) -> Iterator[Mapping[str, object]]:
-        """Give the rows of a table whose columns have these values, in the order in which they were inserted.
-
-        Raises:
-            LoadError: there is no such table or column.
-        """
-        where = " AND ".join(f"{_quote(column)} = ?" for column in equal)
-        clause = f" WHERE {where}" if where else ""
-        yield from self._rows(f"SELECT * FROM {_quote(table)}{clause} ORDER BY rowid", tuple(equal.values()))  # noqa: S608 - quoted names
-
-    def column(self, table: str, name: str) -> Iterator[object]:
-        """Give the different values of one column of a table.
-
-        Raises:
-            LoadError: there is no such table or column.
-        """
-        for row in self._rows(f"SELECT DISTINCT {_quote(name)} AS value FROM {_quote(table)}", ()):  # noqa: S608 - quoted names
-            yield row["value"]
-
-    def _rows(self, question: str, values: tuple[object, ...]) -> list[Mapping[str, object]]:
-        try:
-            with closing(sqlite3.connect(self._address, uri=True)) as connection:
-                cursor = connection.execute(question, cast("tuple[str, ...]", values))
-                names = [cast("str", column[0]) for column in cursor.description]
-                return [dict(zip(names, row, strict=True)) for row in cursor]
-        except sqlite3.Error as error:
-            raise LoadError(f"{self._path}: cannot read the database: {error}") from error
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 # -- where agents store their sessions ---------------------------------------------------------------------------------
 
 
@@ -247,12 +190,25 @@ def current_projects() -> list[str]:
 
 def _sessions_in_project(folder: Path, record: Format) -> Iterator[Session]:
     for pattern in () if record.place is None else record.place.projects:
-        paths = folder.glob(pattern) if "*" in pattern else (folder / pattern,)
-        for path in paths:
+        for path in _project_files(folder, pattern):
             yield from (
                 session if session.cwd else replace_fields(session, cwd=str(folder))
                 for session in _sessions_at(path, folder, record)
             )
+
+
+def _project_files(folder: Path, pattern: str) -> Iterator[Path]:
+    """Yield the files of an agent in the folder of a project.
+
+    A project may come from anyone: no link in it leads out of it. What is not an absolute path is not a folder that a
+    session can be in.
+    """
+    if folder.is_absolute():
+        try:
+            real = folder.resolve()
+        except (OSError, ValueError, RuntimeError):  # a session can name any text as its folder
+            return
+        yield from (path for path in files_below(folder, pattern) if is_below(path, (real,)))
 
 
 def _sessions_at(path: Path, root: Path, record: Format) -> Iterator[Session]:
@@ -260,7 +216,7 @@ def _sessions_at(path: Path, root: Path, record: Format) -> Iterator[Session]:
     if record.describe is not None:
         session = describe_file(path, record, root)
         yield from () if session is None else (session,)
-    elif record.list is not None and path.is_file():
+    elif record.list is not None:
         with suppress(LoadError):
             yield from record.list(open_path(path, (record,)))
 
@@ -289,13 +245,13 @@ def _places(record: Format) -> Sequence[Place]:
 def _sessions_below(root: Path, record: Format, place: Place) -> Iterator[Session]:
     if record.describe is not None:
         for pattern in place.patterns:
-            for path in root.glob(pattern):
+            for path in files_below(root, pattern):
                 session = describe_file(path, record, root)
                 if session is not None:
                     yield session
     if record.list is not None:
         for pattern in place.databases:
-            for path in root.glob(pattern):
+            for path in files_below(root, pattern):
                 with suppress(LoadError):
                     yield from record.list(_database_source(path, root))
 
@@ -305,7 +261,7 @@ def _sessions_beside(folder: Path, record: Format) -> Iterator[Session]:
     if record.place is None or record.describe is None:
         return
     for pattern in record.place.patterns:
-        for path in folder.glob(PurePosixPath(pattern).name):
+        for path in files_below(folder, PurePosixPath(pattern).name):
             session = describe_file(path, record, folder)
             found = Source(data=_read_head(path), name=path.as_posix())
             if session is not None and evidence_of(record.name, look(found, head=True)) is not None:
@@ -314,7 +270,7 @@ def _sessions_beside(folder: Path, record: Format) -> Iterator[Session]:
 
 def describe_file(path: Path, record: Format, root: Path | None = None) -> Session | None:
     """Describe the session of a file from its beginning and its end; None if it cannot be read or has none."""
-    if record.describe is None or not path.is_file():
+    if record.describe is None:
         return None
     excerpt = _read_excerpt(path, root or path.parent, whole_lines=record.reads_lines)
     return None if excerpt is None else record.describe(excerpt)
@@ -322,17 +278,17 @@ def describe_file(path: Path, record: Format, root: Path | None = None) -> Sessi
 
 def _read_head(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_regular(path, largest=None) as file:
             return as_utf8(file.read(_EXCERPT))
-    except OSError:
+    except (OSError, ValueError, LoadError):
         return b""
 
 
 def may_contain(path: str, words: Sequence[bytes]) -> bool:
     """Whether a file has all of these words, in lower case letters and digits, anywhere; a database always may."""
     try:
-        data = Path(path).read_bytes()
-    except OSError:
+        data = read_regular(Path(path))
+    except (OSError, ValueError, LoadError):
         return False
     if is_binary(data[: len(_SQLITE)]):
         return True
@@ -343,7 +299,7 @@ def may_contain(path: str, words: Sequence[bytes]) -> bool:
 def _read_excerpt(path: Path, root: Path, *, whole_lines: bool) -> Excerpt | None:
     """Read the beginning and the end of a file; `whole_lines` leaves out the lines that are cut there."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path, largest=None) as file:
             status = os.fstat(file.fileno())
             head = as_utf8(file.read(_EXCERPT))
             whole = status.st_size <= _EXCERPT
@@ -351,7 +307,7 @@ def _read_excerpt(path: Path, root: Path, *, whole_lines: bool) -> Excerpt | Non
             if not whole:
                 file.seek(max(_EXCERPT, status.st_size - _TAIL))
                 tail = file.read(_TAIL)
-    except OSError:
+    except (OSError, ValueError, LoadError):
         return None
     if whole_lines and not whole:
         head = head[: head.rfind(b"\n") + 1] or head
@@ -399,14 +355,7 @@ def open_path(path: Path, formats: Formats, session: str | None = None) -> Sourc
         LoadError: the file cannot be read, is a folder, or is too large.
     """
     try:
-        size = path.stat().st_size
-        if path.is_dir():
-            raise LoadError(f"{path} is a folder; name a session file in it")
-        if size > LARGEST:
-            raise LoadError(f"{path} has {size} bytes; files of more than {LARGEST} bytes are not read")
-        if not path.is_file():
-            raise LoadError(f"{path} is no regular file; read it first, or send it in a pipe")
-        with path.open("rb", buffering=0) as file:  # a buffer would be joined with the rest: a copy of the file
+        with open_regular(path, largest=LARGEST) as file:
             head = file.read(len(_SQLITE))
             file.seek(0)
             data = None if head == _SQLITE else file.readall()
@@ -435,11 +384,13 @@ def open_data(data: bytes, formats: Formats, session: str | None = None) -> Sour
 
 
 def settle(source: Source, record: Format) -> Source:
-    """Give a file its name below the folder of its agent, and the files there."""
+    """Give a file its name below the folder of its agent, and the files there; none outside of `Source.within`."""
     if source.path is None or source.data is None or source.neighbours is not NO_NEIGHBOURS:
         return source
     path = Path(source.path).absolute()
     root = _find_root(path, record)
+    if source.within is not None and not is_below(root, (Path(source.within),)):
+        root = path.parent
     return replace(source, name=path.relative_to(root).as_posix(), neighbours=DiskFiles(root))
 
 
@@ -482,8 +433,7 @@ def newest_file(folder: Path, formats: Sequence[Format]) -> Path:
         for record in formats
         if record.place is not None
         for pattern in (*record.place.patterns, *(PurePosixPath(name).name for name in record.place.patterns))
-        for path in folder.glob(pattern)
-        if path.is_file()
+        for path in files_below(folder, pattern)
     ]
     if not found:
         raise LoadError(f"{folder}: there is no session file of a known agent in this folder")
@@ -531,9 +481,11 @@ def find_originals(ids: Sequence[str], beside: Path | None) -> Iterator[Path]:
 def read_originals(path: Path, *, whole: bool = True) -> bytes:
     """Read such a file, or its first line only; nothing if it cannot be read."""
     try:
-        with path.open("rb") as file:
-            return file.read() if whole else file.readline()
-    except OSError:
+        if whole:
+            return read_regular(path)
+        with BufferedReader(open_regular(path, largest=LARGEST)) as file:
+            return file.readline()
+    except (OSError, ValueError, LoadError):
         return b""
 
 

@@ -14,6 +14,7 @@ import msgspec
 from segue.errors import DecodeError, LoadError, SegueError
 from segue.failures.classify import classify
 from segue.failures.failure import FailureKind
+from segue.histories.opening import parse_session_name
 from segue.inspector.inspection import describe_given, find_target, open_conversation, wire_json
 from segue.inspector.library import SHORT, Library, OpenConversation
 from segue.inspector.local_sessions import list_sessions
@@ -164,7 +165,10 @@ class Answers:
     def _open_session(self, query: _SessionQuery) -> PageAnswer:
         if not self._shows_sessions:
             raise _Forbidden("sessions are shown only to this machine; run `segue ui` without --host and --allow-host")
-        found = open_conversation(query.source, query.source, None)
+        name = parse_session_name(query.source)  # the page names sessions, never files
+        if name is None:
+            raise LoadError(f"{query.source!r} is not AGENT:ID of a session; choose one of the list")
+        found = open_conversation(name, query.source, None)
         return PageAnswer(encode_valid_json(self._library.add(query.title or query.source, found).describe()))
 
     def _side(self, query: _Query, found: OpenConversation) -> SideBySide:

@@ -168,11 +168,16 @@ def _open_database(database: AgentDatabase, session: str | None) -> EntryList:
         raise LoadError(f"the database has no session {session!r}" if session else "the database has no session")
     row = max(wanted, key=lambda each: str(each.get("update_time")))
     rows = sorted(
-        database.rows("events", app_name=row["app_name"], user_id=row["user_id"], session_id=row["id"]),
+        database.rows("events", app_name=row.get("app_name"), user_id=row.get("user_id"), session_id=row.get("id")),
         key=lambda each: str(each.get("timestamp")),
     )
     events = [_parsed(each.get("event_data")) for each in rows]
-    whole = {"id": row["id"], "appName": row["app_name"], "userId": row["user_id"], "state": _parsed(row.get("state"))}
+    whole = {
+        "id": row.get("id"),
+        "appName": row.get("app_name"),
+        "userId": row.get("user_id"),
+        "state": _parsed(row.get("state")),
+    }
     document = _open({**whole, "events": events}, None)
     if document is None:
         raise LoadError("the session has no events")

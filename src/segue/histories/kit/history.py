@@ -136,6 +136,18 @@ class Session(_Value, frozen=True, kw_only=True):
 
 
 @final
+class SessionName(_Value, frozen=True, kw_only=True):
+    """A session by its agent and its id, the beginning of the id, or `last`. It never is a path.
+
+    What comes from a stranger, such as an agent that asks for a session, is read as this and not as a text: only what
+    a list of sessions has can be found with it.
+    """
+
+    format: str
+    id: str
+
+
+@final
 class WrittenFile(_Value, frozen=True, kw_only=True):
     """A file to be stored: its path below the folder of the agent, with `/` between the parts, and its bytes."""
 

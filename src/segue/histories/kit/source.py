@@ -70,7 +70,8 @@ class Source:
     """One stored thing. Of `data`, `value` and `database` one is set.
 
     `name` is the path relative to the agent's folder, or only the name of the file where that folder is unknown.
-    `session` selects one of several sessions in a database or an export; None is the newest.
+    `session` selects one of several sessions in a database or an export; None is the newest. `within` is the folder
+    that files beside it have to be in; None is that of the agent.
     """
 
     data: bytes | None = None
@@ -80,6 +81,7 @@ class Source:
     path: str | None = None
     session: str | None = None
     neighbours: Neighbours = NO_NEIGHBOURS
+    within: str | None = None
 
 
 @final

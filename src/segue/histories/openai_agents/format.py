@@ -48,7 +48,7 @@ def _open_database(database: AgentDatabase, session: str | None) -> EntryList:
         raise LoadError(f"the database has no session {session!r}" if session else "the database has no session")
     row = max(wanted, key=lambda each: str(each.get("updated_at")))
     entries: list[Entry] = []
-    for message in database.rows("agent_messages", session_id=row["session_id"]):
+    for message in database.rows("agent_messages", session_id=row.get("session_id")):
         try:
             entry = object_of(msgspec.json.decode(cast("str", message.get("message_data"))))
         except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
