@@ -17,7 +17,6 @@ from segue.conversation.messages import AssistantMessage, Message
 from segue.envelope.compactions import open_compactions
 from segue.envelope.conversation import FoundStates, Stored, find_states, restore
 from segue.envelope.keys import START_OF_CHAIN, Chain
-from segue.envelope.restoring import rename_ids
 from segue.envelope.state import State
 from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.histories import Read, Seam
@@ -41,9 +40,11 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
 
     - `call`: the request before the reply, with the prompt of its whole history, as the client knows it.
     - `turns`, `reply`: all turns of that request, and those of the reply; none if no reply was asked for.
-    - `messages`: the history with all of its states, and with the reply as its model wrote it.
-    - `ids`: the ids of calls as the client knows them, and their own.
-    - `chain`: the digests of the history as the client knows it (`keys_of_reply`).
+    - `messages`: the history of that request with all of its states.
+    - `chain`: the digests of that history as the client knows it (`keys_of_reply`).
+
+    The reply itself is restored like one that the client sends: so a client that sends its history whole after all, on
+    another connection, does not change what was sent before.
     """
 
     conversation: str
@@ -51,18 +52,7 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     turns: Sequence[object]
     reply: Sequence[object]
     messages: tuple[Message, ...]
-    ids: Mapping[str, str]
     chain: Chain
-
-    def with_own_ids(self, new: Context) -> Context:
-        """Give new messages whose results have the own ids of their calls."""
-        renamed = (
-            replace(message, tool_call_id=rename_ids(self.ids, message.tool_call_id))
-            if message.role == "toolResult"
-            else message
-            for message in new.messages
-        )
-        return replace(new, messages=tuple(renamed))
 
 
 @final
@@ -252,17 +242,16 @@ async def _restore(
     if continued is not None:
         known = continued.call.prompt
         assert known is not None, "it was read"
-        given = replace(given, messages=given.messages[len(known.context.messages) + 1 :])  # the reply is the one
+        given = replace(given, messages=given.messages[len(known.context.messages) :])
     elif seam is not None:
         after, given = seam.chain, replace(given, messages=given.messages[seam.messages :])
     sent = open_compactions(given, gateway.envelopes, admission.tenant)
-    new = sent if continued is None else continued.with_own_ids(sent)
-    found, stored = await _find_states(gateway, admission, new, after)
+    found, stored = await _find_states(gateway, admission, sent, after)
 
     def base_url(state: State) -> str | None:
         return router.base_url_of(state.provider, state.model, state.endpoint)
 
-    restored = await admission.run(restore, new, found, stored, author=origin, base_urls=base_url)
+    restored = await admission.run(restore, sent, found, stored, author=origin, base_urls=base_url)
     whole, count, report = restored.context, restored.restored, restored.report
     passes = None if passing is None else is_unchanged(passing[1], found, stored, passing[0])
     if continued is not None:

@@ -24,7 +24,7 @@ from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
 from segue.conversation.messages import AssistantMessage, Sent, Usage
 from segue.conversation.replayed import message_events
 from segue.envelope.attaching import DELTAS, Attachment
-from segue.envelope.keys import extend_chain, keys_of_reply
+from segue.envelope.keys import keys_of_reply
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.asking import Asked, Continuation
 from segue.gateway.caching import find_saving, with_caching
@@ -380,32 +380,22 @@ class Exchange:
 
     def unanswered(self) -> Continuation:
         """Give what the next request of the same connection continues if no reply was asked for."""
-        asked, before = self.asked, self.asked.continued
+        asked = self.asked
         return Continuation(
             conversation=asked.conversation,
             call=asked.call,
             turns=(),
             reply=(),
             messages=asked.context.messages,
-            ids={} if before is None else before.ids,
             chain=asked.chain,
         )
 
     def continuation(self) -> Continuation | None:
         """Give what the next request of the same connection continues; None if the reply is not complete."""
-        attachment, message = self._attachment, self.message
-        if message is None or attachment is None or attachment.seen is None:
+        attachment = self._attachment
+        if self.message is None or attachment is None or attachment.seen is None:
             return None
-        before = self.unanswered()
-        calls = () if attachment.state is None else attachment.state.pieces
-        ids = {piece.shown: piece.content.id for piece in calls if piece.content.kind == "toolCall" and piece.shown}
-        return replace(
-            before,
-            reply=turns_of_reply(self._named(attachment.seen), self.reply_model()),
-            messages=(*before.messages, message),
-            ids={**before.ids, **ids},
-            chain=extend_chain(before.chain, (attachment.seen,)),
-        )
+        return replace(self.unanswered(), reply=turns_of_reply(self._named(attachment.seen), self.reply_model()))
 
     @property
     def made(self) -> int:

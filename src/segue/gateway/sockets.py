@@ -29,7 +29,6 @@ from msgspec.structs import replace
 
 from segue.calls import Call, has_socket, parse_body, read_continued, read_further
 from segue.client.session.outboxes import Outboxes
-from segue.conversation.context import Prompt
 from segue.conversation.events import DoneEvent, StartEvent
 from segue.conversation.messages import StopReason, Usage
 from segue.errors import CallError, SegueError, UnknownModel
@@ -320,12 +319,14 @@ def _read_whole(before: Continuation, call: Call, catalogue: Catalogue) -> tuple
     assert known.prompt is not None, "it was read"
     assert prompt is not None, "a request has a prompt"
     context = known.prompt.context
-    if before.reply and context.tools == prompt.context.tools and _read_alike(known) == _read_alike(call):
+    new = prompt.context.messages
+    follows = bool(new) and new[0].role != "assistant"  # else they are one turn with the reply
+    if before.reply and follows and context.tools == prompt.context.tools and _read_alike(known) == _read_alike(call):
         key = get_protocol(known.body_protocol).turns_key or ""
         same = replace(known, body={**(known.body or {}), key: [*before.turns]})
         count = len(before.turns)
         read = read_further(same, count, len(context.messages), turns[count:], catalogue)
-        if read is not None and read.prompt is not None and _is_one_reply(read.prompt, len(context.messages)):
+        if read is not None and read.prompt is not None:
             options = without_previous(prompt.options)
             whole = replace(call, prompt=replace(prompt, context=read.prompt.context, options=options))
             return Whole(whole, turns), before
@@ -336,12 +337,6 @@ def _read_alike(call: Call) -> dict[str, object]:
     """Return the fields of a request that decide how its turns are read."""
     body = call.body or {}
     return {key: body[key] for key in _READ_WITH_TURNS if key in body}
-
-
-def _is_one_reply(prompt: Prompt, at: int) -> bool:
-    """Whether the reply is one message, at its place, and another one follows."""
-    messages = prompt.context.messages[at:]
-    return len(messages) > 1 and messages[0].role == "assistant" != messages[1].role
 
 
 SOCKET_PROTOCOL: Final = "openai-responses"
