@@ -160,6 +160,30 @@ def read_call(
     )
 
 
+def read_continued(call: Call, turns: Sequence[object], catalogue: Catalogue | None = None) -> Call:
+    """Read a request that names the reply before it as one that sends the whole history: `turns` are all of its turns.
+
+    The prompt is the one that a client would get which keeps its history itself. `body` stays what the client sent.
+
+    Raises:
+        CallError: the turns cannot be read.
+    """
+    reader, prompt, body = get_protocol(call.body_protocol), call.prompt, call.body
+    assert prompt is not None, "only requests with a prompt continue a reply"
+    assert body is not None, "a request with a prompt has a body"
+    assert reader.turns_key is not None, "a protocol that continues replies has its turns in one list"
+    transport = reader.transports.get(call.transport or "")
+    opened = body if transport is None else transport.open(body)[0]
+    whole = {key: value for key, value in opened.items() if key != reader.held_content.reply}
+    whole[reader.turns_key] = [*turns]
+    try:
+        read = reader.decode_request(whole, find_endpoint(reader.name, None, call.model, catalogue))
+    except DecodeError as error:
+        raise CallError(str(error), status=400, protocol=call.protocol) from error
+    options = replace(read.options, stream=prompt.options.stream)
+    return replace(call, prompt=replace(read, model=prompt.model, options=options))
+
+
 def read_further(known: Call, turns: int, messages: int, items: list[object], catalogue: Catalogue) -> Call | None:
     """Read a request that has other turns than a known one behind its first `turns`, which are so many messages.
 

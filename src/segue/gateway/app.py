@@ -19,7 +19,6 @@ from starlette.types import Receive, Scope, Send
 
 from segue.calls import Call, find_error_form
 from segue.client.http.telemetry import Telemetry
-from segue.conversation.context import Context
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.admin import admin_routes
@@ -34,7 +33,7 @@ from segue.gateway.histories import Read
 from segue.gateway.intake import Admission, Refused, check_head, drop_body
 from segue.gateway.keys import ANYONE, ClientKey
 from segue.gateway.pages import pages
-from segue.gateway.responses import find_reply_context, is_own_reply, previous_id
+from segue.gateway.responses import Whole, find_whole, is_own_reply, previous_id, turns_of_request
 from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
 from segue.gateway.service import Gateway
@@ -200,16 +199,19 @@ class ProtocolApp:
         runtime, call = admission.runtime, read.call
         match call.kind:
             case "generate":
-                context = await self._continued(admission, call)
-                known = read if context is None else None
-                asked = await read_asked(self._gateway, admission, call, headers, raw=raw, context=context, read=known)
+                whole = await self._continued(admission, call)
+                if whole is None:
+                    asked = await read_asked(self._gateway, admission, call, headers, raw=raw, read=read)
+                else:
+                    asked = await read_asked(self._gateway, admission, whole.call, headers, raw=raw, passes=False)
                 exchange = Exchange(self._gateway, asked, "req_" + random_name())
                 if call.stream:
                     await answer_stream(exchange, send, receive)
                 else:
                     await answer_whole(exchange, send, receive)
             case "count":
-                asked = await read_asked(self._gateway, admission, call, headers)
+                whole = await find_whole(self._gateway, admission, call)
+                asked = await read_asked(self._gateway, admission, call if whole is None else whole.call, headers)
                 tokens = await runtime.client.count_tokens(
                     asked.context, asked.candidates[0], options=asked.options, policy=asked.policy
                 )
@@ -219,22 +221,21 @@ class ProtocolApp:
             case "version":
                 await send_json(send, 200, call.answer or {})
             case "compact":
-                context = await self._continued(admission, call)
-                asked = await read_asked(self._gateway, admission, call, headers, raw=raw, context=context)
-                given = call.prompt.context if context is None and call.prompt is not None else context
-                assert given is not None, "a request to compact has a prompt"
-                await answer_compact(self._gateway, asked, given, send)
+                whole = await self._continued(admission, call) or Whole(call, turns_of_request(call))
+                passes = whole.call is call
+                asked = await read_asked(self._gateway, admission, whole.call, headers, raw=raw, passes=passes)
+                await answer_compact(self._gateway, asked, whole.turns, send)
             case "retrieve" | "delete" | "cancel" | "input_items":
                 await answer_stored(self._gateway, admission, call, find_client(headers), send)
 
-    async def _continued(self, admission: Admission, call: Call) -> Context | None:
-        """Give the whole history of a request that names the reply before it; None for any other request."""
+    async def _continued(self, admission: Admission, call: Call) -> Whole | None:
+        """Read a request that names the reply before it with the whole history; None for any other request."""
         name = previous_id(call)
         if name is None:
             return None
-        context = await find_reply_context(self._gateway, admission, call)
-        if context is not None:
-            return context
+        whole = await find_whole(self._gateway, admission, call)
+        if whole is not None:
+            return whole
         # What the provider keeps, it keeps for the operator: a client continues only replies that it got itself.
         is_shared = not admission.tenant or admission.runtime.config.listen.provider_ids
         may_continue = is_shared or await is_own_reply(self._gateway, name, admission, call)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from time import monotonic
 from typing import NamedTuple, final
@@ -17,12 +17,11 @@ from segue.conversation.messages import AssistantMessage, Message
 from segue.envelope.compactions import open_compactions
 from segue.envelope.conversation import FoundStates, Stored, find_states, restore
 from segue.envelope.keys import START_OF_CHAIN, Chain
-from segue.envelope.restoring import rename_ids
 from segue.envelope.state import State
 from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.histories import Read, Seam
 from segue.gateway.intake import Admission
-from segue.gateway.responses import check_ids, without_previous
+from segue.gateway.responses import check_ids
 from segue.gateway.routing import Routed, Router
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.spending import check_name, select_models
@@ -39,25 +38,21 @@ from segue.protocols.registry import resolve_dialect
 class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation up to a reply, as the next request of the same connection continues it.
 
-    - `messages`: the history with all of its states, and with the reply as its model wrote it.
-    - `ids`: the ids of calls as the client knows them, and their own.
-    - `chain`: the digests of the history as the client knows it (`keys_of_reply`).
+    - `call`: the request before the reply, with the prompt of its whole history, as the client knows it.
+    - `turns`, `reply`: all turns of that request, and those of the reply; none if no reply was asked for.
+    - `messages`: the history of that request with all of its states.
+    - `chain`: the digests of that history as the client knows it (`keys_of_reply`).
+
+    The reply itself is restored like one that the client sends: so a client that sends its history whole after all, on
+    another connection, does not change what was sent before.
     """
 
     conversation: str
+    call: Call
+    turns: Sequence[object]
+    reply: Sequence[object]
     messages: tuple[Message, ...]
-    ids: Mapping[str, str]
     chain: Chain
-
-    def with_own_ids(self, new: Context) -> Context:
-        """Give new messages whose results have the own ids of their calls."""
-        renamed = (
-            replace(message, tool_call_id=rename_ids(self.ids, message.tool_call_id))
-            if message.role == "toolResult"
-            else message
-            for message in new.messages
-        )
-        return replace(new, messages=tuple(renamed))
 
 
 @final
@@ -90,7 +85,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes = b""
     """The body as it came."""
     continued: Continuation | None = None
-    """What stands before `sent`, if the connection has it."""
+    """What is before `sent`, if the connection has it."""
     outboxes: Outboxes | None = None
     """What was encoded of the earlier requests of the connection."""
 
@@ -102,15 +97,16 @@ async def read_asked(
     headers: Mapping[str, str],
     *,
     raw: bytes = b"",
-    context: Context | None = None,
+    passes: bool = True,
     continued: Continuation | None = None,
     outboxes: Outboxes | None = None,
     read: Read | None = None,
 ) -> Asked:
-    """Restore the history of a request and find its models. `context` replaces the history of the body `raw`.
+    """Restore the history of a request and find its models.
 
-    `continued` is what stands before the messages of the body; nothing of it has to be restored. `read` is what is
-    known of the beginning of the body from earlier requests: nor has that.
+    `passes`: the prompt is that of the body `raw`, which may be sent on as it is. `continued` is what the prompt begins
+    with; nothing of it has to be restored. `read` is what is known of the beginning of the body from earlier requests:
+    nor has that.
 
     Raises:
         UnknownModel: there is no model of that name.
@@ -121,7 +117,7 @@ async def read_asked(
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
     await check_ids(gateway, admission, call, raw, read)
-    given = prompt.options if context is None and continued is None else without_previous(prompt.options)
+    given = prompt.options
     conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation
     router, key = runtime.router, admission.key
     check_name(name, key, call.protocol)
@@ -133,7 +129,7 @@ async def read_asked(
     is_known = author is not None and author.protocol == call.body_protocol
     may_pass = (
         bool(raw)
-        and context is None
+        and passes
         and author is not None
         and is_known
         and call.protocol == call.body_protocol
@@ -146,7 +142,7 @@ async def read_asked(
     restored = await _restore(
         gateway,
         admission,
-        prompt.context if context is None else context,
+        prompt.context,
         router=router,
         origin=new_assistant_message(author) if author is not None and is_known else None,
         passing=(author, raw) if author is not None and may_pass else None,
@@ -243,16 +239,19 @@ async def _restore(
     if seam is not None and passing is not None and seam.is_unchanged is None:
         seam = None  # it was not asked before
     after = START_OF_CHAIN if continued is None else continued.chain
-    if seam is not None:
+    if continued is not None:
+        known = continued.call.prompt
+        assert known is not None, "it was read"
+        given = replace(given, messages=given.messages[len(known.context.messages) :])
+    elif seam is not None:
         after, given = seam.chain, replace(given, messages=given.messages[seam.messages :])
     sent = open_compactions(given, gateway.envelopes, admission.tenant)
-    new = sent if continued is None else continued.with_own_ids(sent)
-    found, stored = await _find_states(gateway, admission, new, after)
+    found, stored = await _find_states(gateway, admission, sent, after)
 
     def base_url(state: State) -> str | None:
         return router.base_url_of(state.provider, state.model, state.endpoint)
 
-    restored = await admission.run(restore, new, found, stored, author=origin, base_urls=base_url)
+    restored = await admission.run(restore, sent, found, stored, author=origin, base_urls=base_url)
     whole, count, report = restored.context, restored.restored, restored.report
     passes = None if passing is None else is_unchanged(passing[1], found, stored, passing[0])
     if continued is not None:

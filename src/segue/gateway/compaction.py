@@ -7,10 +7,13 @@ reads; the next request with that item works for every model.
 Facts this file relies on:
 - The output is all messages of the user, followed by one compaction item; `usage` is that of the compaction.
                                                                               (openai 3.49.0: CompactedResponse)
+- It may have messages of the developer: codex removes them and sends its own.       (codex @343074d4; read 2026-11-18)
+  Here they are kept, because a client that sends the output on would lose its instructions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Final
@@ -21,7 +24,7 @@ from msgspec.structs import replace
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.steps import Broken
 from segue.client.session.summarising import Summarising
-from segue.conversation.context import Context, Options
+from segue.conversation.context import Options
 from segue.conversation.messages import Usage
 from segue.envelope.compactions import write_compaction
 from segue.errors import SegueError
@@ -37,18 +40,21 @@ from segue.models.origin import new_assistant_message
 from segue.projection.policy import Policy
 from segue.projection.requirements import SummaryWanted
 from segue.protocols.api import decode_response, encode_response
+from segue.protocols.kit.json_values import object_of
 
 _WINDOW: Final = 128_000
 """Tokens of a window that is not known."""
 _NOT_SERVED: Final = frozenset({401, 403, 404, 405, 501})
 """Statuses of providers that do not compact for this model or key."""
+_KEPT: Final = frozenset({"user", "system", "developer"})
+"""Roles of messages that stay as they are."""
 _FAILED: Final = 300
 """The first status that is no answer."""
 _NO_SUMMARY: Final = Failure(kind=FailureKind.SERVER, status=502, message="The model wrote no summary; try again.")
 
 
-async def answer_compact(gateway: Gateway, asked: Asked, given: Context, send: Send) -> None:
-    """Answer with a compacted history; `given` is the history as the client sent it."""
+async def answer_compact(gateway: Gateway, asked: Asked, turns: Sequence[object], send: Send) -> None:
+    """Answer with a compacted history; `turns` are those of the history as the client sent them."""
     if asked.raw and asked.candidates:
         model, began = asked.candidates[0], monotonic()
         head, body = await asked.admission.runtime.client.fetch(model, "/compact", method="POST", content=asked.raw)
@@ -61,7 +67,7 @@ async def answer_compact(gateway: Gateway, asked: Asked, given: Context, send: S
         failure = Failure(kind=FailureKind.INVALID_REQUEST, status=400, message="There is no input to compact.")
         await send_failure(send, failure, asked.call.protocol)
         return
-    await _summarise(gateway, asked, given, send)
+    await _summarise(gateway, asked, turns, send)
 
 
 def _count(gateway: Gateway, asked: Asked, model: Model, body: bytes, duration: float) -> None:
@@ -75,7 +81,7 @@ def _count(gateway: Gateway, asked: Asked, model: Model, body: bytes, duration: 
     exchange.record(200, "done")
 
 
-async def _summarise(gateway: Gateway, asked: Asked, given: Context, send: Send) -> None:
+async def _summarise(gateway: Gateway, asked: Asked, turns: Sequence[object], send: Send) -> None:
     messages, target = asked.context.messages, asked.candidates[0]
     wanted = SummaryWanted(first=0, last=len(messages) - 1, tokens=0)
     limit = target.max_input or target.context_window or _WINDOW
@@ -99,8 +105,8 @@ async def _summarise(gateway: Gateway, asked: Asked, given: Context, send: Send)
         exchange.message = message
         exchange.record(200, "done")
         usages.append(message.usage or Usage())
-    model, questions = exchange.reply_model(), tuple(message for message in given.messages if message.role == "user")
-    items = list_items(questions, model, exchange.reply_id)
+    model = exchange.reply_model()
+    items = list_items([turn for turn in turns if object_of(turn).get("role") in _KEPT], exchange.reply_id)
     item = write_compaction(work.text, "cmp_" + random_name(), model.protocol, gateway.envelopes, asked.tenant)
     spent = replace(new_assistant_message(model), usage=_sum(usages))
     written = encode_response(spent, protocol=model.protocol, model=model)

@@ -24,14 +24,14 @@ from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
 from segue.conversation.messages import AssistantMessage, Sent, Usage
 from segue.conversation.replayed import message_events
 from segue.envelope.attaching import DELTAS, Attachment
-from segue.envelope.keys import extend_chain, keys_of_reply
+from segue.envelope.keys import keys_of_reply
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.asking import Asked, Continuation
 from segue.gateway.caching import find_saving, with_caching
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.contents import dump_content
 from segue.gateway.records import RequestRow, attempt_rows, change_rows, describe_failure
-from segue.gateway.responses import is_stored, keep_id, keep_made_ids, keep_reply
+from segue.gateway.responses import is_stored, keep_id, keep_made_ids, keep_reply, turns_of_reply
 from segue.gateway.routing import name_of
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.store import StoredContent, StoredState
@@ -364,9 +364,9 @@ class Exchange:
         put, now = self.gateway.store.put, now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
         stored = [put(StoredState(asked.tenant, keys, attachment.state, asked.conversation), now, is_kept=True)]
-        if wants_reply and asked.call.prompt is not None:
+        if wants_reply:
             seen = self._named(attachment.seen)
-            kept = keep_reply(asked.call, asked.call.prompt, seen, self.reply_id, asked.tenant, made=self.made)
+            kept = keep_reply(asked.call, seen, self.reply_id, asked.tenant, made=self.made)
             stored.append(put(kept._replace(conversation=asked.conversation), now))
         elif self.is_straight and is_stored(asked.call) and message.response_id is not None and self._model is not None:
             # Only clients with this key may continue or retrieve it.
@@ -380,28 +380,22 @@ class Exchange:
 
     def unanswered(self) -> Continuation:
         """Give what the next request of the same connection continues if no reply was asked for."""
-        asked, before = self.asked, self.asked.continued
+        asked = self.asked
         return Continuation(
             conversation=asked.conversation,
+            call=asked.call,
+            turns=(),
+            reply=(),
             messages=asked.context.messages,
-            ids={} if before is None else before.ids,
             chain=asked.chain,
         )
 
     def continuation(self) -> Continuation | None:
         """Give what the next request of the same connection continues; None if the reply is not complete."""
-        attachment, message = self._attachment, self.message
-        if message is None or attachment is None or attachment.seen is None:
+        attachment = self._attachment
+        if self.message is None or attachment is None or attachment.seen is None:
             return None
-        before = self.unanswered()
-        calls = () if attachment.state is None else attachment.state.pieces
-        ids = {piece.shown: piece.content.id for piece in calls if piece.content.kind == "toolCall" and piece.shown}
-        return replace(
-            before,
-            messages=(*before.messages, message),
-            ids={**before.ids, **ids},
-            chain=extend_chain(before.chain, (attachment.seen,)),
-        )
+        return replace(self.unanswered(), reply=turns_of_reply(self._named(attachment.seen), self.reply_model()))
 
     @property
     def made(self) -> int:

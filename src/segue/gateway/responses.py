@@ -3,36 +3,49 @@
 Other protocols have another key for it (`HeldContent.reply`): `previous_interaction_id` at Google.
 
 A client that sends `store` (the default of the protocol) may name the last reply instead of sending the history. The
-gateway then stores each reply with the new messages before it, and the id of the reply before that. This is the one
-case in which it stores the content of a conversation; `store: false` in a request, or a gateway without a store, stores
+gateway then stores each reply with the new turns before it, and the id of the reply before that. This is the one case
+in which it stores the content of a conversation; `store: false` in a request, or a gateway without a store, stores
 nothing.
+
+Turns are stored as the client sent them, and a continued request is read like one that sends all of them: what is read
+from a turn depends on its place, on those before it, and on the model and the fields of the request.
+
+Facts this file relies on:
+- Input and output items of the replies before are carried over; `instructions` and `tools` are those of each request.
+                  (OpenAI documentation: conversation state; openai 3.49.0: response_create_params; read 2026-11-18)
+- The same holds for interactions: `system_instruction`, `tools` and `generation_config` are not carried over.
+                                                  (Google documentation: Interactions API; read 2026-11-18)
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, cast, final
+from typing import Any, Final, NamedTuple, cast, final
 
 import msgspec
 from msgspec.structs import replace
 
-from segue.calls import Call
+from segue.calls import Call, read_continued
 from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.limits import parse_json
 from segue.conversation.messages import AssistantMessage, Message
-from segue.conversation.stored import dump, load
-from segue.errors import LoadError
+from segue.conversation.stored import dump_message, load, load_message
+from segue.errors import EncodeError, LoadError
 from segue.failures.failure import FailureKind
 from segue.gateway.histories import Read
 from segue.gateway.intake import Admission, Refused
 from segue.gateway.service import Gateway
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.store import StoredReply
+from segue.json_text import encode_json
 from segue.models.model import Model
-from segue.protocols.kit.held_content import HeldContent
-from segue.protocols.registry import find_protocol
+from segue.protocols.api import encode_request, encode_response
+from segue.protocols.kit.held_content import HeldContent, StoredForm
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.registry import find_protocol, get_protocol
 
 _LONGEST: Final = 10_000
 """Replies of one conversation at most."""
@@ -44,10 +57,13 @@ _ROWS_AT_ONCE: Final = 50
 
 @final
 class KeptReply(msgspec.Struct, frozen=True, array_like=True):
-    """A reply with the messages before it that the reply `previous` does not have.
+    """A reply with the turns before it that the reply `previous` does not have.
 
-    `made` is when, in Unix seconds. A reply that the provider keeps has no messages here, but the model and the account
+    `made` is when, in Unix seconds. A reply that the provider keeps has nothing else here but the model and the account
     that it is asked for with.
+
+    `turns` are the turns as the client sent them, a list in JSON; `messages` is the reply alone then. Without `turns`,
+    `messages` is a conversation that ends with the reply: versions before 2026-11-18 wrote that.
     """
 
     previous: str | None
@@ -55,6 +71,59 @@ class KeptReply(msgspec.Struct, frozen=True, array_like=True):
     made: int = 0
     model: str = ""
     account: str = ""
+    turns: bytes = b""
+
+    def read(self, protocol: str) -> tuple[list[object], AssistantMessage]:
+        """Return the turns before the reply, and the reply.
+
+        Raises:
+            LoadError: they cannot be read.
+        """
+        if self.turns:
+            reply, turns = load_message(self.messages), parse_json(self.turns)
+        else:
+            *before, reply = load(self.messages).messages or (None,)
+            model = None if not isinstance(reply, AssistantMessage) else model_of(reply, protocol)
+            turns = None if model is None else _write_turns(before, model)
+        if not isinstance(reply, AssistantMessage) or not isinstance(turns, list):
+            raise LoadError("a stored reply ends with a message of the model")
+        return cast("list[object]", turns), reply
+
+
+def model_of(reply: AssistantMessage, protocol: str) -> Model:
+    """Return the model that the client of a stored reply believes it speaks with, for encoders."""
+    return Model(reply.response_model or "", get_protocol(protocol).provider, protocol, reasoning=True)
+
+
+def _write_turns(messages: Sequence[Message], model: Model) -> list[object]:
+    if not messages:
+        return []
+    prompt = Prompt(context=Context(messages=tuple(messages)))
+    # Thinking is listed as the client got it, also where no provider signed it.
+    listed = replace(model, rules={"reasoning_replay": "open"})
+    record = get_protocol(model.protocol)
+    try:
+        return _form(record).as_turns(encode_request(prompt, model=listed)[record.turns_key or ""])
+    except EncodeError as error:
+        raise LoadError(str(error)) from error
+
+
+def turns_of_reply(reply: AssistantMessage, model: Model) -> list[object]:
+    """Return the turns of a reply, as a client that keeps its history sends them."""
+    body = encode_response(reply, protocol=model.protocol, model=model)
+    return cast("list[object]", body[_form(get_protocol(model.protocol)).turns])
+
+
+def turns_of_request(call: Call) -> list[object]:
+    """Return the turns that a client sent, in one list."""
+    record = get_protocol(call.body_protocol)
+    return [] if call.body is None else _form(record).as_turns(call.body.get(record.turns_key or ""))
+
+
+def _form(record: Protocol) -> StoredForm:
+    form = record.held_content.stored
+    assert form is not None, "a protocol whose replies are stored has their form"
+    return form
 
 
 def previous_id(call: Call) -> str | None:
@@ -75,46 +144,59 @@ def is_stored(call: Call) -> bool:
     return is_kept and call.body is not None and call.body.get("store") is not False
 
 
-async def find_history(gateway: Gateway, name: str, tenant: str) -> tuple[Message, ...] | None:
-    """Give the messages of a conversation up to a reply; None if it is not stored.
+async def find_turns(gateway: Gateway, name: str, tenant: str, protocol: str) -> list[object] | None:
+    """Return the turns of a conversation up to a reply, and its own; None if it is not stored.
 
     Raises:
         StoreError: the store cannot be read.
     """
-    parts: list[tuple[Message, ...]] = []
+    parts: list[list[object]] = []
     wanted: str | None = name
     read: set[str] = set()
     size = 0
     while wanted is not None:
         kept = await find_kept(gateway, wanted, tenant)
         read.add(wanted)
-        size += 0 if kept is None else len(kept.messages)
+        size += 0 if kept is None else len(kept.messages) + len(kept.turns)
         if kept is None or not kept.messages or len(read) > _LONGEST or size > _MOST_BYTES:
             return None  # without messages, the provider has it: see `keep_id`
         try:
-            parts.append(load(kept.messages).messages)
+            turns, reply = kept.read(protocol)
         except LoadError:
             return None
+        parts += (turns_of_reply(reply, model_of(reply, protocol)), turns)
         wanted = kept.previous
         if wanted in read:
             return None  # a row that is its own ancestor has no history
         if len(read) % _ROWS_AT_ONCE == 0:
             await asyncio.sleep(0)
-    return tuple(message for part in reversed(parts) for message in part)
+    return [turn for part in reversed(parts) for turn in part]
 
 
-async def find_reply_context(gateway: Gateway, admission: Admission, call: Call) -> Context | None:
-    """Give the whole history of a request that names the reply before it; None if that reply is not stored here.
+@final
+class Whole(NamedTuple):
+    """A request that names the reply before it, read with the whole history: `turns` are all of its turns."""
+
+    call: Call
+    turns: list[object]
+
+
+async def find_whole(gateway: Gateway, admission: Admission, call: Call) -> Whole | None:
+    """Read a request with the whole history before it; None if it names no reply, or one that is not stored here.
 
     Raises:
         Refused: the store cannot be read.
+        CallError: the history cannot be read with this request.
     """
-    name, prompt = previous_id(call), call.prompt
-    if name is None or prompt is None:
+    name = previous_id(call)
+    if name is None or call.prompt is None:
         return None
     with _refusing(call):
-        history = await find_history(gateway, name, admission.tenant)
-    return None if history is None else replace(prompt.context, messages=(*history, *prompt.context.messages))
+        before = await find_turns(gateway, name, admission.tenant, call.body_protocol)
+    if before is None:
+        return None
+    turns = [*before, *turns_of_request(call)]
+    return Whole(await admission.run(read_continued, call, turns, admission.runtime.router.catalogue), turns)
 
 
 @contextmanager
@@ -140,10 +222,10 @@ async def find_kept(gateway: Gateway, name: str, tenant: str) -> KeptReply | Non
         return None
 
 
-def keep_reply(call: Call, new: Prompt, reply: AssistantMessage, name: str, tenant: str, *, made: int) -> StoredReply:
+def keep_reply(call: Call, reply: AssistantMessage, name: str, tenant: str, *, made: int) -> StoredReply:
     """Make what is stored of a reply, as the client sees it."""
-    context = Context(messages=(*new.context.messages, reply))
-    kept = KeptReply(previous_id(call), dump(context), made)
+    turns = encode_json(turns_of_request(call))
+    kept = KeptReply(previous_id(call), dump_message(reply), made, turns=turns)
     return StoredReply(name, tenant, msgspec.msgpack.encode(kept))
 
 

@@ -27,7 +27,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.calls import Call, has_socket, parse_body
+from segue.calls import Call, has_socket, parse_body, read_continued, read_further
 from segue.client.session.outboxes import Outboxes
 from segue.conversation.events import DoneEvent, StartEvent
 from segue.conversation.messages import StopReason, Usage
@@ -38,10 +38,11 @@ from segue.gateway.asking import Continuation, read_asked
 from segue.gateway.exchange import Exchange, random_name
 from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_values, read_limited
-from segue.gateway.responses import find_reply_context, previous_id
+from segue.gateway.responses import Whole, find_whole, previous_id, turns_of_request, without_previous
 from segue.gateway.service import Gateway
 from segue.gateway.writing import Send
 from segue.json_text import encode_json
+from segue.models.catalogue import Catalogue
 from segue.models.origin import new_assistant_message
 from segue.protocols.registry import get_protocol
 from segue.reply_encoding import encode_error, stream_encoder
@@ -50,6 +51,8 @@ _CREATE: Final = "response.create"
 _STEER: Final = "response.steer"
 _SOCKET_KEYS: Final = frozenset({"type", "generate", "stream", "stream_id", "background"})
 """Keys of a message that the body of a request does not have, or that have no meaning here."""
+_READ_WITH_TURNS: Final = ("model", "instructions", "tools")
+"""Fields of a request with which its turns are read: the model, whether a first message is the system prompt, tools."""
 _SHOWN_HEADERS: Final = (b"retry-after", b"x-should-retry", b"x-segue-request-id")
 _TOO_BIG: Final = 1009
 _TRY_LATER: Final = 1013
@@ -227,36 +230,38 @@ class Socket:
         body = {key: value for key, value in event.items() if key not in _SOCKET_KEYS}
         if isinstance(body.get("input"), str):  # the same in the form of the requests that continue it
             body["input"] = [{"role": "user", "content": body["input"]}]
+        catalogue = admission.runtime.router.catalogue
         call = await admission.run(
             read_limited,
             "POST",
             self._path,
             self._headers,
             body,
-            catalogue=admission.runtime.router.catalogue,
+            catalogue=catalogue,
             limits=admission.limits,
         )
         call = replace(call, stream=True, framing="ndjson")
-        name, context, continued = previous_id(call), None, None
+        name, continued = previous_id(call), None
+        whole = Whole(call, turns_of_request(call))
         if name is not None:
             if self._latest is not None and self._latest[0] == name:
-                continued = self._latest[1]
+                whole, continued = await admission.run(_read_whole, self._latest[1], call, catalogue)
+            elif (found := await find_whole(self._gateway, admission, call)) is not None:
+                whole = found
             else:
-                context = await find_reply_context(self._gateway, admission, call)
-            if continued is None and context is None:
                 text = f"Previous response with id '{name[:200]}' not found."
                 await self._fail(400, text, "previous_response_not_found", "previous_response_id")
                 return
         asked = await read_asked(
             self._gateway,
             admission,
-            call,
+            whole.call,
             self._headers,
-            context=context,
             continued=continued,
             outboxes=self._outboxes,
         )
         exchange = Exchange(self._gateway, asked, "req_" + random_name())
+        is_new = self._latest is None or self._latest[0] != name
         self._latest = None  # whatever happens now, the reply before is not the newest any more
         if event.get("generate") is False:
             made = await self._prepare_only(exchange, call)
@@ -265,7 +270,7 @@ class Socket:
             await answer_stream(exchange, reply, self._wait_until_gone)
             made = None if reply.has_failed else exchange.continuation()
         if made is not None:
-            self._remember(exchange.reply_id, made, admission, is_new=continued is None)
+            self._remember(exchange.reply_id, replace(made, turns=whole.turns), admission, is_new=is_new)
 
     async def _prepare_only(self, exchange: Exchange, call: Call) -> Continuation:
         """Answer a request that generates nothing: its history waits for the request that continues it."""
@@ -301,6 +306,37 @@ class Socket:
     async def _wait_until_gone(self) -> dict[str, Any]:
         await self._gone.wait()
         return {"type": "http.disconnect"}
+
+
+def _read_whole(before: Continuation, call: Call, catalogue: Catalogue) -> tuple[Whole, Continuation | None]:
+    """Read a request with the whole history before it.
+
+    The history is not read again, and the continuation is returned, if nothing that is new can change what is read of
+    it.
+    """
+    turns = [*before.turns, *before.reply, *turns_of_request(call)]
+    known, prompt = before.call, call.prompt
+    assert known.prompt is not None, "it was read"
+    assert prompt is not None, "a request has a prompt"
+    context = known.prompt.context
+    new = prompt.context.messages
+    follows = bool(new) and new[0].role != "assistant"  # else they are one turn with the reply
+    if before.reply and follows and context.tools == prompt.context.tools and _read_alike(known) == _read_alike(call):
+        key = get_protocol(known.body_protocol).turns_key or ""
+        same = replace(known, body={**(known.body or {}), key: [*before.turns]})
+        count = len(before.turns)
+        read = read_further(same, count, len(context.messages), turns[count:], catalogue)
+        if read is not None and read.prompt is not None:
+            options = without_previous(prompt.options)
+            whole = replace(call, prompt=replace(prompt, context=read.prompt.context, options=options))
+            return Whole(whole, turns), before
+    return Whole(read_continued(call, turns, catalogue), turns), None
+
+
+def _read_alike(call: Call) -> dict[str, object]:
+    """Return the fields of a request that decide how its turns are read."""
+    body = call.body or {}
+    return {key: body[key] for key in _READ_WITH_TURNS if key in body}
 
 
 SOCKET_PROTOCOL: Final = "openai-responses"

@@ -22,23 +22,17 @@ from hashlib import sha256
 from typing import Any, Final, cast
 from urllib.parse import urlencode
 
-from msgspec.structs import replace
-
 from segue.calls import Call
 from segue.client.flow.steps import Broken
-from segue.conversation.context import Context, Prompt
-from segue.conversation.messages import AssistantMessage, Message
-from segue.conversation.stored import load
 from segue.errors import LoadError
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.answers import send_failure, send_fetched, send_json
 from segue.gateway.intake import Admission
-from segue.gateway.responses import KeptReply, find_history, find_kept
+from segue.gateway.responses import KeptReply, find_kept, find_turns, model_of
 from segue.gateway.service import Gateway
 from segue.gateway.store.database import StoreError
 from segue.gateway.writing import Send
-from segue.models.model import Model
-from segue.protocols.api import encode_request, encode_response
+from segue.protocols.api import encode_response
 from segue.protocols.kit.held_content import StoredForm
 from segue.protocols.registry import get_protocol
 from segue.quoting import quote_segment
@@ -84,20 +78,18 @@ async def _refuse(send: Send, call: Call, message: str, status: int = 400) -> No
 async def _answer_own(gateway: Gateway, admission: Admission, call: Call, kept: KeptReply, send: Send) -> None:
     name, tenant, form = call.reply or "", admission.tenant, _form(call)
     try:
-        *before, reply = load(kept.messages).messages
-    except (LoadError, ValueError):
+        before, reply = kept.read(call.protocol)
+    except LoadError:
         await _refuse(send, call, f"{form.noun} with id '{name}' cannot be read.", 404)
         return
-    assert isinstance(reply, AssistantMessage), "the last message is the reply"
     match call.kind:
         case "retrieve" if call.query.get("stream") == "true":
             text = f"Only {form.noun.lower()}s that were created in the background can be streamed again."
             await _refuse(send, call, text)
         case "retrieve":
-            model = _model_of(call, reply)
-            body = encode_response(reply, protocol=call.protocol, model=model)
+            body = encode_response(reply, protocol=call.protocol, model=model_of(reply, call.protocol))
             if form.input_flag is not None and call.query.get(form.input_flag) == "true":
-                body[form.turns] = [*_write_turns(before, model), *cast("list[object]", body[form.turns])]
+                body[form.turns] = [*before, *cast("list[object]", body[form.turns])]
             await send_json(send, 200, {**form.fields(kept.made, kept.previous), **body})
         case "delete":
             store = gateway.store.store
@@ -105,30 +97,17 @@ async def _answer_own(gateway: Gateway, admission: Admission, call: Call, kept: 
             await gateway.store.fetch(partial(store.delete_response, name, tenant))
             await send_json(send, 200, form.deleted(name))
         case "input_items":
-            history = () if kept.previous is None else await find_history(gateway, kept.previous, tenant)
-            items = list_items((*(history or ()), *before), _model_of(call, reply), name)
+            previous = kept.previous
+            history = None if previous is None else await find_turns(gateway, previous, tenant, call.protocol)
+            items = list_items([*(history or ()), *before], name)
             await _send_page(send, call, items)
         case _:
             await _refuse(send, call, f"Cannot cancel a synchronous {form.noun.lower()}.")
 
 
-def _model_of(call: Call, reply: AssistantMessage) -> Model:
-    return Model(reply.response_model or "", get_protocol(call.protocol).provider, call.protocol, reasoning=True)
-
-
-def _write_turns(messages: Sequence[Message], model: Model) -> list[dict[str, Any]]:
-    if not messages:
-        return []
-    prompt = Prompt(context=Context(messages=tuple(messages)))
-    # Thinking is listed as the client got it, also where no provider signed it.
-    listed = replace(model, rules={"reasoning_replay": "open"})
-    given = encode_request(prompt, model=listed)[get_protocol(model.protocol).turns_key or "input"]
-    return [{"role": "user", "content": given}] if isinstance(given, str) else cast("list[dict[str, Any]]", given)
-
-
-def list_items(messages: Sequence[Message], model: Model, name: str) -> list[dict[str, Any]]:
-    """Write messages as the items of the list `name`: each has a type, an id of its own, and parts."""
-    entries = _write_turns(messages, model)
+def list_items(turns: Sequence[object], name: str) -> list[dict[str, Any]]:
+    """Write turns as the items of the list `name`: each has a type, an id of its own, and parts."""
+    entries = cast("Sequence[Mapping[str, Any]]", turns)
     items: list[dict[str, Any]] = []
     seen: set[str] = set()
     for index, entry in enumerate(entries):
@@ -140,7 +119,7 @@ def list_items(messages: Sequence[Message], model: Model, name: str) -> list[dic
         seen.add(item["id"])
         if kind == "message":
             part = "output_text" if item.get("role") == "assistant" else "input_text"
-            if isinstance(item["content"], str):
+            if isinstance(item.get("content"), str):
                 written = {"type": part, "text": item["content"]}
                 item["content"] = [written if part == "input_text" else {**written, "annotations": []}]
         if kind != "reasoning":

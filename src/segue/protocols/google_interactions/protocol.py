@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from segue.models.model import Model
+from segue.protocols.google_interactions.request import steps_of
 from segue.protocols.kit.codec import NOT_IN_A_BODY
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent, StoredForm
@@ -32,8 +33,9 @@ _HELD_CONTENT: Final = HeldContent(
         noun="Interaction",
         fields=_stored_fields,
         deleted=lambda _: {},
-        input_flag="include_input",
         turns="steps",
+        as_turns=steps_of,
+        input_flag="include_input",
     ),
     per_model=frozenset({"cached_content", "continuation_token"}),
     ids={

@@ -60,11 +60,10 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     model, given = text_of(body.get("model")), body.get("input")
     transcript = _Transcript(endpoint, model or endpoint.model.id)
     received, default = Wire(), Wire()
-    if is_list(given) and not _is_contents(given):
-        steps = given
-    else:
+    steps = steps_of(given)
+    if steps is not given:
         # one turn of the user, without its step
-        steps = default["input"] = _as_steps(given)
+        default["input"] = steps
         if "input" in body:
             received["input"] = given
     transcript.read(steps)
@@ -82,8 +81,14 @@ def _is_contents(given: list[object]) -> bool:
     return bool(given) and all(isinstance(entry, dict) and kind_of(cast("Wire", entry)) in CONTENTS for entry in given)
 
 
-def _as_steps(given: object) -> list[object]:
-    """Give the steps of an input that is no list of steps."""
+def steps_of(given: object) -> list[object]:
+    """Return the steps of an input; a list of steps is returned as it is.
+
+    Raises:
+        DecodeError: it is neither a text nor an object nor a list.
+    """
+    if is_list(given) and not _is_contents(given):
+        return given
     if given is None:
         return []
     if isinstance(given, str):

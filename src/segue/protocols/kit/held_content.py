@@ -41,15 +41,18 @@ class StoredForm(msgspec.Struct, frozen=True, kw_only=True):
     - `fields(made, previous)`: the fields of a stored reply beside its content: when it was made, in Unix seconds, and
       the id of the reply before it.
     - `deleted(name)`: the answer to a deletion.
-    - `input_flag`, `turns`: the parameter of the query that asks for what the reply was made of, and the key of a reply
-      that then begins with it; None: there is no such parameter.
+    - `input_flag`: the parameter of the query that asks for what the reply was made of; None: there is none.
+    - `turns`: the key of a reply that has its turns, as a later request sends them; with `input_flag` it begins with
+      those that it was made of.
+    - `as_turns(given)`: the turns of a request, in one list, whatever form they were sent in.
     """
 
     noun: str
     fields: Callable[[int, str | None], Mapping[str, object]]
     deleted: Callable[[str], Mapping[str, object]]
+    turns: str
+    as_turns: Callable[[object], list[object]]
     input_flag: str | None = None
-    turns: str = ""
 
 
 @final

@@ -12,6 +12,7 @@ from segue.protocols.kit.model_lists import OPENAI_MODEL_LIST
 from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, read_parts
 from segue.protocols.kit.request_fields import read_parameters
 from segue.protocols.kit.token_count import TokenCount, below, only
+from segue.protocols.openai_responses.request import items_of
 
 _NOT_CARRIED: Final = NOT_IN_A_BODY | {
     # An output has the id of its call, no tool name and no error flag.
@@ -46,6 +47,8 @@ _HELD_CONTENT: Final = HeldContent(
         noun="Response",
         fields=lambda made, previous: {"created_at": made, "store": True, "previous_response_id": previous},
         deleted=lambda name: {"id": name, "object": "response", "deleted": True},
+        turns="output",
+        as_turns=items_of,
     ),
     blocks={"item_reference": "a stored item", "image_generation_call": "a generated image"},
     ids={

@@ -81,12 +81,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     model, instructions, given = text_of(body.get("model")), text_of(body.get("instructions")), body.get("input")
     transcript = _Transcript(endpoint, model or endpoint.model.id)
     transcript.system_prompt = instructions
-    if given is None:
-        items: list[object] = []
-    elif isinstance(given, str):
-        items = [{"role": "user", "content": given}]
-    else:
-        items = expect_list(given, ("input",))
+    items = items_of(given)
     tools = decode_tools(body["tools"]) if isinstance(body.get("tools"), list) else ()
     if "tools" not in body and items and (found := _tools_item(items[0])) is not None:
         transcript.tools_item, tools = found
@@ -94,6 +89,19 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     tools = _with_added(tools, transcript.messages)
     context = transcript.context(tools, body)
     return Prompt(context=context, options=decode_options(body, endpoint, tools), model=model)
+
+
+def items_of(given: object) -> list[object]:
+    """Return the items of an `input`.
+
+    Raises:
+        DecodeError: it is neither a text nor a list.
+    """
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    return expect_list(given, ("input",))
 
 
 def _added(messages: Sequence[Message]) -> Iterator[Block]:
