@@ -7,8 +7,8 @@ reads; the next request with that item works for every model.
 Facts this file relies on:
 - The output is all messages of the user, followed by one compaction item; `usage` is that of the compaction.
                                                                               (openai 3.49.0: CompactedResponse)
-- It may have messages of the developer: codex removes them and sends its own.       (codex @343074d4; read 2026-11-18)
-  Here they are kept, because a client that sends the output on would lose its instructions.
+
+Messages of the developer are kept: a client that sends the output on would lose its instructions without them.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ Turns are stored as the client sent them, and a continued request is read like o
 from a turn depends on its place, on those before it, and on the model and the fields of the request.
 
 Facts this file relies on:
-- Input and output items of the replies before are carried over; `instructions` and `tools` are those of each request.
-                  (OpenAI documentation: conversation state; openai 3.49.0: response_create_params; read 2026-11-18)
-- The same holds for interactions: `system_instruction`, `tools` and `generation_config` are not carried over.
-                                                  (Google documentation: Interactions API; read 2026-11-18)
+- `instructions` of the request before are not carried over; its input and output items are.
+                                                        (openai 3.49.0: response_create_params; read 2026-11-18)
+- Interactions are treated alike: `system_instruction`, `tools` and `generation_config` are those of each request.
+                                    (google-genai 3.1.0 names `previous_interaction_id` and does not say; an analogy)
 """
 
 from __future__ import annotations
