@@ -34,6 +34,7 @@ from segue.gateway.histories import Read
 from segue.gateway.intake import Admission, Refused, check_head, drop_body
 from segue.gateway.keys import ANYONE, ClientKey
 from segue.gateway.pages import pages
+from segue.gateway.provider_objects import check_body
 from segue.gateway.responses import find_reply_context, is_own_reply, previous_id
 from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
@@ -185,6 +186,8 @@ class ProtocolApp:
             await send_failure(send, failure, protocol, given, error.status, transport=transport)
             return
         call = read.call
+        if admission.tenant:
+            await admission.run(check_body, body, call.body, call.protocol)
         headers = {**headers, **call.headers}
         try:
             await self._answer(admission, read, headers, receive, send, raw=body)

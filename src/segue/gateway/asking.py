@@ -22,7 +22,8 @@ from segue.envelope.state import State
 from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.histories import Read, Seam
 from segue.gateway.intake import Admission
-from segue.gateway.responses import check_ids, without_previous
+from segue.gateway.provider_objects import check_objects, checked_bytes
+from segue.gateway.responses import without_previous
 from segue.gateway.routing import Routed, Router
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.spending import check_name, select_models
@@ -120,7 +121,8 @@ async def read_asked(
     prompt = call.prompt
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
-    await check_ids(gateway, admission, call, raw, read)
+    is_continued = context is not None or continued is not None
+    await check_objects(gateway, admission, call, read, is_continued=is_continued)
     given = prompt.options if context is None and continued is None else without_previous(prompt.options)
     conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation
     router, key = runtime.router, admission.key
@@ -142,6 +144,7 @@ async def read_asked(
         and author.id == name
         and gateway.store.is_available
         and has_no_options(routed.route)
+        and (not tenant or _names_model(call, name))
     )
     restored = await _restore(
         gateway,
@@ -163,6 +166,9 @@ async def read_asked(
         max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
         temperature=given.temperature if route.temperature is None else route.temperature,
     )
+    passed = raw if restored.passes else b""
+    if passed and tenant:
+        passed = await admission.run(checked_bytes, raw, call.body)
     policy = _make_policy(route.reasoning, route.instructions, route.fit)
     ordered = gateway.conversations.order_accounts(
         conversation,
@@ -192,11 +198,17 @@ async def read_asked(
         chain=restored.chain,
         has_store=gateway.store.is_available,
         refused=gateway.conversations.refused(conversation, tenant, whole.messages),
-        raw=raw if restored.passes else b"",
+        raw=passed,
         body=raw,
         continued=continued,
         outboxes=restored.outboxes or outboxes,
     )
+
+
+def _names_model(call: Call, name: str) -> bool:
+    """Whether a body names no other model than the one whose rights were checked, which may come from the path."""
+    given = None if call.body is None else call.body.get("model")
+    return given is None or given == name
 
 
 @lru_cache(1_000)
