@@ -31,7 +31,9 @@ _MOST_IDS: Final = 1_000
 """Names of one request that are looked up."""
 _PIECE: Final = 256_000
 """Bytes of a body that are searched at once: a search holds the interpreter's lock."""
-_STRING: Final = re.compile(rb'"[^"\\\\]*(?:\\\\.[^"\\\\]*)*"', re.DOTALL)
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_WHOLE: Final = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
+"""What a piece of JSON has before a string that does not end in it."""
 _SHOWN: Final = 80
 _OWN_MODELS: Final = re.compile(
     r"^ft:|:ft-|^arn:|^ag:|^agent[_:]|@preset/|(?:^|/)(?:tunedModels|projects|accounts|endpoints)/"
@@ -66,15 +68,14 @@ def count_members(text: bytes) -> int:
     """Count the members of all objects of a JSON text: the colons outside of strings."""
     found, at = 0, 0
     while at < len(text):
-        piece = text[at : at + _PIECE]
-        at += len(piece)
-        rest = _STRING.sub(b"", piece)
-        cut = rest.find(b'"')
-        if cut >= 0:  # a string that does not end in the piece: nothing of the piece follows it
-            whole = _STRING.match(text, at - (len(rest) - cut))
-            at = len(text) if whole is None else whole.end()
-            rest = rest[:cut]
-        found += rest.count(b":")
+        whole = _WHOLE.match(text, at, at + _PIECE)
+        end = at if whole is None else whole.end()
+        if end == at:  # a string that is longer than a piece
+            whole = _STRING.match(text, at)
+            end = len(text) if whole is None else whole.end()
+        else:
+            found += _STRING.sub(b"", text[at:end]).count(b":")
+        at = end
     return found
 
 

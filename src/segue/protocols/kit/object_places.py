@@ -118,9 +118,9 @@ class ObjectPlaces:
         self._items_at: str | None = cast("str | None", items.get("at"))
         self._whole = cast("Mapping[str, list[str]]", items.get("whole", {}))
         self.has_aliases: bool = bool(table.get("aliases"))
-        places = {} if fields is None else places_of(fields)
-        texts = {key for (_, key), is_text in places.items() if is_text}
-        self._typed = {key for _, key in places} - texts
+        self._places = {} if fields is None else places_of(fields)
+        texts = {key for (_, key), is_text in self._places.items() if is_text}
+        self._typed = {key for _, key in self._places} - texts
         keys = {name.rpartition(".")[2] for name in self.rows} | self._typed
         self._folded = {_fold(key): key for key in keys}
         self._known: dict[tuple[str, str], int] = {}
@@ -175,9 +175,10 @@ class ObjectPlaces:
                 if other is not None:
                     yield Finding((*path, key), "", other, "variant")
                     continue
-            if mode in _READ:
-                # Of a name in the form of an object, every unclassified string may be the name.
-                below = found if found is not None else mode if mode == _REFERENCE else _unknown(key)
+            if mode == _REFERENCE and found not in _CHECKED and not self._is_place(parent, name):
+                below = mode  # of a name in the form of an object, any other string may be the name
+            elif mode in _READ:
+                below = _unknown(key) if found is None else found
             elif found in _CHECKED or f"{parent}.{key}" in self.rows:
                 below = cast("int", found)
             else:
@@ -185,6 +186,10 @@ class ObjectPlaces:
             if below == _DATA or (below in (_PLAIN, _LOOSE) and isinstance(value, str)):
                 continue
             waiting.append((value, name, (*path, key), below))
+
+    def _is_place(self, parent: str, key: str) -> bool:
+        """Whether a key is known in this place, and not only in others."""
+        return (parent, key) in self._places or f"{parent}.{key}" in self.rows
 
     def _judge(self, value: object, key: str, path: Path, mode: int) -> Finding | None:
         text = value if isinstance(value, str) else str(value)
