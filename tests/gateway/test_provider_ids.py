@@ -479,6 +479,29 @@ def test_an_id_in_a_reply_is_of_the_client_that_got_it(tmp_path: Path, upstream:
     assert asyncio.run(run()) == ([200, 200, 400], 2)
 
 
+@pytest.mark.parametrize("model", ["claude-opus-4-8", "m-claude"])
+def test_the_id_of_a_reply_is_of_the_client_that_asks_to_compare_with_it(
+    tmp_path: Path, upstream: Upstream, model: str
+) -> None:
+    upstream.reply = CLAUDE
+
+    async def run() -> list[int]:
+        gateway = make(tmp_path)
+        await gateway.start()
+        statuses: list[int] = []
+        name = None
+        for key in (KEY, KEY, OTHER):
+            body = {**PLACES["anthropic-messages"][1], "model": model, "diagnostics": {"previous_message_id": name}}
+            client = Client(gateway, json.dumps(body).encode(), stays=True)
+            await client.ask("/v1/messages", {"x-api-key": key})
+            statuses.append(client.status)
+            name = name or json.loads(client.body)["id"]
+        await gateway.close()
+        return statuses
+
+    assert asyncio.run(run()) == [200, 200, 400]
+
+
 GPT = {
     "id": "resp_1",
     "object": "response",

@@ -168,13 +168,16 @@ def keep_made_ids(
     """Make what is stored of the ids in a reply, so that this client may name them later.
 
     `message` is the reply of the model, `seen` as the client got it. Ids of texts, reasoning and calls are names only
-    where the provider keeps the reply.
+    where the provider keeps the reply, and the id of the reply itself where the request asks for that.
     """
     found = _made_ids(message, model.protocol) | _made_ids(seen, call.protocol)
     record = find_protocol(call.protocol)
     if record is not None and record.item_ids is not None and is_stored(call):
-        found |= {name for piece in seen.content if (name := record.item_ids.find(piece))}
-    return [keep_id(name, tenant, model, made=made) for name in sorted(found)]
+        found |= {own for piece in seen.content if (own := record.item_ids.find(piece))}
+    places = find_places(call.body_protocol)
+    if places is not None and call.body is not None and places.names_reply(call.body):
+        found |= {own for own in (message.response_id, seen.response_id) if own}  # either may be shown
+    return [keep_id(each, tenant, model, made=made) for each in sorted(found)]
 
 
 def _made_ids(message: AssistantMessage, protocol: str) -> set[str]:

@@ -17,6 +17,7 @@ The classes:
 - "others": fields of another protocol, where only places with a class of their own are known.
 - "data": what the provider does not read as fields: arguments, schemas, metadata.
 - "added": plain places that the SDKs do not have and clients send.
+- "continued_by": fields of a body with which a client names the reply to it in its next request.
 - "items": where objects with an `id` are items, and what an item of a type holds if it is sent whole; any other item
   with an id is looked up by it.
 
@@ -117,6 +118,7 @@ class ObjectPlaces:
         items = cast("Mapping[str, object]", table.get("items", {}))
         self._items_at: str | None = cast("str | None", items.get("at"))
         self._whole = cast("Mapping[str, list[str]]", items.get("whole", {}))
+        self._continued_by = cast("list[str]", table.get("continued_by", ()))
         self.has_aliases: bool = bool(table.get("aliases"))
         self._places = {} if fields is None else places_of(fields)
         texts = {key for (_, key), is_text in self._places.items() if is_text}
@@ -197,7 +199,7 @@ class ObjectPlaces:
             return None if is_public(text) else Finding(path, text, "an address of the account", "address")
         if mode == _REFERENCE:
             return Finding(path, text, self._what(path, key), "object") if text.strip() else None
-        if not text.strip() or (mode == _UNKNOWN and not (isinstance(value, str) and may_name(text))):
+        if (mode == _UNKNOWN and not (isinstance(value, str) and may_name(text))) or not text.strip():
             return None
         return Finding(path, text, "something", "unknown")
 
@@ -218,6 +220,10 @@ class ObjectPlaces:
             kind = "message"
         needed = self._whole.get(kind) if isinstance(kind, str) else None
         return needed is None or not all(block.get(key) for key in needed)
+
+    def names_reply(self, body: Block) -> bool:
+        """Whether a body has a field in which the next request names the reply to it."""
+        return any(key in body for key in self._continued_by)
 
     def names_in(self, reply: object) -> set[str]:
         """Give the names in parts of a reply, which a later request of the same client may have.
@@ -270,7 +276,7 @@ def may_name(text: str) -> bool:
         return not name.lower().startswith("data:")
     if len(name) > _LONGEST_NAME or len(name.split(None, 1)) > 1:
         return False
-    return _WORD.fullmatch(name) is None
+    return bool(name) and _WORD.fullmatch(name) is None
 
 
 def places_of(table: Block) -> dict[tuple[str, str], bool]:
