@@ -272,6 +272,142 @@ OWN: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+TOOL_SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}, "url": {"type": "string"}}}
+PROGRAMS: dict[str, tuple[str, dict[str, Any]]] = {
+    # The fields that these programs send, in the forms of their second request.
+    "Codex": (
+        "openai-responses",
+        {
+            "instructions": "You are a coding agent.",
+            "input": [
+                {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "sandbox: /w"}]},
+                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "ls"}]},
+                {"type": "reasoning", "summary": [], "content": None, "encrypted_content": "gAAAAABo1"},
+                {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "call_1", "id": None},
+                {"type": "function_call_output", "call_id": "call_1", "output": "a.py"},
+                {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch", "call_id": "call_2"},
+                {"type": "custom_tool_call_output", "call_id": "call_2", "output": "done"},
+                {
+                    "type": "message",
+                    "role": "assistant",
+                    "content": [{"type": "output_text", "text": "x"}],
+                    "phase": "z",
+                },
+            ],
+            "tools": [
+                {"type": "function", "name": "shell", "description": "d", "strict": False, "parameters": TOOL_SCHEMA},
+                {
+                    "type": "custom",
+                    "name": "apply_patch",
+                    "format": {"type": "grammar", "syntax": "lark", "definition": "s"},
+                },
+                {"type": "web_search", "external_web_access": False},
+            ],
+            "tool_choice": "auto",
+            "parallel_tool_calls": True,
+            "reasoning": {"effort": "high", "summary": "auto"},
+            "store": False,
+            "stream": True,
+            "include": ["reasoning.encrypted_content"],
+            "prompt_cache_key": "019a-7f3e-4c11",
+            "text": {"verbosity": "low"},
+            "client_metadata": {"x-codex-installation-id": "0199-aa", "session_id": "0199-bb"},
+        },
+    ),
+    "Claude Code": (
+        "anthropic-messages",
+        {
+            "system": [
+                {"type": "text", "text": "You are Claude Code.", "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+            ],
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "<system-reminder>x</system-reminder>"}]},
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "thinking", "thinking": "hm", "signature": "EqQBCkgIBxABGAIiQ"},
+                        {
+                            "type": "tool_use",
+                            "id": "toolu_01A",
+                            "name": "Read",
+                            "input": {"file_path": "gs://x", "file_id": "1"},
+                        },
+                    ],
+                },
+                {
+                    "role": "user",
+                    "content": [
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "toolu_01A",
+                            "content": [{"type": "text", "text": "1"}],
+                            "is_error": False,
+                            "cache_control": {"type": "ephemeral"},
+                        }
+                    ],
+                },
+            ],
+            "tools": [{"name": "Read", "description": "d", "input_schema": {**TOOL_SCHEMA, "$schema": "http://x/y#"}}],
+            "metadata": {"user_id": "user_1_account_2_session_3"},
+            "thinking": {"type": "adaptive"},
+            "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+            "output_config": {"effort": "high"},
+            "stream": True,
+        },
+    ),
+    "Gemini CLI": (
+        "google-genai",
+        {
+            "contents": [
+                {"role": "user", "parts": [{"text": "ls"}]},
+                {
+                    "role": "model",
+                    "parts": [
+                        {
+                            "functionCall": {"id": "c1", "name": "ls", "args": {"dir": "gs://x", "fileId": "1"}},
+                            "thoughtSignature": "CpMBAdHtim9Z",
+                        }
+                    ],
+                },
+                {
+                    "role": "user",
+                    "parts": [{"functionResponse": {"id": "c1", "name": "ls", "response": {"output": "files/1"}}}],
+                },
+            ],
+            "systemInstruction": {"role": "user", "parts": [{"text": "You are an agent."}]},
+            "tools": [
+                {"functionDeclarations": [{"name": "ls", "description": "d", "parametersJsonSchema": TOOL_SCHEMA}]}
+            ],
+            "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}},
+            "generationConfig": {"temperature": 1, "topP": 0.95, "thinkingConfig": {"includeThoughts": True}},
+        },
+    ),
+    "opencode": (
+        "openai-chat",
+        {
+            "messages": [
+                {"role": "system", "content": "You are an agent."},
+                HI,
+                {
+                    "role": "assistant",
+                    "content": "",
+                    "reasoning_content": "hm",
+                    "tool_calls": [
+                        {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"id": "V"}'}}
+                    ],
+                },
+                {"role": "tool", "tool_call_id": "c1", "content": "files/1"},
+            ],
+            "tools": [{"type": "function", "function": {"name": "ls", "description": "d", "parameters": TOOL_SCHEMA}}],
+            "tool_choice": "auto",
+            "max_completion_tokens": 32000,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        },
+    ),
+}
+
+
 def make(folder: Path, more: str = "") -> Gateway:
     text = (
         f'[listen]\nkeys = ["env:KEY", "env:OTHER"]\n{more}\n[models."m-claude"]\ntry = ["anthropic/claude-opus-4-8"]\n'
@@ -418,6 +554,14 @@ def test_a_count_names_no_reply_of_another(gateway: Gateway, upstream: Upstream)
     client = Client(gateway, json.dumps(body).encode(), stays=True)
     asyncio.run(client.ask("/v1/responses/input_tokens", {"x-api-key": KEY}))
     assert (client.status, upstream.sent) == (400, [])
+
+
+@pytest.mark.parametrize(("protocol", "body"), PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_requests_of_real_programs_are_sent(
+    gateway: Gateway, upstream: Upstream, protocol: str, body: dict[str, Any]
+) -> None:
+    ask(gateway, protocol, body)
+    assert upstream.sent
 
 
 @pytest.mark.parametrize(("protocol", "body"), OWN.values(), ids=OWN.keys())
