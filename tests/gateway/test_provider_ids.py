@@ -516,7 +516,7 @@ def test_a_key_that_occurs_twice_is_refused(gateway: Gateway, upstream: Upstream
     assert not upstream.sent
 
 
-def test_a_key_that_occurs_twice_is_refused_behind_known_turns(tmp_path: Path, upstream: Upstream) -> None:
+def test_a_key_that_occurs_twice_is_refused_after_known_turns(tmp_path: Path, upstream: Upstream) -> None:
     """What is known of earlier requests does not hide it."""
     upstream.reply = CLAUDE
 

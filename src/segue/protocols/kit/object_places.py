@@ -78,7 +78,7 @@ _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:")
 _WEB: Final = re.compile(r"https?://([^/?#\\]*)")
 _HIDDEN: Final = re.compile(r"[\x00-\x20\x7f]+")
 """Characters that readers of URLs leave out."""
-_HELD_HOSTS: Final = ("googleapis.com", "storage.cloud.google.com")
+_HELD_DOMAINS: Final = ("googleapis.com", "storage.cloud.google.com")
 _LONGEST_NAME: Final = 512
 """Characters of the longest name; a longer text without a scheme is content."""
 _REPLY_KEYS: Final = frozenset({"annotations"})
@@ -266,7 +266,7 @@ def is_public(address: str) -> bool:
     if web is None:
         return len(address) > _LONGEST_NAME and _SCHEME.match(start) is None
     host = unquote(web[1]).rpartition("@")[2].partition(":")[0].strip(".")
-    return bool(host) and not any(host == held or host.endswith("." + held) for held in _HELD_HOSTS)
+    return bool(host) and not any(host == held or host.endswith("." + held) for held in _HELD_DOMAINS)
 
 
 def may_name(text: str) -> bool:
