@@ -536,6 +536,31 @@ def test_a_key_that_occurs_twice_is_refused_after_known_turns(tmp_path: Path, up
     assert asyncio.run(run()) == ([200, 200, 400], 2)
 
 
+@pytest.mark.parametrize("turns", [1, 2])
+def test_reasoning_of_another_is_sent_as_its_text_alone(tmp_path: Path, upstream: Upstream, turns: int) -> None:
+    """Reasoning without encrypted content is looked up by its id; what the client sends of it is its own."""
+    upstream.reply = GPT
+    reasoning = {"type": "reasoning", "id": "rs_V", "summary": [{"type": "summary_text", "text": "my own"}]}
+    answer = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
+
+    async def run() -> None:
+        gateway = make(tmp_path)
+        await gateway.start()
+        items: list[Any] = [LONG, reasoning, answer, HI]
+        for _ in range(turns):
+            client = Client(
+                gateway, json.dumps({"model": "gpt-5.4", "input": items, "store": False}).encode(), stays=True
+            )
+            await client.ask("/v1/responses", {"x-api-key": KEY})
+            assert client.status == 200, client.body
+            items += [answer, HI]
+        await gateway.close()
+
+    asyncio.run(run())
+    assert len(upstream.sent) == turns
+    assert [each for each in upstream.sent if b"rs_V" in each.content] == []
+
+
 @pytest.mark.parametrize("stray", [" ", ""])
 def test_what_was_checked_is_sent(gateway: Gateway, upstream: Upstream, stray: str) -> None:
     """The body that is passed on is the parsed one, written again."""

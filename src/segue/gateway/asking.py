@@ -22,7 +22,7 @@ from segue.envelope.state import State
 from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.histories import Read, Seam
 from segue.gateway.intake import Admission
-from segue.gateway.provider_objects import check_objects, checked_bytes
+from segue.gateway.provider_objects import check_objects, checked_bytes, without_items
 from segue.gateway.responses import without_previous
 from segue.gateway.routing import Routed, Router
 from segue.gateway.service import Gateway, now_ms
@@ -122,7 +122,7 @@ async def read_asked(
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
     is_continued = context is not None or continued is not None
-    await check_objects(gateway, admission, call, read, is_continued=is_continued)
+    left_out = await check_objects(gateway, admission, call, read, is_continued=is_continued)
     given = prompt.options if context is None and continued is None else without_previous(prompt.options)
     conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation
     router, key = runtime.router, admission.key
@@ -145,6 +145,7 @@ async def read_asked(
         and gateway.store.is_available
         and has_no_options(routed.route)
         and (not tenant or _names_model(call, name))
+        and not left_out
     )
     restored = await _restore(
         gateway,
@@ -156,6 +157,7 @@ async def read_asked(
         continued=continued,
         read=read,
         conversation=conversation,
+        left_out=(left_out, call.body_protocol),
     )
     whole = restored.context
     route = routed.route
@@ -245,10 +247,12 @@ async def _restore(
     continued: Continuation | None,
     read: Read | None,
     conversation: str,
+    left_out: tuple[frozenset[str], str],
 ) -> _Restored:
     """Restore a history, or what is new of it, and keep it for the next request.
 
-    `origin` is the author of turns without a state, `passing` the model that may get the body as it is.
+    `origin` is the author of turns without a state, `passing` the model that may get the body as it is,
+    `left_out` are ids of items that are not sent, and their protocol.
     """
     is_sure = gateway.store.is_available or not gateway.has_store
     history, seam = (None, None) if read is None or not is_sure else (read.history, read.seam)
@@ -266,6 +270,8 @@ async def _restore(
 
     restored = await admission.run(restore, new, found, stored, author=origin, base_urls=base_url)
     whole, count, report = restored.context, restored.restored, restored.report
+    if left_out[0]:
+        whole = without_items(whole, *left_out)
     passes = None if passing is None else is_unchanged(passing[1], found, stored, passing[0])
     if continued is not None:
         whole = replace(whole, messages=(*continued.messages, *whole.messages))

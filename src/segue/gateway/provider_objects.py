@@ -14,7 +14,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+from msgspec.structs import replace
+
 from segue.calls import Call
+from segue.conversation.context import Context
 from segue.errors import Path
 from segue.failures.failure import FailureKind
 from segue.gateway.config import SAME
@@ -24,7 +27,7 @@ from segue.gateway.responses import is_own_reply
 from segue.gateway.service import Gateway
 from segue.json_text import encode_json
 from segue.protocols.kit.held_content import HeldContent
-from segue.protocols.kit.object_places import Finding, find_places
+from segue.protocols.kit.object_places import Finding, ObjectPlaces, find_places
 from segue.protocols.registry import find_protocol
 
 _MOST_IDS: Final = 1_000
@@ -96,27 +99,37 @@ def _find_duplicate(raw: bytes) -> str:
 
 async def check_objects(
     gateway: Gateway, admission: Admission, call: Call, read: Read | None = None, *, is_continued: bool = False
-) -> None:
+) -> frozenset[str]:
     """Check that a client names nothing of the operator's accounts but what it got in a reply of this gateway.
 
     `read` is what is known of the body from earlier requests, which were checked before they were kept: then only the
-    turns after that are checked. `is_continued`: the reply that the request continues was found.
+    turns after that are checked. `is_continued`: the reply that the request continues was found. Give the ids that
+    must not be sent: those of items which are sent as their text alone.
 
     Raises:
         Refused: it names something else, or the store cannot be read.
     """
     record, body = find_protocol(call.body_protocol), call.body
     if not admission.tenant or body is None or record is None:
-        return
+        return frozenset()
     held, may_share = record.held_content, admission.runtime.config.listen.provider_ids
-    first = 0
-    if read is not None and read.text is not None and read.seam is not None and record.turns_key is not None:
+    first, places = 0, find_places(call.body_protocol)
+    # The ids that must not be sent are needed whole: a part that is known may still be read again.
+    is_split = places is None or not places.has_texts
+    if (
+        is_split
+        and read is not None
+        and read.text is not None
+        and read.seam is not None
+        and record.turns_key is not None
+    ):
         first = read.seam.turns
         body = {record.turns_key: cast("list[object]", body[record.turns_key])[first:]}
     if not first and not may_share:
         _check_model(admission, call)
     looked_up: set[str] = set()
-    for found in await admission.run(_find, call.body_protocol, held, body):
+    left_out: set[str] = set()
+    for found in await admission.run(_find, places, held, body):
         if may_share and found.kind != "variant":
             continue
         if (
@@ -126,6 +139,10 @@ async def check_objects(
             and isinstance(body[held.reply], str)
         ):
             continue
+        if found.kind == "item":
+            if len(left_out) >= _MOST_IDS or not await is_own_reply(gateway, found.value, admission, call):
+                left_out.add(found.value)
+            continue
         if found.value in looked_up:
             continue
         looked_up.add(found.value)
@@ -133,10 +150,28 @@ async def check_objects(
         if not is_name or not await is_own_reply(gateway, found.value, admission, call):
             shown = _show(_shift(found.path, record.turns_key, first))
             raise Refused(_explain(found, shown, call), 400, FailureKind.INVALID_REQUEST, call.protocol)
+    return frozenset(left_out)
 
 
-def _find(protocol: str, held: HeldContent, body: Mapping[str, object]) -> Sequence[Finding]:
-    places = find_places(protocol)
+def without_items(context: Context, ids: frozenset[str], protocol: str) -> Context:
+    """Remove the ids of items from a history, whose texts stay."""
+    record = find_protocol(protocol)
+    form = None if record is None else record.item_ids
+    if form is None:
+        return context
+    messages = tuple(
+        replace(
+            message,
+            content=tuple(form.remove(piece) if form.find(piece) in ids else piece for piece in message.content),
+        )
+        if message.role == "assistant" and any(form.find(piece) in ids for piece in message.content)
+        else message
+        for message in context.messages
+    )
+    return replace(context, messages=messages)
+
+
+def _find(places: ObjectPlaces | None, held: HeldContent, body: Mapping[str, object]) -> Sequence[Finding]:
     if places is not None:
         return list(places.find(body))
     # A protocol of an extension declares its names in `HeldContent` alone.
@@ -161,7 +196,7 @@ def _explain(found: Finding, where: str, call: Call) -> str:
     value = f" {found.value[:_SHOWN]!r}" if found.value else ""
     operator = "or ask the operator to set listen.provider_ids"
     match found.kind:
-        case "object":
+        case "object" | "item":
             text = f"{where}{value} names {found.what} at the provider that this key did not get from this gateway"
             return f"{text}; send the content itself, {operator}"
         case "address":

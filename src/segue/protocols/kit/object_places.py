@@ -19,7 +19,7 @@ The classes:
 - "added": plain places that the SDKs do not have and clients send.
 - "continued_by": fields of a body with which a client names the reply to it in its next request.
 - "items": where objects with an `id` are items, and what an item of a type holds if it is sent whole; any other item
-  with an id is looked up by it.
+  with an id is looked up by it. One that has "texts" can be sent without its id.
 
 Facts:
 - Google reads files with the rights of the account: `gs://`, `files/...`, addresses of googleapis.com. Bedrock reads
@@ -45,7 +45,7 @@ from urllib.parse import unquote
 from segue.errors import Path
 from segue.protocols.kit.json_values import Block
 
-FindingKind: TypeAlias = Literal["object", "address", "unknown", "variant"]
+FindingKind: TypeAlias = Literal["object", "item", "address", "unknown", "variant"]
 
 _PLAIN: Final = 0
 _DATA: Final = 1
@@ -90,8 +90,9 @@ _NOT_FOLDED: Final = re.compile(r"[\W_]+")
 class Finding(NamedTuple):
     """A value that may name an object at the provider: where it is, the value (empty: any), and what it names.
 
-    `kind`: "object" (a place of names), "address" (not of the public web), "unknown" (the place is not known),
-    "variant" (a key that some servers read as the key `what`).
+    `kind`: "object" (a place of names), "item" (an item that is looked up by its id, and whose text is there without
+    it), "address" (not of the public web), "unknown" (the place is not known), "variant" (a key that some servers read
+    as the key `what`).
     """
 
     path: Path
@@ -118,6 +119,7 @@ class ObjectPlaces:
         items = cast("Mapping[str, object]", table.get("items", {}))
         self._items_at: str | None = cast("str | None", items.get("at"))
         self._whole = cast("Mapping[str, list[str]]", items.get("whole", {}))
+        self._texts = cast("Mapping[str, list[str]]", items.get("texts", {}))
         self._continued_by = cast("list[str]", table.get("continued_by", ()))
         self.has_aliases: bool = bool(table.get("aliases"))
         self._places = {} if fields is None else places_of(fields)
@@ -162,7 +164,9 @@ class ObjectPlaces:
         self, block: dict[str, object], parent: str, path: Path, mode: int, waiting: list[tuple[object, str, Path, int]]
     ) -> Iterator[Finding]:
         if parent == self._items_at and mode == _PLAIN and self._is_looked_up(block):
-            yield Finding((*path, "id"), str(block["id"]), "a stored item", "object")
+            texts = self._texts.get(str(block.get("type")), ())
+            has_text = isinstance(block["id"], str) and any(block.get(key) for key in texts)
+            yield Finding((*path, "id"), str(block["id"]), "a stored item", "item" if has_text else "object")
         for key, value in block.items():
             if value is None:
                 continue
@@ -220,6 +224,11 @@ class ObjectPlaces:
             kind = "message"
         needed = self._whole.get(kind) if isinstance(kind, str) else None
         return needed is None or not all(block.get(key) for key in needed)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether there are items that can be sent without their id."""
+        return bool(self._texts)
 
     def names_reply(self, body: Block) -> bool:
         """Whether a body has a field in which the next request names the reply to it."""
