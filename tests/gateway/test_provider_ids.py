@@ -537,16 +537,25 @@ def test_a_key_that_occurs_twice_is_refused_after_known_turns(tmp_path: Path, up
 
 
 @pytest.mark.parametrize("turns", [1, 2])
-def test_reasoning_of_another_is_sent_as_its_text_alone(tmp_path: Path, upstream: Upstream, turns: int) -> None:
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"type": "reasoning", "id": "rs_V", "summary": [{"type": "summary_text", "text": "my own"}]},
+        {"type": "web_search_call", "id": "rs_V", "status": "completed", "action": {"type": "search", "query": "q"}},
+    ],
+    ids=["reasoning", "a search"],
+)
+def test_an_item_of_another_is_sent_as_its_text_alone(
+    tmp_path: Path, upstream: Upstream, own: dict[str, Any], turns: int
+) -> None:
     """Reasoning without encrypted content is looked up by its id; what the client sends of it is its own."""
     upstream.reply = GPT
-    reasoning = {"type": "reasoning", "id": "rs_V", "summary": [{"type": "summary_text", "text": "my own"}]}
     answer = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
 
     async def run() -> None:
         gateway = make(tmp_path)
         await gateway.start()
-        items: list[Any] = [LONG, reasoning, answer, HI]
+        items: list[Any] = [LONG, own, answer, HI]
         for _ in range(turns):
             client = Client(
                 gateway, json.dumps({"model": "gpt-5.4", "input": items, "store": False}).encode(), stays=True

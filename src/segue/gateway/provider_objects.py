@@ -17,6 +17,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.calls import Call
+from segue.conversation.content import AssistantContent
 from segue.conversation.context import Context
 from segue.errors import Path
 from segue.failures.failure import FailureKind
@@ -159,12 +160,20 @@ def without_items(context: Context, ids: frozenset[str], protocol: str) -> Conte
     form = None if record is None else record.item_ids
     if form is None:
         return context
+
+    def id_of(piece: AssistantContent) -> object:
+        return piece.block.get("id") if piece.kind == "native" else form.find(piece)
+
+    def without_id(piece: AssistantContent) -> AssistantContent:
+        if id_of(piece) not in ids:
+            return piece
+        if piece.kind == "native":
+            return replace(piece, block={key: value for key, value in piece.block.items() if key != "id"})
+        return form.remove(piece)
+
     messages = tuple(
-        replace(
-            message,
-            content=tuple(form.remove(piece) if form.find(piece) in ids else piece for piece in message.content),
-        )
-        if message.role == "assistant" and any(form.find(piece) in ids for piece in message.content)
+        replace(message, content=tuple(map(without_id, message.content)))
+        if message.role == "assistant" and any(id_of(piece) in ids for piece in message.content)
         else message
         for message in context.messages
     )
