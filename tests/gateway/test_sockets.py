@@ -247,6 +247,36 @@ def test_one_client_cannot_continue_the_reply_of_another(tmp_path: Path) -> None
                 assert error.error.code == "previous_response_not_found"
 
 
+NAMED = '{"type": "response.create", "model": "m-responses", "input": "hi", '
+FOREIGN = {
+    "a conversation": NAMED + '"conversation": "conv_V"}',
+    "an item without a type": '{"type": "response.create", "model": "m-responses", "input": [{"id": "msg_V"}]}',
+    "an id that is the model": NAMED.replace("m-responses", "conv_V") + '"conversation": "conv_V"}',
+    "a key twice": NAMED + '"conversation": "conv_V", "conversation": null}',
+    "another form of a key": NAMED + '"Conversation": "conv_V"}',
+    "an unknown id": NAMED + '"thing_id": "x"}',
+    "a list of replies": NAMED + '"previous_response_id": ["resp_V"]}',
+}
+
+
+def test_a_frame_names_only_what_the_client_got(tmp_path: Path) -> None:
+    more = '[listen]\nkeys = ["env:KEY_A", "env:KEY_B"]'
+    with emulate() as upstream:
+        config = load_config(config_text(upstream.url, store=f"sqlite:{tmp_path}/g.db", more=more))
+        made = Gateway(config, environment={**KEYS, **CLIENT_KEYS})
+        with serve_in_thread(create_app(gateway=made)) as url:
+            with connected(url, CLIENT_KEYS["KEY_A"]) as one:
+                first, _ = create(one, model="m-responses", input="hi", store=False)
+                second, _ = create(one, model="m-responses", input="go on", store=False, previous_response_id=first.id)
+                assert second.status == "completed"
+            sent = len(upstream.emulator.requests)
+            for case, text in FOREIGN.items():
+                with raw(url, {"authorization": f"Bearer {CLIENT_KEYS['KEY_A']}"}) as connection:
+                    answer = exchange(connection, text)
+                assert (answer["type"], answer["status"]) == ("error", 400), case
+            assert len(upstream.emulator.requests) == sent
+
+
 LIMITS: dict[str, tuple[str, object, int]] = {
     "a message that is too large": ("body_megabytes = 0.001", {"type": "response.steer", "input": "x" * 2000}, 413),
     "too many values": ("values = 100", {"type": "response.steer", "input": [0] * 200}, 413),

@@ -33,6 +33,7 @@ from segue.gateway.histories import Read
 from segue.gateway.intake import Admission, Refused, check_head, drop_body
 from segue.gateway.keys import ANYONE, ClientKey
 from segue.gateway.pages import pages
+from segue.gateway.provider_objects import check_body
 from segue.gateway.responses import Whole, find_whole, is_own_reply, previous_id, turns_of_request
 from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
@@ -184,6 +185,8 @@ class ProtocolApp:
             await send_failure(send, failure, protocol, given, error.status, transport=transport)
             return
         call = read.call
+        if admission.tenant:
+            await admission.run(check_body, body, call.body, call.protocol)
         headers = {**headers, **call.headers}
         try:
             await self._answer(admission, read, headers, receive, send, raw=body)
@@ -203,7 +206,7 @@ class ProtocolApp:
                 if whole is None:
                     asked = await read_asked(self._gateway, admission, call, headers, raw=raw, read=read)
                 else:
-                    asked = await read_asked(self._gateway, admission, whole.call, headers, raw=raw, passes=False)
+                    asked = await read_asked(self._gateway, admission, whole.call, headers, raw=raw, is_continued=True)
                 exchange = Exchange(self._gateway, asked, "req_" + random_name())
                 if call.stream:
                     await answer_stream(exchange, send, receive)
@@ -211,7 +214,8 @@ class ProtocolApp:
                     await answer_whole(exchange, send, receive)
             case "count":
                 whole = await find_whole(self._gateway, admission, call)
-                asked = await read_asked(self._gateway, admission, call if whole is None else whole.call, headers)
+                counted = call if whole is None else whole.call
+                asked = await read_asked(self._gateway, admission, counted, headers, is_continued=counted is not call)
                 tokens = await runtime.client.count_tokens(
                     asked.context, asked.candidates[0], options=asked.options, policy=asked.policy
                 )
@@ -222,8 +226,9 @@ class ProtocolApp:
                 await send_json(send, 200, call.answer or {})
             case "compact":
                 whole = await self._continued(admission, call) or Whole(call, turns_of_request(call))
-                passes = whole.call is call
-                asked = await read_asked(self._gateway, admission, whole.call, headers, raw=raw, passes=passes)
+                asked = await read_asked(
+                    self._gateway, admission, whole.call, headers, raw=raw, is_continued=whole.call is not call
+                )
                 await answer_compact(self._gateway, asked, whole.turns, send)
             case "retrieve" | "delete" | "cancel" | "input_items":
                 await answer_stored(self._gateway, admission, call, find_client(headers), send)

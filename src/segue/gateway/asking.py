@@ -21,7 +21,7 @@ from segue.envelope.state import State
 from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.histories import Read, Seam
 from segue.gateway.intake import Admission
-from segue.gateway.responses import check_ids
+from segue.gateway.provider_objects import check_objects, checked_bytes, without_items
 from segue.gateway.routing import Routed, Router
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.spending import check_name, select_models
@@ -97,16 +97,16 @@ async def read_asked(
     headers: Mapping[str, str],
     *,
     raw: bytes = b"",
-    passes: bool = True,
+    is_continued: bool = False,
     continued: Continuation | None = None,
     outboxes: Outboxes | None = None,
     read: Read | None = None,
 ) -> Asked:
     """Restore the history of a request and find its models.
 
-    `passes`: the prompt is that of the body `raw`, which may be sent on as it is. `continued` is what the prompt begins
-    with; nothing of it has to be restored. `read` is what is known of the beginning of the body from earlier requests:
-    nor has that.
+    `is_continued`: the body names the reply before it, and the prompt has the history of that too; so the body `raw`
+    cannot be sent on as it is. `continued` is what the prompt begins with; nothing of it has to be restored. `read` is
+    what is known of the beginning of the body from earlier requests: nor has that.
 
     Raises:
         UnknownModel: there is no model of that name.
@@ -116,7 +116,7 @@ async def read_asked(
     prompt = call.prompt
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
-    await check_ids(gateway, admission, call, raw, read)
+    left_out = await check_objects(gateway, admission, call, read, is_continued=is_continued)
     given = prompt.options
     conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation
     router, key = runtime.router, admission.key
@@ -129,7 +129,7 @@ async def read_asked(
     is_known = author is not None and author.protocol == call.body_protocol
     may_pass = (
         bool(raw)
-        and passes
+        and not is_continued
         and author is not None
         and is_known
         and call.protocol == call.body_protocol
@@ -138,6 +138,8 @@ async def read_asked(
         and author.id == name
         and gateway.store.is_available
         and has_no_options(routed.route)
+        and (not tenant or _names_model(call, name))
+        and not left_out
     )
     restored = await _restore(
         gateway,
@@ -149,6 +151,7 @@ async def read_asked(
         continued=continued,
         read=read,
         conversation=conversation,
+        left_out=(left_out, call.body_protocol),
     )
     whole = restored.context
     route = routed.route
@@ -159,6 +162,9 @@ async def read_asked(
         max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
         temperature=given.temperature if route.temperature is None else route.temperature,
     )
+    passed = raw if restored.passes else b""
+    if passed and tenant:
+        passed = await admission.run(checked_bytes, raw, call.body)
     policy = _make_policy(route.reasoning, route.instructions, route.fit)
     ordered = gateway.conversations.order_accounts(
         conversation,
@@ -188,11 +194,17 @@ async def read_asked(
         chain=restored.chain,
         has_store=gateway.store.is_available,
         refused=gateway.conversations.refused(conversation, tenant, whole.messages),
-        raw=raw if restored.passes else b"",
+        raw=passed,
         body=raw,
         continued=continued,
         outboxes=restored.outboxes or outboxes,
     )
+
+
+def _names_model(call: Call, name: str) -> bool:
+    """Whether a body names no other model than the one whose rights were checked, which may come from the path."""
+    given = None if call.body is None else call.body.get("model")
+    return given is None or given == name
 
 
 @lru_cache(1_000)
@@ -229,10 +241,12 @@ async def _restore(
     continued: Continuation | None,
     read: Read | None,
     conversation: str,
+    left_out: tuple[frozenset[str], str],
 ) -> _Restored:
     """Restore a history, or what is new of it, and keep it for the next request.
 
-    `origin` is the author of turns without a state, `passing` the model that may get the body as it is.
+    `origin` is the author of turns without a state, `passing` the model that may get the body as it is,
+    `left_out` are ids of items that are not sent, and their protocol.
     """
     is_sure = gateway.store.is_available or not gateway.has_store
     history, seam = (None, None) if read is None or not is_sure else (read.history, read.seam)
@@ -253,6 +267,8 @@ async def _restore(
 
     restored = await admission.run(restore, sent, found, stored, author=origin, base_urls=base_url)
     whole, count, report = restored.context, restored.restored, restored.report
+    if left_out[0]:
+        whole = without_items(whole, *left_out)
     passes = None if passing is None else is_unchanged(passing[1], found, stored, passing[0])
     if continued is not None:
         whole = replace(whole, messages=(*continued.messages, *whole.messages))

@@ -373,7 +373,9 @@ class Exchange:
             kept = keep_id(message.response_id, asked.tenant, self._model, made=self.made)
             stored.append(put(kept._replace(conversation=asked.conversation), now))
         if asked.tenant and self._model is not None:
-            made = keep_made_ids(message, asked.tenant, self._model, made=self.made)
+            made = keep_made_ids(
+                message, self._named(attachment.seen), asked.call, asked.tenant, self._model, made=self.made
+            )
             stored += [put(each._replace(conversation=asked.conversation), now, is_kept=True) for each in made]
         durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
         self.is_unstored = not all(durable)

@@ -35,7 +35,6 @@ from segue.conversation.messages import AssistantMessage, Message
 from segue.conversation.stored import dump_message, load, load_message
 from segue.errors import EncodeError, LoadError
 from segue.failures.failure import FailureKind
-from segue.gateway.histories import Read
 from segue.gateway.intake import Admission, Refused
 from segue.gateway.service import Gateway
 from segue.gateway.store.database import StoreError
@@ -43,7 +42,8 @@ from segue.gateway.store.store import StoredReply
 from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.protocols.api import encode_request, encode_response
-from segue.protocols.kit.held_content import HeldContent, StoredForm
+from segue.protocols.kit.held_content import StoredForm
+from segue.protocols.kit.object_places import find_places
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import find_protocol, get_protocol
 
@@ -245,69 +245,33 @@ async def is_own_reply(gateway: Gateway, name: str, admission: Admission, call: 
         return await find_kept(gateway, name, admission.tenant) is not None
 
 
-_MOST_IDS: Final = 1_000
-"""Ids of one request that are looked up."""
-_MARKS: Final = (b"s3://", b"gs://", b"files/", b"googleapis.com/", b"\\u00", b"\\/")
-"""Bytes of a body in which an address of the account may stand, or a name in an escaped form."""
+def keep_made_ids(
+    message: AssistantMessage, seen: AssistantMessage, call: Call, tenant: str, model: Model, *, made: int
+) -> list[StoredReply]:
+    """Make what is stored of the ids in a reply, so that this client may name them later.
 
-
-_PIECE: Final = 256_000
-"""Bytes of a body that are searched at once."""
-
-
-def may_have_ids(raw: bytes, held: HeldContent) -> bool:
-    """Whether a body can name anything that an account has: most bodies have none of these bytes.
-
-    It looks at a piece at a time: a search of 30 MB holds the interpreter's lock for 10 ms, and there are many.
+    `message` is the reply of the model, `seen` as the client got it. Ids of texts, reasoning and calls are names only
+    where the provider keeps the reply, and the id of the reply itself where the request asks for that.
     """
-    marks = (*_MARKS, *[name.encode() for name in (*held.keys, *held.values, *held.ids, *held.blocks)])
-    overlap = max(map(len, marks))
-    pieces = (raw[at : at + _PIECE + overlap] for at in range(0, len(raw), _PIECE))
-    return any(mark in piece for piece in pieces for mark in marks)
+    found = _made_ids(message, model.protocol) | _made_ids(seen, call.protocol)
+    record = find_protocol(call.protocol)
+    if record is not None and record.item_ids is not None and is_stored(call):
+        found |= {own for piece in seen.content if (own := record.item_ids.find(piece))}
+    places = find_places(call.body_protocol)
+    if places is not None and call.body is not None and places.names_reply(call.body):
+        found |= {own for own in (message.response_id, seen.response_id) if own}  # either may be shown
+    return [keep_id(each, tenant, model, made=made) for each in sorted(found)]
 
 
-async def check_ids(gateway: Gateway, admission: Admission, call: Call, raw: bytes, read: Read | None = None) -> None:
-    """Check that a client names nothing of the operator's accounts but what it got in a reply of this gateway.
-
-    Accounts are the operator's, and their files, containers and stored conversations may be those of other clients. The
-    reply that a request continues is checked where it is looked up. `read` is what is known of the body `raw` from
-    earlier requests, which were checked before they were kept: then only the turns behind that are checked.
-
-    Raises:
-        Refused: it names something else, or the store cannot be read.
-    """
-    runtime, record = admission.runtime, find_protocol(call.body_protocol)
-    if not admission.tenant or runtime.config.listen.provider_ids or call.body is None or record is None:
-        return
-    held, body = record.held_content, call.body
-    if read is not None and read.text is not None and read.seam is not None and record.turns_key is not None:
-        raw = b"".join(read.text.turns[read.seam.turns :])
-        body = {record.turns_key: cast("list[object]", body[record.turns_key])[read.seam.turns :]}
-    if raw and not await admission.run(may_have_ids, raw, held):
-        return
-    found = await admission.run(lambda: {*held.find_ids(body)})
-    for at, reference in enumerate(found):
-        if reference.key == held.reply or reference.id == call.model:
-            continue
-        if at >= _MOST_IDS or not reference.id or not await is_own_reply(gateway, reference.id, admission, call):
-            named = f"{reference.key} {reference.id[:80]!r}" if reference.id else reference.key
-            raise Refused(
-                f"{named} names {reference.what} at the provider that this key did not get from this gateway; send the"
-                " content itself, or ask the operator to set listen.provider_ids",
-                400,
-                FailureKind.INVALID_REQUEST,
-                call.protocol,
-            )
-
-
-def keep_made_ids(message: AssistantMessage, tenant: str, model: Model, *, made: int) -> list[StoredReply]:
-    """Make what is stored of the ids in a reply, so that this client may name them later."""
-    record = find_protocol(model.protocol)
+def _made_ids(message: AssistantMessage, protocol: str) -> set[str]:
+    record = find_protocol(protocol)
     parts: list[object] = [message.extra]
     for piece in message.content:
         parts += (piece.extra, piece.block) if piece.kind == "native" else (piece.extra,)
-    found = () if record is None or not any(parts) else record.held_content.made_ids(parts)
-    return [keep_id(name, tenant, model, made=made) for name in sorted(found)]
+    if record is None or not any(parts):
+        return set()
+    places = find_places(protocol)
+    return record.held_content.made_ids(parts) if places is None else places.names_in(parts)
 
 
 def without_previous(options: Options) -> Options:

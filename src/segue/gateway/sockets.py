@@ -38,6 +38,7 @@ from segue.gateway.asking import Continuation, read_asked
 from segue.gateway.exchange import Exchange, random_name
 from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_values, read_limited
+from segue.gateway.provider_objects import check_body
 from segue.gateway.responses import Whole, find_whole, previous_id, turns_of_request, without_previous
 from segue.gateway.service import Gateway
 from segue.gateway.writing import Send
@@ -195,6 +196,8 @@ class Socket:
     async def _serve_event(self, data: bytes, admission: Admission) -> None:
         check_values(data, admission.limits)
         event = await admission.run(parse_body, data, SOCKET_PROTOCOL)
+        if admission.tenant:
+            await admission.run(check_body, data, event, SOCKET_PROTOCOL)
         kind = None if event is None else event.get("type")
         if event is not None and kind == _STEER:
             await self._refuse_steer(event)
@@ -257,6 +260,7 @@ class Socket:
             admission,
             whole.call,
             self._headers,
+            is_continued=whole.call is not call,
             continued=continued,
             outboxes=self._outboxes,
         )

@@ -1,0 +1,235 @@
+"""Objects at providers in requests of a shared gateway: what is checked is what is sent, and names only a key's own.
+
+Accounts are the operator's, and their files, containers and stored conversations may be those of other clients. A key
+may name what a reply of this gateway gave it, and nothing else. `ObjectPlaces` says where a body names something.
+
+A body is parsed once. Two keys of the same name in an object are refused, because a provider may read the other one;
+and what is passed on without projection is the parsed value, written again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from segue.calls import Call
+from segue.conversation.content import AssistantContent
+from segue.conversation.context import Context
+from segue.errors import Path
+from segue.failures.failure import FailureKind
+from segue.gateway.config import SAME
+from segue.gateway.histories import Read
+from segue.gateway.intake import Admission, Refused
+from segue.gateway.responses import is_own_reply
+from segue.gateway.service import Gateway
+from segue.json_text import encode_json
+from segue.protocols.kit.held_content import HeldContent
+from segue.protocols.kit.object_places import Finding, ObjectPlaces, find_places
+from segue.protocols.registry import find_protocol
+
+_MOST_IDS: Final = 1_000
+"""Names of one request that are looked up."""
+_PIECE: Final = 256_000
+"""Bytes of a body that are searched at once: a search holds the interpreter's lock."""
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_WHOLE: Final = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
+"""What a piece of JSON has before a string that does not end in it."""
+_SHOWN: Final = 80
+_OWN_MODELS: Final = re.compile(
+    r"^ft:|:ft-|^arn:|^ag:|^agent[_:]|@preset/|(?:^|/)(?:tunedModels|projects|accounts|endpoints)/"
+)
+"""Names of models that an account made: fine-tuned ones, agents, profiles and prompts of Bedrock, endpoints of Vertex.
+
+(OpenAI: `ft:...`; Azure: `...:ft-...`; Mistral: `ag:...`; Bedrock: ARNs; Google: `tunedModels/...`, `projects/...`;
+Fireworks: `accounts/...`; OpenRouter: `@preset/...`; documentation, 2026-11-18)"""
+
+
+def check_body(raw: bytes, body: Mapping[str, object] | None, protocol: str | None) -> None:
+    """Check that a body has one meaning: no object in it has two keys of the same name.
+
+    Raises:
+        Refused: one has.
+    """
+    if body is None or not raw:
+        return
+    written = encode_json(body)
+    if written == raw or count_members(written) == count_members(raw):
+        return
+    key = _find_duplicate(raw)
+    raise Refused(
+        f"an object of the body has two keys {key[:_SHOWN]!r}; send each key once",
+        400,
+        FailureKind.INVALID_REQUEST,
+        protocol,
+    )
+
+
+def count_members(text: bytes) -> int:
+    """Count the members of all objects of a JSON text: the colons outside of strings."""
+    found, at = 0, 0
+    while at < len(text):
+        whole = _WHOLE.match(text, at, at + _PIECE)
+        end = at if whole is None else whole.end()
+        if end == at:  # a string that is longer than a piece
+            whole = _STRING.match(text, at)
+            end = len(text) if whole is None else whole.end()
+        else:
+            found += _STRING.sub(b"", text[at:end]).count(b":")
+        at = end
+    return found
+
+
+def _find_duplicate(raw: bytes) -> str:
+    found: list[str] = []
+
+    def read(pairs: list[tuple[str, object]]) -> None:
+        keys = [key for key, _ in pairs]
+        if len(set(keys)) < len(keys) and not found:
+            found.append(next(key for at, key in enumerate(keys) if key in keys[:at]))
+
+    try:
+        json.loads(raw, object_pairs_hook=read)
+    except (ValueError, RecursionError):
+        return ""
+    return found[0] if found else ""
+
+
+async def check_objects(
+    gateway: Gateway, admission: Admission, call: Call, read: Read | None = None, *, is_continued: bool = False
+) -> frozenset[str]:
+    """Check that a client names nothing of the operator's accounts but what it got in a reply of this gateway.
+
+    `read` is what is known of the body from earlier requests, which were checked before they were kept: then only the
+    turns after that are checked. `is_continued`: the reply that the request continues was found. Give the ids that
+    must not be sent: those of items which are sent as their text alone.
+
+    Raises:
+        Refused: it names something else, or the store cannot be read.
+    """
+    record, body = find_protocol(call.body_protocol), call.body
+    if not admission.tenant or body is None or record is None:
+        return frozenset()
+    held, may_share = record.held_content, admission.runtime.config.listen.provider_ids
+    first, places = 0, find_places(call.body_protocol)
+    # The ids that must not be sent are needed whole: a part that is known may still be read again.
+    is_split = places is None or not places.has_texts
+    if (
+        is_split
+        and read is not None
+        and read.text is not None
+        and read.seam is not None
+        and record.turns_key is not None
+    ):
+        first = read.seam.turns
+        body = {record.turns_key: cast("list[object]", body[record.turns_key])[first:]}
+    if not first and not may_share:
+        _check_model(admission, call)
+    looked_up: set[str] = set()
+    left_out: set[str] = set()
+    for found in await admission.run(_find, places, held, body):
+        if may_share and found.kind != "variant":
+            continue
+        if (
+            is_continued
+            and held.reply is not None
+            and found.path == (held.reply,)
+            and isinstance(body[held.reply], str)
+        ):
+            continue
+        if found.kind == "item":
+            if len(left_out) >= _MOST_IDS or not await is_own_reply(gateway, found.value, admission, call):
+                left_out.add(found.value)
+            continue
+        if found.value in looked_up:
+            continue
+        looked_up.add(found.value)
+        is_name = found.kind in ("object", "address") and bool(found.value) and len(looked_up) <= _MOST_IDS
+        if not is_name or not await is_own_reply(gateway, found.value, admission, call):
+            shown = _show(_shift(found.path, record.turns_key, first))
+            raise Refused(_explain(found, shown, call), 400, FailureKind.INVALID_REQUEST, call.protocol)
+    return frozenset(left_out)
+
+
+def without_items(context: Context, ids: frozenset[str], protocol: str) -> Context:
+    """Remove the ids of items from a history, whose texts stay."""
+    record = find_protocol(protocol)
+    form = None if record is None else record.item_ids
+    if form is None:
+        return context
+
+    def id_of(piece: AssistantContent) -> object:
+        return piece.block.get("id") if piece.kind == "native" else form.find(piece)
+
+    def without_id(piece: AssistantContent) -> AssistantContent:
+        if id_of(piece) not in ids:
+            return piece
+        if piece.kind == "native":
+            return replace(piece, block={key: value for key, value in piece.block.items() if key != "id"})
+        return form.remove(piece)
+
+    messages = tuple(
+        replace(message, content=tuple(map(without_id, message.content)))
+        if message.role == "assistant" and any(id_of(piece) in ids for piece in message.content)
+        else message
+        for message in context.messages
+    )
+    return replace(context, messages=messages)
+
+
+def _find(places: ObjectPlaces | None, held: HeldContent, body: Mapping[str, object]) -> Sequence[Finding]:
+    if places is not None:
+        return list(places.find(body))
+    # A protocol of an extension declares its names in `HeldContent` alone.
+    return [Finding((found.key,), found.id, found.what, "object") for found in held.find_ids(body)]
+
+
+def _check_model(admission: Admission, call: Call) -> None:
+    """Check that the name of the model is not that of an object of the account, unless a route or the key has it."""
+    name = call.model or ""
+    if not _OWN_MODELS.search(name) or admission.key.rights.routes or admission.key.rights.models:
+        return
+    route = admission.runtime.config.models.get(name)
+    if route is None and SAME in admission.runtime.router.find(name, call.protocol).route.targets:
+        text = (
+            f"model {name[:_SHOWN]!r} is one that an account at the provider made; ask the operator for a route of this"
+            " gateway that names it, or to set listen.provider_ids"
+        )
+        raise Refused(text, 400, FailureKind.INVALID_REQUEST, call.protocol)
+
+
+def _explain(found: Finding, where: str, call: Call) -> str:
+    value = f" {found.value[:_SHOWN]!r}" if found.value else ""
+    operator = "or ask the operator to set listen.provider_ids"
+    match found.kind:
+        case "object" | "item":
+            text = f"{where}{value} names {found.what} at the provider that this key did not get from this gateway"
+            return f"{text}; send the content itself, {operator}"
+        case "address":
+            text = f"{where}{value} is not an address of the public web, and this key did not get it from this gateway"
+            return f"{text}; send the content itself, {operator}"
+        case "unknown":
+            text = f"{where}{value} may name something at the provider: {call.body_protocol} has no such field"
+            return f"{text} that this gateway knows; leave it out, {operator}"
+        case "variant":
+            return f"{where} is another form of the key {found.what!r}; send the body with {found.what!r} alone"
+
+
+def _shift(path: Path, turns_key: str | None, by: int) -> Path:
+    """Give the path in the whole body of one in its new turns."""
+    if by and len(path) > 1 and path[0] == turns_key and isinstance(path[1], int):
+        return (path[0], path[1] + by, *path[2:])
+    return path
+
+
+def _show(path: Path) -> str:
+    shown = "".join(f"[{each}]" if isinstance(each, int) else f".{each[:_SHOWN]}" for each in path)
+    return shown.removeprefix(".")
+
+
+def checked_bytes(raw: bytes, body: Mapping[str, object] | None) -> bytes:
+    """Give the bytes of the body that was checked, to be passed on in place of those that arrived."""
+    return raw if body is None else encode_json(body)

@@ -1,0 +1,334 @@
+"""The places of a body that name objects at a provider: its files, stores, stored conversations, addresses of buckets.
+
+A client that shares the operator's account may name only what it was given, so every place that can hold a name has a
+class. The classes are in the file `object_places.json` of each protocol; the places come from `request_fields.json`,
+which are the types of the official SDKs. A place of the types without a class, and a key that the types do not have,
+is unknown: a value there that can be a name is treated as one.
+
+A place is the key of a value and the key of the object around it (`prompt.id`), or the key alone. The types of objects
+do not matter, so an object without a `type`, with another one, or with more keys has the same places.
+
+The classes:
+- "references": names; a string, a list, or an object all of whose unclassified strings are names.
+- "addresses": URLs that the provider reads: of the public web, or `data:`.
+- "plain": values that name nothing: texts, options, ids that only connect parts of one request.
+- "maps": objects with keys of the client's own, whose values are as anywhere.
+- "loose": results of tools, in which only known names and addresses count.
+- "others": fields of another protocol, where only places with a class of their own are known.
+- "data": what the provider does not read as fields: arguments, schemas, metadata.
+- "added": plain places that the SDKs do not have and clients send.
+- "continued_by": fields of a body with which a client names the reply to it in its next request.
+- "items": where objects with an `id` are items, and what an item of a type holds if it is sent whole; any other item
+  with an id is looked up by it. One that has "texts" can be sent without its id.
+
+Facts:
+- Google reads files with the rights of the account: `gs://`, `files/...`, addresses of googleapis.com. Bedrock reads
+  `s3://`.        (Google: FileData.file_uri; Bedrock: S3Location.uri; google-genai 3.1.0, botocore 1.44.0; 2026-11-18)
+- An item reference of Responses is an object with an `id`; its type may be null or absent. (openai 3.49.0:
+  ItemReference) Reasoning with an id and without encrypted content is looked up: "Item with id 'rs_...' not found".
+                                                                 (vercel/ai #7543, opencode #7724; 2025 and 2026)
+- JSON of Google has two names for a field, `fileUri` and `file_uri`.                       (protobuf's JSON mapping)
+- Servers in Go read `Model` as `model`.                                                   (encoding/json: Unmarshal)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pkgutil import get_data
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
+from unicodedata import normalize
+from urllib.parse import unquote
+
+from segue.errors import Path
+from segue.protocols.kit.json_values import Block
+
+FindingKind: TypeAlias = Literal["object", "item", "address", "unknown", "variant"]
+
+_PLAIN: Final = 0
+_DATA: Final = 1
+_MAP: Final = 2
+_LOOSE: Final = 3
+_REFERENCE: Final = 4
+_ADDRESS: Final = 5
+_UNKNOWN: Final = 6
+_UNKNOWN_NAME: Final = 7
+"""An unknown key that names something by its own name."""
+_CLASSES: Final[Mapping[str, int]] = {
+    "plain": _PLAIN,
+    "added": _PLAIN,
+    "data": _DATA,
+    "maps": _MAP,
+    "loose": _LOOSE,
+    "others": _UNKNOWN,
+    "references": _REFERENCE,
+    "addresses": _ADDRESS,
+}
+_CHECKED: Final = (_REFERENCE, _ADDRESS)
+_READ: Final = (_PLAIN, _REFERENCE)
+"""Objects whose fields the protocol defines."""
+_STRINGS: Final = ("string", "any", "object")
+_NAMES: Final = re.compile(r"(?:^|[^a-z])(?:id|ids|uri|uris|url|urls|arn|ref|refs|reference|handle)$")
+"""Ends of keys that hold names, after `_split_words`."""
+_WORD: Final = re.compile(r"[a-z]+(?:[-_][a-z]+)*|.{1,3}")
+"""Values of options: "low", "middle-out", "5m"."""
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:")
+_WEB: Final = re.compile(r"https?://([^/?#\\]*)")
+_HIDDEN: Final = re.compile(r"[\x00-\x20\x7f]+")
+"""Characters that readers of URLs leave out."""
+_HELD_DOMAINS: Final = ("googleapis.com", "storage.cloud.google.com")
+_LONGEST_NAME: Final = 512
+"""Characters of the longest name; a longer text without a scheme is content."""
+_REPLY_KEYS: Final = frozenset({"annotations"})
+"""Data of a request that the provider itself writes into a reply."""
+_TO_CAMEL: Final = re.compile(r"_+([a-z0-9])")
+_NOT_FOLDED: Final = re.compile(r"[\W_]+")
+
+
+class Finding(NamedTuple):
+    """A value that may name an object at the provider: where it is, the value (empty: any), and what it names.
+
+    `kind`: "object" (a place of names), "item" (an item that is looked up by its id, and whose text is there without
+    it), "address" (not of the public web), "unknown" (the place is not known), "variant" (a key that some servers read
+    as the key `what`).
+    """
+
+    path: Path
+    value: str
+    what: str
+    kind: FindingKind
+
+
+@final
+class ObjectPlaces:
+    """The places of one protocol, from its files `object_places.json` (`table`) and `request_fields.json` (`fields`).
+
+    `has_aliases`: every key has a second name, with underscores.
+    """
+
+    def __init__(self, table: Block, fields: Block | None) -> None:
+        self.rows: dict[str, int] = {}
+        self._whats: dict[str, str] = {}
+        for name, number in _CLASSES.items():
+            given = cast("Mapping[str, str] | list[str]", table.get(name, ()))
+            self.rows |= dict.fromkeys(given, number)
+            if isinstance(given, Mapping):
+                self._whats |= given
+        items = cast("Mapping[str, object]", table.get("items", {}))
+        self._items_at: str | None = cast("str | None", items.get("at"))
+        self._whole = cast("Mapping[str, list[str]]", items.get("whole", {}))
+        self._texts = cast("Mapping[str, list[str]]", items.get("texts", {}))
+        self._continued_by = cast("list[str]", table.get("continued_by", ()))
+        self.has_aliases: bool = bool(table.get("aliases"))
+        self._places = {} if fields is None else places_of(fields)
+        texts = {key for (_, key), is_text in self._places.items() if is_text}
+        self._typed = {key for _, key in self._places} - texts
+        keys = {name.rpartition(".")[2] for name in self.rows} | self._typed
+        self._folded = {_fold(key): key for key in keys}
+        self._known: dict[tuple[str, str], int] = {}
+
+    def class_of(self, parent: str, key: str) -> int | None:
+        """Give the class of a place; None if it is unknown."""
+        found = self._known.get((parent, key))
+        if found is None:
+            found = self.rows.get(f"{parent}.{key}")
+            if found is None:
+                found = self.rows.get(key)
+            if found is None and key in self._typed:
+                found = _PLAIN
+            if found is not None and (not parent or parent in self._typed or parent in self.rows):
+                self._known[parent, key] = found  # few: both keys are of the table
+        return found
+
+    def find(self, body: Block) -> Iterator[Finding]:
+        """Find every value of a body that may name an object at the provider."""
+        waiting: list[tuple[object, str, Path, int]] = [(body, "", (), _PLAIN)]
+        while waiting:
+            value, parent, path, mode = waiting.pop()
+            if isinstance(value, dict):
+                yield from self._find_in(cast("dict[str, object]", value), parent, path, mode, waiting)
+            elif isinstance(value, (list, tuple)):
+                items = enumerate(cast("list[object]", value))
+                if mode in (_PLAIN, _LOOSE):
+                    waiting += [(each, parent, (*path, at), mode) for at, each in items if not isinstance(each, str)]
+                else:
+                    waiting += [(each, parent, (*path, at), mode) for at, each in items]
+            elif mode >= _REFERENCE and value is not None and not isinstance(value, bool):
+                found = self._judge(value, parent, path, mode)
+                if found is not None:
+                    yield found
+
+    def _find_in(
+        self, block: dict[str, object], parent: str, path: Path, mode: int, waiting: list[tuple[object, str, Path, int]]
+    ) -> Iterator[Finding]:
+        if parent == self._items_at and mode == _PLAIN and self._is_looked_up(block):
+            texts = self._texts.get(str(block.get("type")), ())
+            has_text = isinstance(block["id"], str) and any(block.get(key) for key in texts)
+            yield Finding((*path, "id"), str(block["id"]), "a stored item", "item" if has_text else "object")
+        for key, value in block.items():
+            if value is None:
+                continue
+            if mode == _MAP:
+                waiting.append((value, parent, (*path, key), _PLAIN))
+                continue
+            name, found = key, self.class_of(parent, key)
+            if found is None and mode in _READ:
+                name = self._alias_of(key)
+                found = None if name == key else self.class_of(parent, name)
+                other = self._folded.get(_fold(key)) if found is None else name if name in block else None
+                if other is not None:
+                    yield Finding((*path, key), "", other, "variant")
+                    continue
+            if mode == _REFERENCE and found not in _CHECKED and not self._is_place(parent, name):
+                below = mode  # of a name in the form of an object, any other string may be the name
+            elif mode in _READ:
+                below = _unknown(key) if found is None else found
+            elif found in _CHECKED or f"{parent}.{key}" in self.rows:
+                below = cast("int", found)
+            else:
+                below = _LOOSE if mode == _LOOSE else _unknown(key)
+            if below == _DATA or (below in (_PLAIN, _LOOSE) and isinstance(value, str)):
+                continue
+            waiting.append((value, name, (*path, key), below))
+
+    def _is_place(self, parent: str, key: str) -> bool:
+        """Whether a key is known in this place, and not only in others."""
+        return (parent, key) in self._places or f"{parent}.{key}" in self.rows
+
+    def _judge(self, value: object, key: str, path: Path, mode: int) -> Finding | None:
+        text = value if isinstance(value, str) else str(value)
+        if mode == _ADDRESS:
+            return None if is_public(text) else Finding(path, text, "an address of the account", "address")
+        if mode == _REFERENCE:
+            return Finding(path, text, self._what(path, key), "object") if text.strip() else None
+        if (mode == _UNKNOWN and not (isinstance(value, str) and may_name(text))) or not text.strip():
+            return None
+        return Finding(path, text, "something", "unknown")
+
+    def _what(self, path: Path, key: str) -> str:
+        keys = [self._alias_of(each) for each in path if isinstance(each, str)]
+        names = (f"{'.'.join(keys[-2:])}", key, *reversed(keys))
+        return next((self._whats[name] for name in names if name in self._whats), "something")
+
+    def _alias_of(self, key: str) -> str:
+        return _TO_CAMEL.sub(lambda found: found[1].upper(), key) if self.has_aliases and "_" in key else key
+
+    def _is_looked_up(self, block: Block) -> bool:
+        """Whether an item names a stored one: it has an id, and not what an item of its type consists of."""
+        if not block.get("id"):
+            return False
+        kind = block.get("type")
+        if kind is None and "role" in block:
+            kind = "message"
+        needed = self._whole.get(kind) if isinstance(kind, str) else None
+        return needed is None or not all(block.get(key) for key in needed)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether there are items that can be sent without their id."""
+        return bool(self._texts)
+
+    def names_reply(self, body: Block) -> bool:
+        """Whether a body has a field in which the next request names the reply to it."""
+        return any(key in body for key in self._continued_by)
+
+    def names_in(self, reply: object) -> set[str]:
+        """Give the names in parts of a reply, which a later request of the same client may have.
+
+        What a tool or the client wrote into the reply, such as schemas and metadata, gives nobody a name.
+        """
+        found: set[str] = set()
+        waiting: list[tuple[object, str, bool]] = [(reply, "", False)]
+        while waiting:
+            value, parent, is_name = waiting.pop()
+            if isinstance(value, Mapping):
+                for key, each in cast("Block", value).items():
+                    number = self.class_of(parent, key)
+                    if number != _DATA or key in _REPLY_KEYS:
+                        is_item = key == "id" and self._items_at is not None
+                        waiting.append((each, key, is_item or number in _CHECKED))
+            elif isinstance(value, (list, tuple)):
+                waiting += [(each, parent, is_name) for each in cast("list[object]", value)]
+            elif is_name and isinstance(value, str) and value and not (value[:4] == "http" and is_public(value)):
+                found.add(value)
+        return found
+
+
+def _unknown(key: str) -> int:
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()
+    return _UNKNOWN_NAME if _NAMES.search(words) else _UNKNOWN
+
+
+def _fold(key: str) -> str:
+    """Give a key as the most lenient of servers compares it."""
+    return _NOT_FOLDED.sub("", normalize("NFKC", key).casefold())
+
+
+def is_public(address: str) -> bool:
+    """Whether a provider reads an address without the rights of an account: it is of the web, or the content itself."""
+    start = _HIDDEN.sub("", normalize("NFKC", address[: 4 * _LONGEST_NAME])).lower()
+    if not start or start.startswith("data:"):
+        return True
+    web = _WEB.match(start)
+    if web is None:
+        return len(address) > _LONGEST_NAME and _SCHEME.match(start) is None
+    host = unquote(web[1]).rpartition("@")[2].partition(":")[0].strip(".")
+    return bool(host) and not any(host == held or host.endswith("." + held) for held in _HELD_DOMAINS)
+
+
+def may_name(text: str) -> bool:
+    """Whether a value of an unknown place can be a name: one word that is not a plain value of an option."""
+    name = text.strip()
+    if _SCHEME.match(name.lower()) is not None and " " not in name[:_LONGEST_NAME]:
+        return not name.lower().startswith("data:")
+    if len(name) > _LONGEST_NAME or len(name.split(None, 1)) > 1:
+        return False
+    return bool(name) and _WORD.fullmatch(name) is None
+
+
+def places_of(table: Block) -> dict[tuple[str, str], bool]:
+    """Give the places of `request_fields.json`: the key around them and their own, and whether they can be a string."""
+    objects = cast("Mapping[str, Block]", table["objects"])
+    found: dict[tuple[str, str], bool] = {}
+    seen: set[tuple[str, str]] = set()
+    waiting: list[tuple[str, str]] = [(str(table["body"])[1:], "")]
+
+    def read(field: object, parent: str, key: str) -> bool:
+        if isinstance(field, str):
+            if field[0] == "#":
+                waiting.append((field[1:], key))
+            return field in _STRINGS
+        given = cast("Block", field)
+        if "union" in given:
+            members = [read(each, parent, key) for each in cast("list[object]", given["union"])]  # each is read
+            return any(members)
+        if "list" in given or "map" in given:
+            return read(given.get("list", given.get("map")), parent, key)
+        return given.get("is") == "string"
+
+    while waiting:
+        name, parent = waiting.pop()
+        if (name, parent) in seen:
+            continue
+        seen.add((name, parent))
+        for key, field in cast("Block", objects[name]["fields"]).items():
+            found[parent, key] = read(field, parent, key) or found.get((parent, key), False)
+    return found
+
+
+@lru_cache
+def find_places(protocol: str) -> ObjectPlaces | None:
+    """Give the places of a protocol; None if it has no table of them."""
+    package = f"segue.protocols.{protocol.replace('-', '_')}"
+    table = _read(package, "object_places.json")
+    return None if table is None else ObjectPlaces(table, _read(package, "request_fields.json"))
+
+
+def _read(package: str, name: str) -> Block | None:
+    try:
+        data = get_data(package, name)
+    except (FileNotFoundError, ModuleNotFoundError):
+        return None
+    return None if data is None else cast("Block", json.loads(data))
