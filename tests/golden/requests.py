@@ -98,10 +98,12 @@ def read_list(folder: Path) -> list[Stored]:
     return msgspec.json.decode((folder / "sessions.json").read_bytes(), type=list[Stored])
 
 
-def project_all(folder: Path) -> Iterator[Row]:
-    """Make every request of a folder; the outbox has to send the same."""
+def project_all(folder: Path, *, only: str | None = None) -> Iterator[Row]:
+    """Make every request of a folder, or of one of its files; the outbox has to send the same."""
     models = read_models(folder)
     for stored in read_list(folder):
+        if only not in (None, stored.file):
+            continue
         context = stored.read(folder)
         for target, model in models.items():
             own = target in stored.targets
@@ -122,7 +124,7 @@ def make_row(stored: Stored, context: Context, target: str, model: Model, name: 
     except SegueError as error:
         return Row(**place, error=type(error).__name__)
     assert Outbox(model, policy).prepare(context, options=options).content == request.content
-    stamp = msgspec.to_builtins(request.stamp)
+    stamp = msgspec.json.decode(msgspec.json.encode(request.stamp))
     return Row(
         **place,
         body=request.content.decode(),

@@ -43,12 +43,12 @@ def served(store: str) -> Generator[tuple[str, Emulator]]:
     """Run a gateway whose providers have the fixed address; an emulator on a free port answers."""
     with emulate(strict=False) as upstream:
         actual = URL(upstream.url).port
-        send = AiohttpTransport._send  # noqa: SLF001 - the address alone is replaced
+        send = AiohttpTransport._send
 
         async def redirected(self: AiohttpTransport, method: str, url: URL, *rest: Any) -> Any:
             return await send(self, method, url.with_port(actual), *rest)
 
-        AiohttpTransport._send = redirected  # noqa: SLF001
+        AiohttpTransport._send = redirected
         try:
             text = config_text(f"http://127.0.0.1:{PORT}", store=store, more=MORE)
             environment = {**KEYS, "XDG_STATE_HOME": "/tmp", "ENVELOPE_KEY": ENVELOPE_KEY}
@@ -56,7 +56,7 @@ def served(store: str) -> Generator[tuple[str, Emulator]]:
             with serve_in_thread(create_app(gateway=gateway)) as url:
                 yield url, upstream.emulator
         finally:
-            AiohttpTransport._send = send  # noqa: SLF001
+            AiohttpTransport._send = send
 
 
 def unpack(folder: Path, to: Path) -> Path:
