@@ -107,7 +107,7 @@ class _Recorder:
     def __init__(self, sent: list[dict[str, Any]]) -> None:
         self.sent = sent
 
-    def post(self, path: str, *, json: dict[str, Any], headers: Any = None) -> httpx2.Response:
+    def post(self, _: str, *, json: dict[str, Any], **__: Any) -> httpx2.Response:
         self.sent.append(json)
         return httpx2.Response(500)
 

@@ -1,4 +1,4 @@
-"""What the stored conversations of a golden folder become for each target: made once, and compared by every later version.
+"""What the stored conversations of a golden folder become for each target: made once, compared by every later version.
 
 `make.py` calls `project_all` with the version whose files it writes, `test_requests.py` with the version under test.
 """

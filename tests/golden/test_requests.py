@@ -37,7 +37,22 @@ class Exemption(NamedTuple):
     given_up: int = 0
 
 
-EXEMPTIONS: Final[tuple[Exemption, ...]] = ()
+_REASONING: Final = frozenset({"body", "codes", "stamp"})
+_FORM: Final = (
+    "the system prompt keeps the form that it was sent with, a string or a block, when cache marks begin or end"
+)
+_GAINED: Final = "none: reasoning is sent that was withheld; where marks begin, the system prompt has none of its own"
+EXEMPTIONS: Final[tuple[Exemption, ...]] = (
+    Exemption("8bc4b52: *.jsonl for anthropic/claude-opus-5-5 * with some", _REASONING, _FORM, _GAINED),
+    Exemption("8bc4b52: claude-marked.jsonl for anthropic/claude-opus-5-5 * with none", _REASONING, _FORM, _GAINED),
+    Exemption(
+        "8bc4b52: claude-marks-begin.jsonl for anthropic/claude-opus-5-5 * with none",
+        _REASONING,
+        _FORM,
+        "the oldest block, in place of which the two newest are sent",
+        given_up=1,
+    ),
+)
 """An exemption that nothing needs is an error: remove it."""
 
 
@@ -117,12 +132,11 @@ def test_another_form_of_the_system_prompt_is_found(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_exemption_covers_what_it_names_and_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = "*: claude-text.jsonl for anthropic/claude-opus-5-5 *"
-    row = Exemption(place, frozenset({"body", "codes", "stamp"}), "planted", "all reasoning", given_up=3)
+    row = Exemption("*: claude-text.jsonl for anthropic/*", _REASONING, "planted", "all reasoning", given_up=3)
+    idle = row._replace(place="*: responses.jsonl for anthropic/*")
     with pytest.raises(AssertionError, match="not needed any more"):
-        _judge_sessions(FOLDERS[-1], (row,), only="claude-text.jsonl")
+        _judge_sessions(FOLDERS[-1], (idle,), only="responses.jsonl")
     monkeypatch.setattr(anthropic_request, "_encode_system", lambda system: [{"type": "text", "text": system}])
     with pytest.raises(AssertionError, match="3 blocks of reasoning are not sent"):
         _judge_sessions(FOLDERS[-1], (row._replace(given_up=2),), only="claude-text.jsonl")
-    everywhere = row._replace(place="*: claude-text.jsonl for anthropic/*")
-    _judge_sessions(FOLDERS[-1], (everywhere,), only="claude-text.jsonl")
+    _judge_sessions(FOLDERS[-1], (row,), only="claude-text.jsonl")
