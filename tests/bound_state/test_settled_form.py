@@ -20,7 +20,22 @@ from bound_state.inbound import Chat, Inbound, Messages, Responses, show
 from bound_state.machine import BEDROCK_OPUS, FABLE, GPT, LOOK, OPUS, SONNET, transport
 from gateway.running import running
 from golden.make_served import Gemini
-from segue import Client, Context, Model, Options, Outbox, TextContent, ToolResultMessage, UserMessage, prepare
+from segue import (
+    AssistantMessage,
+    Client,
+    Context,
+    Message,
+    Model,
+    Options,
+    Outbox,
+    TextContent,
+    ToolResultMessage,
+    UserMessage,
+    dump,
+    get_model,
+    load,
+    prepare,
+)
 from segue.testing.emulator import EmulatedCall, Emulator, Step
 
 THINK: Final = Step(thinking="Hm.", text="Yes.")
@@ -111,6 +126,24 @@ def test_options_change_nothing_that_was_sent(model: Model, varied: tuple[Option
                 for call in reply.tool_calls()
             ]
             context = context.add(reply, *results)
+    assert not [request.refusal for request in emulator.requests if request.refusal]
+
+
+@pytest.mark.parametrize("start", [(), (AssistantMessage(content=(TextContent(text="Hi."),)),)], ids=["none", "reply"])
+@pytest.mark.parametrize("model", [OPUS, BEDROCK_OPUS, get_model("anthropic/claude-opus-4-8")], ids=Model.full_name)
+def test_a_turn_that_a_request_needed_is_in_the_next_one_too(model: Model, start: tuple[Message, ...]) -> None:
+    emulator, watched, outbox = Emulator(strict=False), Watched(), Outbox(model)
+    context = Context(system_prompt="Be brief.", messages=start)
+    keys = dict.fromkeys(("anthropic", "amazon-bedrock"), "key")
+    with Client(api_key=keys, transport=transport(lambda: emulator), environment={}) as client:
+        for number in range(5):
+            emulator.script.add(THINK)
+            reply = client.complete(context, model, options=replace(BASE, stream=number == 3))
+            watched.see(emulator.requests[-1].body, number)
+            assert outbox.prepare(context, options=BASE).content == prepare(context, model, options=BASE).content
+            context = load(dump(context.add(reply)))
+            if number in (1, 3):
+                context = context.add(UserMessage.of("And now?"))
     assert not [request.refusal for request in emulator.requests if request.refusal]
 
 
