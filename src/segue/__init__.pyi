@@ -255,7 +255,6 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "dump",
     "read_session",
     "write_session",
-    "session_file",
     "append_header",
     "append_message",
     "append_summary",

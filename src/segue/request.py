@@ -341,7 +341,7 @@ class Request:
         if self._remembered is not None:
             sent = replace(sent or Sent(), **self._remembered._asdict())
         inserted = self._find_inserted()
-        if inserted is not None:
+        if inserted is not None and not self._is_compacted(message):  # nothing may be before a summary of everything
             sent = replace(sent or Sent(), inserted=inserted)
         return message if sent is None else replace(message, sent=sent)
 
