@@ -148,6 +148,31 @@ def test_old_messages_are_not_encoded_again(protocol, monkeypatch):
 
 
 @pytest.mark.parametrize("protocol", NAMES)
+def test_another_limit_of_tokens_encodes_nothing_again(protocol, monkeypatch):
+    """Near the window each request has another one."""
+    model = TARGETS[protocol][0]
+    context = Context(tools=(ToolDefinition(name="read", description="", parameters={"type": "object"}),))
+    for seed in range(20):
+        context = context.add(*make_own(seed, model).messages)
+    outbox, written = Outbox(model), []
+    outbox.prepare(context, options=Options(max_tokens=5000))
+    codec = outbox._codec
+
+    def encode_request(prompt, endpoint):
+        written.append(len(prompt.context.messages))
+        return codec.encode_request(prompt, endpoint)
+
+    monkeypatch.setattr(outbox, "_codec", replace(codec, encode_request=encode_request))
+    for number in range(3):
+        context = context.add(new_assistant_message(model, content=(TextContent(text="so"),)), f"question {number}")
+        options = Options(max_tokens=4000 - number)
+        written.clear()
+        content = outbox.prepare(context, options=options).content
+        assert sum(written) < len(context.messages) / 2 or not codec.turns_key
+        assert content == prepare(context, model, options=options).content
+
+
+@pytest.mark.parametrize("protocol", NAMES)
 def test_a_new_turn_is_encoded_once(protocol, monkeypatch):
     model = TARGETS[protocol][0]
     context = Context(tools=(ToolDefinition(name="read", description="", parameters={"type": "object"}),))

@@ -8,6 +8,8 @@ import os
 import re
 import warnings
 from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +26,7 @@ from segue.conversation.content import TextContent
 from segue.conversation.context import Context, Origin, Summary, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.conversation.stored import dump, dump_message, dump_summary
-from segue.errors import DumpError, LoadError, NewerFormat, TornLine
+from segue.errors import ConversationError, DumpError, LoadError, NewerFormat, SessionChanged, TornLine
 from segue.models.model import Model
 from segue.sessions import (
     append_header,
@@ -33,6 +35,7 @@ from segue.sessions import (
     append_summary,
     read_session,
     read_session_models,
+    session_file,
     write_session,
 )
 from strategies import messages, storable_contexts, summaries
@@ -681,3 +684,124 @@ def test_a_line_with_a_wrong_model_is_named(path):
     with pytest.raises(LoadError, match="remove the line") as caught:
         read_session(path)
     assert caught.value.line == 2
+
+
+# -- several programs --------------------------------------------------------------------------------------------------
+
+
+def _append_when_told(path: Path, opened: Connection) -> None:
+    """Append a message, and tell when the file is open and the lock is asked for."""
+    lock = sessions._lock
+
+    def tell(handle: int) -> None:
+        opened.send("waits")
+        lock(handle)
+
+    sessions._lock = tell
+    append_message(path, UserMessage.of("appended"))
+    opened.send("done")
+
+
+def _start_appending(path: Path) -> tuple[BaseProcess, Connection]:
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=_append_when_told, args=(path, there))
+    process.start()
+    assert here.recv() == "waits"
+    return process, here
+
+
+def _texts(path: Path) -> list[str]:
+    return [message.text() for message in read_session(path).messages]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="of locks (Windows)")
+def test_a_program_that_appends_waits_for_an_update_and_loses_nothing(path):
+    for number in range(20):
+        write_session(path, Context(messages=(UserMessage.of("first"),)))
+        with session_file(path) as file:
+            process, opened = _start_appending(path)
+            assert not opened.poll(), "it waits"
+            file.context = msgspec.structs.replace(file.context, system_prompt=f"new {number}")
+            file.append("second")
+        process.join()
+        assert _texts(path) == ["first", "second", "appended"]
+        assert read_session(path).system_prompt == f"new {number}"
+
+
+def test_what_another_program_appended_since_the_reading_is_not_lost(path):
+    write_session(path, Context(messages=(UserMessage.of("first"),)))
+    context = read_session(path)
+    process, _ = _start_appending(path)
+    process.join()
+    before = path.read_bytes()
+    changed = msgspec.structs.replace(context, system_prompt="new")
+    for written, base in ((context, None), (context.add("second"), None), (changed, context)):
+        with pytest.raises(SessionChanged, match="session_file") as raised:
+            write_session(path, written, base=base)
+        assert raised.value.path == str(path)
+        assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name], "no other file is left"
+    write_session(path, read_session(path).add("second"))
+    assert _texts(path) == ["first", "appended", "second"]
+
+
+def test_a_header_that_another_program_appended_is_not_lost(path):
+    write_session(path, Context(messages=(UserMessage.of("first"),)))
+    context = read_session(path)
+    append_header(path, Context(system_prompt="theirs"))
+    with pytest.raises(SessionChanged):
+        write_session(path, context.add("second"))
+    assert read_session(path).system_prompt == "theirs"
+
+
+def test_what_this_program_wrote_and_appended_itself_is_no_conflict(path, tmp_path):
+    write_session(path, Context(messages=(UserMessage.of("first"),)))
+    context = read_session(path)
+    write_session(path, context.add("second"))
+    write_session(path, context)
+    append_message(path, UserMessage.of("third"))
+    write_session(path, context.add(UserMessage.of("third")))
+    write_session(tmp_path / "copy.jsonl", context)
+    path.unlink()
+    write_session(path, context)
+    assert _texts(path) == _texts(tmp_path / "copy.jsonl") == ["first"]
+
+
+def test_an_update_keeps_the_models_and_an_incomplete_line(path):
+    model = Model("mine", "me", "openai-chat")
+    append_message(path, UserMessage.of("first"))
+    append_model(path, model)
+    with path.open("ab") as file:
+        file.write(b'{"role": "us')
+    with session_file(path) as update:
+        assert update.models == (model,)
+        update.append("second")
+    assert _texts(path) == ["first", "second"]
+    assert sessions.read_session_models(path)[1] == (model,)
+    assert torn(path).read_bytes() == b'{"role": "us\n'
+
+
+def test_a_block_that_raises_or_changes_nothing_writes_nothing(path):
+    with session_file(path) as file:
+        assert file.context == Context()
+    assert not path.exists()
+    write_session(path, Context(messages=(UserMessage.of("first"),)))
+    before = path.read_bytes()
+    with pytest.raises(ConversationError), session_file(path) as file:
+        file.append("second", 3)  # type: ignore[arg-type]
+    assert path.read_bytes() == before
+    with session_file(path) as file:
+        assert [message.text() for message in file.context.messages] == ["first"]
+    assert path.read_bytes() == before
+
+
+def test_the_block_does_not_wait_for_itself(path):
+    with session_file(path) as file:
+        file.append("first")
+        with pytest.raises(OSError, match="held by `session_file`"):
+            append_message(path, UserMessage.of("second"))
+        with pytest.raises(OSError, match="held by `session_file`"):
+            write_session(path, Context())
+    assert _texts(path) == ["first"]
+    append_message(path, UserMessage.of("second"))
+    assert _texts(path) == ["first", "second"]

@@ -116,6 +116,7 @@ from segue.errors import ProjectionRefused as ProjectionRefused
 from segue.errors import RequestFailed as RequestFailed
 from segue.errors import RunLimitReached as RunLimitReached
 from segue.errors import SegueError as SegueError
+from segue.errors import SessionChanged as SessionChanged
 from segue.errors import SessionLocked as SessionLocked
 from segue.errors import SettingsError as SettingsError
 from segue.errors import TornLine as TornLine
@@ -220,10 +221,12 @@ from segue.request import Request as Request
 from segue.request import convert as convert
 from segue.request import prepare as prepare
 from segue.request import transcribe as transcribe
+from segue.sessions import SessionFile as SessionFile
 from segue.sessions import append_header as append_header
 from segue.sessions import append_message as append_message
 from segue.sessions import append_summary as append_summary
 from segue.sessions import read_session as read_session
+from segue.sessions import session_file as session_file
 from segue.sessions import write_session as write_session
 from segue.tokens import estimate as estimate
 from segue.tokens import estimate_tokens as estimate_tokens

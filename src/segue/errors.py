@@ -98,6 +98,17 @@ class DumpError(_PathError):
     """A value cannot be stored as JSON without changing it."""
 
 
+class SessionChanged(SegueError):
+    """Another program has changed a session file since it was read, and writing it would lose that; `path` is its name.
+
+    Nothing was written. Make the change again in `with session_file(path) as file:`, which waits for other programs.
+    """
+
+    def __init__(self, message: str, *, path: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
 class ConversationError(_PathError):
     """A conversation holds a value that cannot be used: one of the wrong type, or an image that is not base64."""
 

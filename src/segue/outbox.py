@@ -10,8 +10,9 @@ Why the result equals a full encoding:
                                                                                             (law 6, over every protocol)
 - The codec names messages that affect later turns (`affects_later`); they are passed to it again.
 - Cache marks that the options request are in the last turns; the kept bytes never contain one.
-- Everything is encoded anew if the options, tools or instructions differ from the last request (in a type or the order
-  of keys, too), if the conversation has its own cache marks, or if it has tool calls but no tools.
+- `max_tokens` is no part of a turn. Near the window it is another one in each request.    (law 6, over every protocol)
+- Everything is encoded anew if the other options, tools or instructions differ from the last request (in a type or the
+  order of keys, too), if the conversation has its own cache marks, or if it has tool calls but no tools.
 - Threads take turns, and an exception drops the kept bytes.
 """
 
@@ -81,6 +82,7 @@ class _Kept:
         "cuts",
         "digest",
         "frame",
+        "key",
         "lead",
         "messages",
         "repeated_messages",
@@ -96,6 +98,8 @@ class _Kept:
     def __init__(self, frame: Prompt) -> None:
         self.frame = frame
         """Everything in the request but the messages. If it differs, every turn may differ."""
+        self.key = object()
+        """Stands for the frame, but for `max_tokens`."""
         self.bare = _with(frame, (), tools=())
         self.lead = 0
         """How many turns come before the first message: the system prompt may be one."""
@@ -118,6 +122,16 @@ class _Kept:
         """What stands behind the kept messages in the last request."""
         self.seams: list[_Seam] = [_Seam(0, 0, 0, 0, START)]
         """Where the history can be split."""
+
+    def continues(self, frame: Prompt) -> bool:
+        """Whether the kept turns are those of a request with this frame, which is then the frame."""
+        if is_exact(self.frame, frame):
+            return True
+        limit = self.frame.options.max_tokens
+        if not is_exact(self.frame, replace(frame, options=replace(frame.options, max_tokens=limit))):
+            return False
+        self.frame = frame
+        return True
 
     def keep_common(self, context: Context) -> None:
         """Drop the kept messages that are not a prefix of the history, back to a place where it can be split.
@@ -290,7 +304,7 @@ class Outbox:
         messages = prompt.context.messages
         frame = _with(prompt, ())
         kept = self._kept
-        if kept is None or not is_exact(kept.frame, frame):
+        if kept is None or not kept.continues(frame):
             kept = self._begin(frame)
         kept.keep_common(prompt.context)
         self._keep_answered(kept, messages)
@@ -355,7 +369,7 @@ class Outbox:
             digests.add(fresh, assistant_turns(new, count))
         else:
             digests = digests.followed_by(fresh[len(digests) :], assistant_turns(new[size:], count + size))
-        binder.choose(body, kept.frame, kept.replies, digests)
+        binder.choose(body, kept.key, kept.replies, digests)
         return digests
 
     def _keep_answered(self, kept: _Kept, messages: Sequence[Message]) -> None:

@@ -278,7 +278,17 @@ class Request:
     def _is_stamped(self) -> bool:
         rules = self._endpoint.rules
         is_known = self._made_stamp is not None or self._remembered is not None
-        return is_known or rules.bound_prefix or rules.bound_account != "no"
+        return is_known or rules.bound_prefix or rules.bound_account != "no" or self._find_inserted() is not None
+
+    def _find_inserted(self) -> str | None:
+        """Find the text of a last user turn that is no message of the conversation."""
+        given = None if self._given is None else self._given.messages
+        if given is None or (given and given[-1].role != "assistant"):
+            return None
+        last = self._projection.context.messages[-1:]
+        if not last or last[0].role != "user" or not self.report.of(ChangeCode.TURN_INSERTED):
+            return None
+        return None if any(each is last[0] for each in given) else last[0].text()
 
     @property
     def binds_prefix(self) -> bool:
@@ -330,6 +340,9 @@ class Request:
         sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked or stamp.passed else None)
         if self._remembered is not None:
             sent = replace(sent or Sent(), **self._remembered._asdict())
+        inserted = self._find_inserted()
+        if inserted is not None and not self._is_compacted(message):  # nothing may be before a summary of everything
+            sent = replace(sent or Sent(), inserted=inserted)
         return message if sent is None else replace(message, sent=sent)
 
     def _is_compacted(self, message: AssistantMessage) -> bool:

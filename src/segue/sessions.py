@@ -14,6 +14,9 @@ model. A later header replaces the one before it. A whole stored conversation on
 summaries. A line with `"type": "model"` describes a model that answers in this session and that no catalogue has; a
 later one replaces it.
 
+A conversation remembers the file that it was read from, and how long that was. Writing it to this file compares: what
+others appended meanwhile is never lost. `session_file` holds the lock from the reading to the writing.
+
 A file whose first line names a newer format is never written to: a line of this version behind those of a later one
 could make the file unreadable for both.
 """
@@ -26,11 +29,12 @@ import re
 import stat
 import sys
 import warnings
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from itertools import count
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast, final
 
 import msgspec
 
@@ -39,7 +43,7 @@ from segue.conversation.foreign import FORMAT, check_format, with_leading_prompt
 from segue.conversation.limits import is_json, without_line
 from segue.conversation.messages import Message
 from segue.conversation.stored import MODEL_LINE, ModelLine, dump, dump_message, dump_summary, load_line
-from segue.errors import DumpError, LoadError, NewerFormat, TornLine
+from segue.errors import DumpError, LoadError, NewerFormat, SessionChanged, TornLine
 from segue.models.model import Model
 
 if sys.platform != "win32":
@@ -71,6 +75,24 @@ _NOT_A_FILE: Final = "a session has to be a regular file"
 _MODEL_FIELDS: Final = frozenset(Model.__struct_encode_fields__) - {"headers"}
 _FORMAT: Final = re.compile(rb'\s*\{\s*"format"\s*:\s*"(segue/[^"]*)"')
 _READ_HEADER: Final = msgspec.json.Decoder(_Header).decode
+_READ_FROM: Final = "_read_from"
+"""The name under which a `Context` remembers the file that it was read from; `Context.add` passes it on."""
+_HELD: Final[ContextVar[frozenset[tuple[int, int, int]]]] = ContextVar("segue_held_sessions", default=frozenset())
+"""Process, device and number of the files that a block of `session_file` holds: it must not wait for itself."""
+
+
+class _Version:
+    """A file as it was read or written by this program: all conversations made from that share it."""
+
+    __slots__ = ("found", "path")
+
+    def __init__(self, path: str, status: os.stat_result) -> None:
+        self.path = path
+        self.found = _version(status)
+
+
+def _version(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size
 
 
 def read_session(path: StrPath) -> Context:
@@ -98,10 +120,13 @@ def read_session_models(path: StrPath) -> tuple[Context, tuple[Model, ...]]:
     refuse_device(path)
     try:
         with Path(path).open("rb") as file:
-            return _read_lines(file, name=os.fspath(path))
+            version = _Version(os.path.realpath(path), os.fstat(file.fileno()))
+            context, models = _read_lines(file, name=os.fspath(path))
     except LoadError as error:
         error.args = (f"{os.fspath(path)}: {error}",)
         raise
+    vars(context)[_READ_FROM] = version
+    return context, models
 
 
 def read_session_lines(lines: Iterable[bytes], *, name: str, numbers: list[int] | None = None) -> Context:
@@ -179,54 +204,180 @@ def _read_model(line: ModelLine) -> Model:
         raise LoadError(f"this line describes a model, and it cannot be read: {error}; remove the line") from error
 
 
-def write_session(path: StrPath, context: Context) -> None:
+def write_session(path: StrPath, context: Context, *, base: Context | None = None) -> None:
     """Write a whole conversation to a session file; an existing file is replaced.
 
-    The file is complete at any time: the lines are written to a temporary file beside it, which is then renamed.
+    The file is complete at any time: the lines are written to a temporary file next to it, which is then renamed.
+
+    `base` is the conversation that was read from this file, if `context` was made from it other than by `add`. What
+    other programs appended since then is not lost: that is an error. `session_file` waits for them instead.
 
     Raises:
         DumpError: a value cannot be stored; the file is unchanged.
+        SessionChanged: the file has messages that were not there when it was read; it is unchanged.
         OSError: the file cannot be written; it is unchanged.
     """
     if not isinstance(context, Context):  # pyright: ignore[reportUnnecessaryIsInstance]
         name = type(cast("object", context)).__name__
         raise DumpError(f"expected a Context, got {name}; write write_session(path, context)")
-    lines = [
-        dump(msgspec.structs.replace(context, messages=(), summaries=())),
+    lines = _dump_lines(context)
+    refuse_device(path)
+    target = os.path.realpath(path)  # a symbolic link stays, and the file that it leads to is replaced
+    version = cast("_Version | None", vars(context if base is None else base).get(_READ_FROM))
+    if version is not None and version.path != target:
+        version = None
+    temporary = _write_beside(target, lines)
+    try:
+        _replace(target, temporary, lambda: _refuse_changed(path, context, context if base is None else base, version))
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
+    if version is not None:
+        with suppress(OSError):
+            version.found = _version(os.stat(target))  # noqa: PTH116  # the path is a string
+
+
+def _dump_lines(context: Context) -> list[bytes]:
+    return [
+        dump(_header(context)),
         *map(_dump_in_place, enumerate(context.messages)),
         *map(dump_summary, context.summaries),
     ]
-    refuse_device(path)
-    target = os.path.realpath(path)  # a symbolic link stays, and the file that it leads to is replaced
+
+
+def _header(context: Context) -> Context:
+    return msgspec.structs.replace(context, messages=(), summaries=())
+
+
+def _refuse_changed(path: StrPath, context: Context, base: Context, version: _Version | None) -> None:
+    """Refuse to replace a file that has something which a conversation does not have; it is locked.
+
+    `base` has the header that was read.
+    """
+    if version is None:
+        return
+    with suppress(FileNotFoundError):
+        if _version(os.stat(version.path)) == version.found:  # noqa: PTH116  # the path is a string
+            return
+        now = read_session(path)
+        if (
+            now.messages == context.messages[: len(now.messages)]
+            and all(summary in context.summaries for summary in now.summaries)
+            and _header(now) == _header(base)
+        ):
+            return
+        raise SessionChanged(
+            f"{os.fspath(path)} has changed since it was read, and writing it would lose that; make the change in"
+            " `with session_file(path) as file:`, or read it again",
+            path=os.fspath(path),
+        )
+
+
+def _write_beside(target: str, lines: Iterable[bytes]) -> str:
+    """Write the lines of a file to a new one next to it, and return the name of that."""
     handle, temporary = _new_file_beside(target)
     try:
         with os.fdopen(handle, "wb") as file:
             file.writelines(line + b"\n" for line in lines)
             file.flush()
             os.fsync(file.fileno())
-        _replace(target, temporary)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)  # noqa: PTH108
         raise
+    return temporary
 
 
-def _replace(target: str, temporary: str) -> None:
+@final
+class SessionFile:
+    """A session file that no other program writes to while the block of `session_file` runs.
+
+    `context` is the conversation; assign another one to change it. `models` are those that the file describes.
+    """
+
+    def __init__(self, context: Context, models: tuple[Model, ...]) -> None:
+        self.context: Context = context
+        self.models: tuple[Model, ...] = models
+
+    def append(self, *messages: Message | str) -> None:
+        """Add messages to the end; a text is a message of the user."""
+        self.context = self.context.add(*messages)
+
+
+@contextmanager
+def session_file(path: StrPath) -> Generator[SessionFile]:
+    """Read a session file, and write what the block changed; other programs wait. A missing file is created.
+
+        with session_file("chat.jsonl") as file:
+            file.context = replace(file.context, system_prompt="Be brief.")
+
+    The file is written at the end of the block, if `context` is another one then, and not if the block raises. Inside
+    of the block use `append` of the result: `append_message` would wait for the block to end. Windows has no lock.
+
+    Raises:
+        LoadError: a line cannot be read.
+        DumpError: a value cannot be stored; the file is unchanged.
+        OSError: the file cannot be read or written.
+    """
+    is_new = not os.path.exists(path)  # noqa: PTH110  # the path may be a string
+    handle = _open_locked(path, _FLAGS)
+    held, target = os.fstat(handle), os.path.realpath(path)
+    token = _HELD.set(_HELD.get() | {(os.getpid(), held.st_dev, held.st_ino)})
+    try:
+        _refuse_newer_format(handle)
+        _repair_end(handle, f"{os.fspath(path)}.torn")
+        context, models = read_session_models(path)
+        file = SessionFile(context, models)
+        yield file
+        if file.context is not context:
+            temporary = _write_beside(target, [*_dump_lines(file.context), *map(dump_model, file.models)])
+            if sys.platform == "win32":
+                os.close(handle)  # it does not rename to a file that is open
+                handle = -1
+            _rename(temporary, target)
+    finally:
+        if is_new:
+            with suppress(OSError):
+                if os.stat(target).st_size == 0:  # noqa: PTH116  # created here, and nothing was written
+                    os.unlink(target)  # noqa: PTH108
+        _HELD.reset(token)
+        if handle >= 0:
+            _unlock(handle)
+            os.close(handle)
+
+
+def _replace(target: str, temporary: str, check: Callable[[], None]) -> None:
     """Rename a complete file to its name, while no program appends to the file that has the name now.
 
     Who waits to append finds then that the name leads to another file, and appends to that one.
     """
     replaced = None
-    # Windows does not rename to a file that is open, and has no lock. Of what cannot be opened the rename says why.
-    with suppress(OSError):
+    try:
+        # Windows does not rename to a file that is open, and has no lock.
         replaced = None if sys.platform == "win32" else _open_locked(target, os.O_RDONLY)
+    except OSError as error:
+        if error.errno == errno.EDEADLK:
+            raise
+        # Of what cannot be opened the rename says why.
+    try:
+        check()
+        _rename(temporary, target)
+    finally:
+        if replaced is not None:
+            os.close(replaced)
+
+
+def _rename(temporary: str, target: str) -> None:
+    """Give a file the name and the permissions of the one that it replaces."""
     try:
         with suppress(FileNotFoundError):
             os.chmod(temporary, os.stat(target).st_mode & 0o777)  # noqa: PTH101, PTH116  # the path is a string
         os.replace(temporary, target)  # noqa: PTH105
-    finally:
-        if replaced is not None:
-            os.close(replaced)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
 
 
 def _new_file_beside(target: str) -> tuple[int, str]:
@@ -334,6 +485,7 @@ def _open_locked(path: StrPath, flags: int) -> int:
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(errno.EINVAL, _NOT_A_FILE, os.fspath(path))  # noqa: TRY301  # closes the file
+            _refuse_own(handle, path)
             _lock(handle)
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(handle), os.stat(path)):  # noqa: PTH116  # the path is a string
@@ -342,6 +494,16 @@ def _open_locked(path: StrPath, flags: int) -> int:
             os.close(handle)
             raise
         os.close(handle)
+
+
+def _refuse_own(handle: int, path: StrPath) -> None:
+    """Refuse to wait for a block of this thread that holds the file: it would never end."""
+    places = _HELD.get()
+    if places:
+        status = os.fstat(handle)
+        if (os.getpid(), status.st_dev, status.st_ino) in places:
+            text = "the file is held by `session_file`; inside of its block, use the result of `session_file`"
+            raise OSError(errno.EDEADLK, text, os.fspath(path))
 
 
 def _refuse_newer_format(handle: int) -> None:
@@ -388,6 +550,13 @@ def _lock(handle: int) -> None:
         # Some network file systems have no locks. There each write still goes to the end.
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _unlock(handle: int) -> None:
+    """Release the lock also where a process that was forked meanwhile still has the file open."""
+    if sys.platform != "win32":
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _repair_end(handle: int, torn: str) -> bool:

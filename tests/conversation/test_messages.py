@@ -67,7 +67,7 @@ FIELDS: Final = {
         "max_tokens temperature top_p stop seed thinking tool_choice parallel_tool_calls output_schema cache_retention"
         " session_id user_id stream extra"
     ),
-    Prompt: "context options model anchored",
+    Prompt: "context options model anchored plain_system",
 }
 
 

@@ -22,6 +22,8 @@ import httpx2
 
 import segue
 from gateway.running import config_text, make_gateway
+from golden.make_served import write_served
+from golden.make_sessions import write_sessions
 from samples import EVERYTHING
 from segue.envelope.envelopes import Envelopes
 from segue.envelope.state import finish_state, make_piece
@@ -48,6 +50,8 @@ def main(folder: Path) -> None:
     write_envelopes(folder)
     write_gateway(folder)
     write_corpus(folder)
+    write_sessions(folder)
+    write_served(folder)
 
 
 def write_session(folder: Path) -> None:
@@ -58,7 +62,7 @@ def write_session(folder: Path) -> None:
         Step(thinking="It rains.", text="Yes: 9 °C and rain in Bergen."),
         Step(text="The same in Oslo."),
     )
-    with emulate(*steps, port=PORT) as server, segue.Client(api_key="any") as client:
+    with emulate(*steps, port=PORT, models=("my-model",)) as server, segue.Client(api_key="any") as client:
         claude = segue.Model(
             id="claude-opus-4-8",
             provider="anthropic",

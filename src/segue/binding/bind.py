@@ -121,9 +121,14 @@ def make_frame(form: PrefixForm, wire: Block, projection: Projection, sender: Se
         tools=digest_value(form.tools(wire)),
         account=account,
         refused=projection.refused | refused if refused else projection.refused,
-        can_ask=endpoint.rules.drops_unbound and form.ask(dict(wire), endpoint),
+        can_ask=can_ask(form, wire, endpoint),
         is_cut=window is not None and bool(window.lean or window.gone),
     )
+
+
+def can_ask(form: PrefixForm, wire: Block, endpoint: Endpoint) -> bool:
+    """Whether the server can be asked to drop reasoning of a request."""
+    return endpoint.rules.drops_unbound and form.ask(dict(wire), endpoint)
 
 
 def make_stamp(frame: Frame, digests: TurnDigests, run: BoundRun, sender: Sender) -> Stamp:

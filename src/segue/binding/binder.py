@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, final
 
-from segue.binding.bind import MakeStamp, Sender, account_check, make_frame, make_stamp, strip, with_messages
+from segue.binding.bind import MakeStamp, Sender, account_check, can_ask, make_frame, make_stamp, strip, with_messages
 from segue.binding.digests import ReplyTurn, TurnDigests
 from segue.binding.run import BoundRun, Frame, choose_run, grow_run
 from segue.binding.withholding import note_withheld
@@ -86,7 +86,7 @@ class Binder:
         """Choose the reasoning of a request whose turns were encoded.
 
         `kept` are replies of turns that are kept, `digests` those of the turns behind them; `key` stands for everything
-        in the body but the turns.
+        in the body but the turns and the limit of tokens.
         """
         new = digests.replies
         self._digests = digests
@@ -108,7 +108,12 @@ class Binder:
             refused = self._projected.refused | self._refused if self._refused else self._projected.refused
             window = self._projected.window
             is_cut = window is not None and bool(window.lean or window.gone)
-            if frame.account == self._account and frame.refused == refused and frame.is_cut == is_cut:
+            if (
+                frame.account == self._account
+                and frame.refused == refused
+                and frame.is_cut == is_cut
+                and frame.can_ask == can_ask(self.form, body, self._endpoint)
+            ):
                 return frame
         return make_frame(self.form, body, self._projected, self._sender())
 

@@ -179,10 +179,12 @@ class Prompt(Value, frozen=True, kw_only=True):
     """A decoded request body: the conversation, the options, and the model id.
 
     `anchored` says that segue itself put a cache mark on a message, and that `Options.cache_retention` asks for the
-    others; without it a conversation that has marks gets no more of them.
+    others; without it a conversation that has marks gets no more of them. `plain_system` says that the system prompt
+    was a string in the requests before, and has to stay one: reasoning is bound to its form.
     """
 
     context: Context
     options: Options = Options()
     model: str | None = None
     anchored: bool = False
+    plain_system: bool = False

@@ -299,6 +299,7 @@ def _check_sent(sent: Sent, free: list[object]) -> None:
     _allow(str, sent.before)
     _allow(str, sent.account)
     _allow(str, sent.key)
+    _allow(str, sent.inserted)
     _allow(_OBJECT, sent.instructions)
     _require(bool, sent.is_appended)
     free.append(sent.instructions)

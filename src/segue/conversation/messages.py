@@ -88,6 +88,9 @@ class Sent(Value, frozen=True, kw_only=True):
     `instructions` are the system prompt and the tools that came into force with the request, as `dump` writes them:
     those before its messages, or, if `is_appended`, those behind them. With `Policy(instructions="append")`, they are
     remembered by the first reply to them.
+
+    `inserted` is the text of the user turn that the request ended with and that is no message of the conversation: one
+    was needed. Later requests have it before the reply, too.
     """
 
     system: str = ""
@@ -101,6 +104,7 @@ class Sent(Value, frozen=True, kw_only=True):
     key: str | None = None
     instructions: Mapping[str, Any] | None = None
     is_appended: bool = False
+    inserted: str | None = None
     extra: Extra | None = None
 
 

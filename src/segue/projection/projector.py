@@ -32,12 +32,14 @@ from segue.projection.passes.text import is_clean_extra
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
 from segue.projection.requirements import Requirement, ThinkingOff
+from segue.projection.system_form import as_block, find_system_form
 from segue.projection.workspace.surrogates import clean_value
 from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.verbatim import for_new_request
+from segue.protocols.registry import get_protocol
 
 _NO_OPTIONS: Final = Options()
 _DEFAULT_POLICY: Final = Policy()
@@ -122,14 +124,28 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
     if extra is not options.extra:
         options = replace(options, extra=extra)
     context, window = projection.context, projection.window
+    plain, system = False, context.system_prompt
+    if endpoint.rules.bound_prefix and isinstance(system, str):
+        prefix = get_protocol(endpoint.model.protocol).prefix
+        if prefix is not None and prefix.system_block is not None:
+            form = find_system_form(system, context.messages, prefix.system_block)
+            plain = form == "string"
+            if form == "block":
+                context = replace(context, system_prompt=as_block(system))
     if window is None:
-        return Prompt(context=context, options=options, model=endpoint.model.id)
+        return Prompt(context=context, options=options, model=endpoint.model.id, plain_system=plain)
     options = fill_window(options, window, endpoint)
     if window.anchor is not None:
         index, marked = window.anchor
         messages = (*context.messages[:index], marked, *context.messages[index + 1 :])
         context = replace(context, messages=messages)
-    return Prompt(context=context, options=options, model=endpoint.model.id, anchored=window.anchor is not None)
+    return Prompt(
+        context=context,
+        options=options,
+        model=endpoint.model.id,
+        anchored=window.anchor is not None,
+        plain_system=plain,
+    )
 
 
 @explain_misuse

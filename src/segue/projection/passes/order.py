@@ -35,6 +35,8 @@ def order_turns(workspace: Workspace) -> None:
         opening = UserMessage.of(text)
         place = workspace.insertion(ChangeCode.TURN_INSERTED, "the target requires a user turn first")
         workspace.keep([opening, *workspace.messages], [place, *workspace.places], added=len(text))
+    elif workspace.prefix_state.last_role is None and workspace.messages:
+        _open_as_before(workspace, workspace.messages[0])
     before = workspace.prefix_state.last_role
     roles = (ROLE_CODES[before] if before is not None else "") + roles_of(workspace)
     if rules.alternate and "uu" in roles:
@@ -48,6 +50,19 @@ def order_turns(workspace: Workspace) -> None:
         if last.role == "assistant":
             _end_on_user(workspace, last)
     _record_roles(workspace)
+
+
+def _open_as_before(workspace: Workspace, first: Message) -> None:
+    """Insert the user turn that a request without messages ended with, before the reply to it."""
+    rules = workspace.target.rules
+    text = _inserted_before(first)
+    if text is not None and (not rules.instructions_alone or not rules.last_assistant):
+        place = workspace.insertion(ChangeCode.TURN_INSERTED, "the request that was answered had it")
+        workspace.keep([UserMessage.of(text), *workspace.messages], [place, *workspace.places], added=len(text))
+
+
+def _inserted_before(message: Message) -> str | None:
+    return message.sent.inserted if message.role == "assistant" and message.sent is not None else None
 
 
 def _wants_user_between(rules: Rules) -> bool:
@@ -101,8 +116,10 @@ def _separate_assistants(workspace: Workspace) -> None:
     """Insert a short user turn between two assistant turns, where the target refuses consecutive ones.
 
     They are never merged, because that would break signatures. Where consecutive turns are accepted but a last
-    assistant turn is not, a user turn is still inserted where a message was dropped: an earlier request ended there.
+    assistant turn is not, a user turn is still inserted where a message was dropped, and where the later turn is the
+    reply to a request that had one: an earlier request ended there.
     """
+    default, added = workspace.target.policy.texts.last_turn, 0
     previous, place = workspace.prefix_state.last_role, workspace.prefix_state.last_place
     messages: list[Message] = []
     places: list[int] = []
@@ -110,15 +127,16 @@ def _separate_assistants(workspace: Workspace) -> None:
         here = workspace.places[index]
         if message.role == "assistant" and previous == "assistant":
             left_gap = place is not None and here > place + 1 and here not in workspace.joined
-            if workspace.target.rules.alternate or left_gap:
-                messages.append(UserMessage.of(workspace.target.policy.texts.last_turn))
+            text = _inserted_before(message)
+            if workspace.target.rules.alternate or left_gap or text is not None:
+                messages.append(UserMessage.of(text or default))
+                added += len(text or default)
                 places.append(workspace.insertion(ChangeCode.TURN_INSERTED, "between two assistant turns"))
         messages.append(message)
         places.append(here)
         previous, place = message.role, here if here >= 0 else place
-    inserted = len(messages) - len(workspace.messages)
-    if inserted:
-        workspace.keep(messages, places, added=inserted * len(workspace.target.policy.texts.last_turn))
+    if len(messages) > len(workspace.messages):
+        workspace.keep(messages, places, added=added)
 
 
 def _bridge_results(workspace: Workspace) -> None:

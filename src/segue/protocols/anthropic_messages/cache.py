@@ -70,8 +70,13 @@ def join_mark(native: Block, mark: CacheMark | None) -> Wire:
 # -- marks that the options ask for ------------------------------------------------------------------------------------
 
 
-def place_marks(body: Wire, endpoint: Endpoint, retention: CacheRetention, *, anchored: bool) -> None:
-    """Put marks into a body that was just written; a body with marks is left alone, unless segue `anchored` it."""
+def place_marks(
+    body: Wire, endpoint: Endpoint, retention: CacheRetention, *, anchored: bool, plain_system: bool = False
+) -> None:
+    """Put marks into a body that was just written; a body with marks is left alone, unless segue `anchored` it.
+
+    A system prompt that has to stay a string (`plain_system`) gets none: the mark of the last turn caches it too.
+    """
     dialect = endpoint.dialect
     is_marked = not anchored and _is_marked(body)
     if dialect.cache_format != "anthropic" or not endpoint.rules.cache_marks or is_marked:
@@ -80,8 +85,9 @@ def place_marks(body: Wire, endpoint: Endpoint, retention: CacheRetention, *, an
     tools, system = body.get("tools"), body.get("system")
     if dialect.cache_on_tools and isinstance(tools, list):
         _mark_last(cast("list[object]", tools), mark, _is_loaded)
-    if isinstance(system, str) and system.strip():
-        body["system"] = [{"type": "text", "text": system, CACHE_CONTROL: mark}]
+    if isinstance(system, str):
+        if system.strip() and not plain_system:
+            body["system"] = [{"type": "text", "text": system, CACHE_CONTROL: mark}]
     elif isinstance(system, list):
         _mark_last(cast("list[object]", system), mark, _is_markable)
     turns = cast("list[Wire]", body["messages"])

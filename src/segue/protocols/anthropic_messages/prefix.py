@@ -5,6 +5,8 @@ Facts this file relies on (Anthropic documentation: preserved thinking; anthropi
   `compaction` block only what follows it. Cache marks do not count, nor does a tool with `defer_loading`.
 - A string as the content of a message is short for one text block. Claude Code sends a message as a block with a cache
   mark while it is the newest, and as a string from then on.     (API reference: Messages; Claude Code 2.1.325, 2026-11)
+- Whether a string as `system` equals one text block is not stated. So a conversation keeps the form that its replies
+  were made after.                                                     (Anthropic documentation: preserved thinking)
 - How the server is asked to drop, and what it answers: see `kit.claude_prefix`.
 """
 
@@ -36,6 +38,10 @@ def _without_mark(block: Block) -> Block:
 def _system(body: Block) -> object:
     system = body.get("system")
     return [_without_mark(block) for block in cast("list[Block]", system)] if isinstance(system, list) else system
+
+
+def _system_block(text: str) -> object:
+    return [{"type": "text", "text": text}]
 
 
 def _tools(body: Block) -> object:
@@ -104,6 +110,7 @@ PREFIX: Final = PrefixForm(
     tools=_tools,
     turn=_turn,
     starts=_starts,
+    system_block=_system_block,
     signature=_signature,
     asks=_asks,
     ask=_ask,

@@ -90,7 +90,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     if context.extra is not None:
         restore(body, context.extra, PROTOCOL)
     if retention is not None and marks:
-        place_marks(body, endpoint, retention, anchored=prompt.anchored)
+        place_marks(body, endpoint, retention, anchored=prompt.anchored, plain_system=prompt.plain_system)
     return body
 
 

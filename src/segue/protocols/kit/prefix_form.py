@@ -34,6 +34,8 @@ class PrefixForm(msgspec.Struct, frozen=True, kw_only=True):
     - `asks(body)`: whether the body asks the server to drop reasoning that is not valid behind its prefix.
     - `ask(body, endpoint)`: makes it ask, in place; False if this request cannot.
     - `headers`: the headers that a body which asks needs.
+    - `system_block(text)`: a system prompt of one text in its other form, which counts as another one; None if there is
+      one form.
     - `dropped(reply)`: what the server says that it dropped; None if it says nothing.
     """
 
@@ -45,4 +47,5 @@ class PrefixForm(msgspec.Struct, frozen=True, kw_only=True):
     asks: Callable[[Block], bool]
     ask: Callable[[Wire, Endpoint], bool]
     dropped: Callable[[Block], list[Dropped] | None]
+    system_block: Callable[[str], object] | None = None
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
