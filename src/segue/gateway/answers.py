@@ -139,7 +139,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     stream: AsyncStream | None = None
     watcher: asyncio.Task[None] | None = None
     try:
-        stream = exchange.begin(exchange.asked.candidates)
+        stream = await exchange.begin_apart(exchange.asked.candidates)
         watcher = asyncio.create_task(_close_when_gone(stream, receive))
         message = await stream.result()
         shown = exchange.convert_whole(message, stream.model)
@@ -225,7 +225,7 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
     try:
         while True:
             try:
-                stream = exchange.begin(candidates)
+                stream = await exchange.begin_apart(candidates)
             except SegueError as error:
                 await _end_with(exchange, writer, send, explain_error(error), encoder.fail)
                 return

@@ -18,6 +18,7 @@ from segue.conversation.messages import Usage
 from segue.conversation.stored import dump, dump_message, load
 from segue.errors import SegueError, UnknownModel
 from segue.gateway.contents import Content, load_content
+from segue.gateway.gate import TURN
 from segue.gateway.intake import Refused
 from segue.gateway.records import AttemptRow
 from segue.gateway.replays import send_again
@@ -307,7 +308,9 @@ class Console:
     async def _read_body(self, request: Request, scope: Scope) -> dict[str, object] | Response:
         """Read a small JSON object."""
         try:
-            with self._gateway.intake.admitted(scope or "", self._gateway.runtime) as admission:
+            with self._gateway.intake.admitted(
+                scope or "", self._gateway.runtime, turn=request.scope[TURN]
+            ) as admission:
                 body = await admission.read_body(request.receive, request.headers)
             given: object = msgspec.json.decode(body) if len(body) < _MOST_BODY else None
         except Refused as refused:
