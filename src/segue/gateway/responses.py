@@ -19,7 +19,7 @@ from typing import Any, Final, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.calls import Call
+from segue.calls import Call, check_name
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
 from segue.conversation.stored import dump, load
@@ -58,10 +58,17 @@ class KeptReply(msgspec.Struct, frozen=True, array_like=True):
 
 
 def previous_id(call: Call) -> str | None:
-    """Give the id of the reply that a request continues."""
+    """Give the id of the reply that a request continues.
+
+    Raises:
+        CallError: it is longer than any id.
+    """
     key = _reply_key(call.body_protocol)
     given = None if key is None or call.body is None else call.body.get(key)
-    return given if isinstance(given, str) and given else None
+    if not isinstance(given, str) or not given:
+        return None
+    check_name(given, f"{key}", call.protocol)
+    return given
 
 
 def _reply_key(protocol: str) -> str | None:
