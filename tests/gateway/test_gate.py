@@ -144,6 +144,25 @@ def test_nobody_is_held_back_for_long() -> None:
     run(main)
 
 
+def test_nobody_richer_begins_while_a_reply_is_finished() -> None:
+    async def main(machine: Machine) -> None:
+        machine.gate.charge("rich", 5.0)
+        poor = await machine.gate.enter("poor")
+        poor.leave()  # it goes to its provider
+        await machine.request("rich", 0.001)
+        poor.finish()
+        task = asyncio.create_task(machine.request("rich", 0.001))
+        await settle()
+        assert machine.begun == ["rich"]
+        others = [await machine.gate.enter("poor") for _ in range(2)]  # it takes no place
+        for turn in (*others, poor):
+            turn.leave()
+        await task
+        assert machine.begun == ["rich", "rich"]
+
+    run(main)
+
+
 def test_ordinary_clients_do_not_wait_for_each_other() -> None:
     async def main(machine: Machine) -> None:
         machine.gate.charge("a", 0.005)

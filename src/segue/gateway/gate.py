@@ -66,6 +66,10 @@ class Turn:
         """Give up the place."""
         self._gate.leave(self)
 
+    def finish(self) -> None:
+        """Note that the reply is there: no richer name begins before it is sent. It takes no place."""
+        self._gate.finish(self)
+
     async def in_thread(self, run: Callable[[Callable[[], T]], Awaitable[T]], work: Callable[[], T]) -> T:
         """Run work by `run`, in another thread, and count its CPU time as the request's own."""
         spent: list[float] = []
@@ -95,6 +99,7 @@ class Gate:
         self._debts: dict[str, tuple[float, float]] = {}
         self._waiting: dict[str, deque[tuple[Turn, asyncio.Future[None]]]] = {}
         self._running: dict[str, set[Turn]] = {}
+        self._finishing: set[Turn] = set()
         self._held: dict[str, float] = {}  # since when a name waits for poorer ones
         self._is_due = False
         self._timer: asyncio.TimerHandle | None = None
@@ -145,7 +150,11 @@ class Gate:
 
     def leave(self, turn: Turn) -> None:
         """End a turn, or let it go on without its place."""
+        if self._finishing:
+            self._finishing.discard(turn)
         if not turn.has_place:
+            if self._waiting:
+                self._look_soon()
             return
         turn.has_place = False
         places = self._running[turn.name]
@@ -154,6 +163,12 @@ class Gate:
             del self._running[turn.name]
         if self._waiting:
             self._look_soon()
+
+    def finish(self, turn: Turn) -> None:
+        """Count a turn without a place as under way, until it leaves."""
+        turn.began = self._clock()
+        if not turn.has_place:
+            self._finishing.add(turn)
 
     async def metered(self, turn: Turn, work: Coroutine[Any, Any, T]) -> T:
         """Await work, and charge the CPU time of each of its steps to the name of the turn."""
@@ -170,10 +185,13 @@ class Gate:
         now = self._clock()
         if now - self._held.get(name, now) >= _HOLD:
             return False
-        return any(
-            other != name and self.debt(other) < own and any(now - turn.began < _HOLD for turn in turns)
-            for other, turns in self._running.items()
-        )
+        under_way = {
+            turn.name
+            for turns in (*self._running.values(), self._finishing)
+            for turn in turns
+            if turn.name != name and now - turn.began < _HOLD
+        }
+        return any(self.debt(other) < own for other in under_way)
 
     def _begin(self, turn: Turn) -> None:
         turn.has_place = True

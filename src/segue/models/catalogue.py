@@ -319,14 +319,18 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         shared = Counter(index for gram in _grams(wanted) for index in self._by_grams.get(gram, ()))
         matcher = SequenceMatcher(b=wanted, autojunk=False)
         ranked: list[tuple[float, int, str, str]] = []
+        scores: dict[str, float] = {}
         for index, _ in shared.most_common(_COMPARED):
             model = self.models[index]
             bare = model.id.rsplit("/", 1)[-1]
-            score = max(_likeness(wanted, _plain(text), matcher) for text in (model.full_name(), bare))
+            plain = _plain(bare)
+            if plain not in scores:  # many providers serve the same model
+                scores[plain] = _likeness(wanted, plain, matcher)
+            score = max(_likeness(wanted, _plain(model.full_name()), matcher), scores[plain])
             if score >= _NEAR:
                 providers = first_party_providers(bare.lower())
                 rank = providers.index(model.provider) if model.provider in providers else _THIRD_PARTY_RANK
-                ranked.append((-score, rank, _plain(bare), model.full_name()))
+                ranked.append((-score, rank, plain, model.full_name()))
         ranked.sort(key=lambda row: row[2], reverse=True)  # among equals the higher version first
         ranked.sort(key=lambda row: row[:2])
         best: dict[str, str] = {}
