@@ -163,6 +163,21 @@ def test_nobody_richer_begins_while_a_reply_is_finished() -> None:
     run(main)
 
 
+def test_the_work_of_a_client_goes_to_a_thread_if_it_used_much_and_others_are_there() -> None:
+    async def main(machine: Machine) -> None:
+        turn = await machine.gate.enter("a")
+        machine.gate.charge("a", 1.0)
+        machine.now += 3
+        assert not turn.works_apart  # it is alone
+        machine.gate.charge("b", 0.001)
+        assert turn.works_apart
+        assert not (await machine.gate.enter("b")).works_apart
+        machine.now += 8
+        assert not turn.works_apart
+
+    run(main)
+
+
 def test_ordinary_clients_do_not_wait_for_each_other() -> None:
     async def main(machine: Machine) -> None:
         machine.gate.charge("a", 0.005)

@@ -34,6 +34,8 @@ _HOLD: Final = 0.1
 """Seconds that a name waits at most for requests of poorer ones that are under way."""
 _RICHER: Final = 0.01
 """Seconds of CPU time by which a name is richer than another: ordinary clients do not wait for each other."""
+_MUCH: Final = 0.25
+"""A debt, in seconds, from which the work of a client is done in a thread while others are served."""
 _IDLE: Final = 0.05
 """Seconds without a step after which a request gives up its place, if others of its name wait for one."""
 _MOST_NAMES: Final = 10_000
@@ -56,6 +58,11 @@ class Turn:
         """How often the request was resumed, to see whether it only waits."""
         self.threads: int = 0
         """Pieces of its work that run or wait for a thread."""
+
+    @property
+    def works_apart(self) -> bool:
+        """Whether the work of the request belongs in a thread: its client used much CPU time, and others are there."""
+        return self._gate.is_shared and self._gate.debt(self.name) > _MUCH
 
     async def renew(self) -> None:
         """Wait for a place, if the request has none any more: it waited for something else so long."""
@@ -101,6 +108,8 @@ class Gate:
         self._running: dict[str, set[Turn]] = {}
         self._finishing: set[Turn] = set()
         self._held: dict[str, float] = {}  # since when a name waits for poorer ones
+        self._last = ""
+        self._changed = float("-inf")  # when another name was served than before
         self._is_due = False
         self._timer: asyncio.TimerHandle | None = None
         self.on_step: Callable[[str, float], object] | None = None
@@ -118,7 +127,15 @@ class Gate:
         if name not in self._debts and len(self._debts) >= _MOST_NAMES:
             kept = {each: found for each, found in self._debts.items() if self.debt(each) > _PAID}
             self._debts = kept if len(kept) < _MOST_NAMES else {}
-        self._debts[name] = self.debt(name) + seconds, self._clock()
+        now = self._clock()
+        self._debts[name] = self.debt(name) + seconds, now
+        if name != self._last:
+            self._last, self._changed = name, now
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several names were served of late."""
+        return self._clock() - self._changed < _HALF_LIFE
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 

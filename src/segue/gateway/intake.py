@@ -33,6 +33,8 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 _LARGE: Final = 256_000
 """Bytes of a body that is read in a thread. Requests of agents are smaller for most of a session."""
+_MIDDLE: Final = 8_000
+"""Bytes of a body that is read in a thread if its client used much CPU time of late."""
 _DROPPED: Final = 1_000_000
 """Bytes of a body that are read and dropped after a refusal."""
 _DROP_SECONDS: Final = 2.0
@@ -321,8 +323,8 @@ class Admission:
         return Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE)
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run work on the body: in a thread if the body is large, so that other requests do not wait for it."""
-        if self.held < _LARGE:
+        """Run work on the body: in a thread if it may take long, so that other requests do not wait for it."""
+        if self.held < _LARGE and not (self.held > _MIDDLE and self.turn.works_apart):
             return work(*args, **kwargs)
         return await self.in_thread(lambda: work(*args, **kwargs))
 
