@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.asgi_client import ECHO, KEY, OTHER, PATHS, Client, make
+from segue.gateway import console
 from segue.gateway.app import create_app
+from segue.gateway.config import load_config
+from segue.gateway.exchange import Exchange
 from segue.gateway.gate import Gate, Turn
 from segue.gateway.keys import digest_of, tenant_of
 from segue.gateway.service import Gateway
@@ -336,6 +341,60 @@ def test_no_body_is_read_before_the_turn() -> None:
         assert one.status == 200
 
     asyncio.run(asyncio.wait_for(main(), 30))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("count", "is_apart"), [(1, False), (20_000, True)])
+def test_a_large_history_is_projected_in_a_thread(
+    count: int, is_apart: bool, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, seen = Exchange.begin, list[bool]()
+
+    def noted(self: Exchange, candidates: Any) -> Any:
+        seen.append(threading.current_thread() is not threading.main_thread())
+        return begin(self, candidates)
+
+    monkeypatch.setattr(Exchange, "begin", noted)
+    turns = [{"role": ("user", "assistant")[at % 2], "content": f"turn {at}"} for at in range(count | 1)]
+    client = Client(make(), json.dumps({**ECHO, "messages": turns, "stream": stream}).encode(), stays=True)
+    asyncio.run(client.ask("/v1/messages", {"x-api-key": KEY}))
+    assert (client.status, seen) == (200, [is_apart])
+
+
+def test_console_work_is_done_in_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows and contents are decoded, and requests prepared again, off the event loop; nothing is decoded twice."""
+    seen: list[tuple[str, bool]] = []
+    for name in ("_part_of", "_find_offered", "_prepare"):
+        original = getattr(console, name)
+
+        def noted(*given: Any, name: str = name, original: Any = original) -> Any:
+            seen.append((name, threading.current_thread() is not threading.main_thread()))
+            return original(*given)
+
+        monkeypatch.setattr(console, name, noted)
+    text = f'[models."*"]\ntry = ["segue/echo"]\n[state]\ncontent = "full"\nstore = "sqlite:{tmp_path}/g.db"'
+    gateway = Gateway(load_config(text), environment={"XDG_STATE_HOME": str(tmp_path)})
+
+    app = create_app(gateway=gateway)
+
+    async def send(path: str, body: object, method: str) -> Client:
+        client = Client(gateway, json.dumps(body).encode(), stays=True)
+        client.app = app
+        await client.ask(path, {}, method)
+        return client
+
+    async def main() -> None:
+        await gateway.start()
+        row = (await send("/v1/messages", ECHO, "POST")).headers["x-segue-request-id"]
+        for _ in range(3):
+            listed = json.loads((await send("/segue/conversations", {}, "GET")).body)
+        assert [sums["requests"] for sums in listed["caching"].values()] == [1]
+        again = await send(f"/segue/requests/{row}/replay", {"model": "segue/echo"}, "POST")
+        assert again.status == 200, again.body
+        await gateway.close()
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    assert sorted(seen) == [("_find_offered", True), ("_part_of", True), ("_prepare", True)]
 
 
 def test_clients_without_keys_are_told_apart_by_their_connection_here_and_by_their_address_elsewhere() -> None:

@@ -136,7 +136,7 @@ class Console:
         words, conversation = given.get("q", "").lower().split(), given.get("conversation")
         await self._settle()
         found = await self._gateway.store.read(
-            lambda: search(store, scope, limit, before, words=words, conversation=conversation)
+            lambda: search(store, scope, limit, before, words=words, conversation=conversation), is_long=True
         )
         if found is None:
             return away()
@@ -173,7 +173,7 @@ class Console:
         series = Series(now_ms() - hours * _HOUR, hours * _HOUR, steps)
         if store is not None:
             await self._settle()
-            if await self._gateway.store.read(lambda: _add_rows(store, scope, series) or True) is None:
+            if await self._gateway.store.read(lambda: _add_rows(store, scope, series) or True, is_long=True) is None:
                 return away()
         return json_response(series.result())
 
@@ -228,7 +228,7 @@ class Console:
         if store is None:
             return json_response({"error": "requests are not stored; set state.store"}, 404)
         await self._settle()
-        rows = await self._gateway.store.read(lambda: store.list_requests(scope, _MOST_ROWS, None, name))
+        rows = await self._gateway.store.read(lambda: store.list_requests(scope, _MOST_ROWS, None, name), is_long=True)
         if rows is None:
             return away()
         if not rows:
@@ -243,7 +243,7 @@ class Console:
                 {"error": 'only contents that are stored can be exported; set state.content = "full"'}, 409
             )
         await self._settle()
-        data = await self._gateway.store.read(lambda: store.newest_content(name, scope))
+        data = await self._gateway.store.read(lambda: store.newest_content(name, scope), is_long=True)
         if data is None:
             return json_response({"error": f"there is no content of the conversation {name!r}"}, 404)
         lines = await self._apart(request, scope, lambda: _session_of(load_content(data)))
@@ -281,7 +281,7 @@ class Console:
         if store is None:
             return json_response({"erased": 0})
         try:
-            count = await self._gateway.store.fetch(lambda: store.delete_conversation(name, scope))
+            count = await self._gateway.store.fetch(lambda: store.delete_conversation(name, scope), is_long=True)
         except StoreError:
             return away()
         return json_response({"erased": count})
@@ -292,7 +292,7 @@ class Console:
             return json_response({"error": 'contents are not stored; set state.content = "full" or "redacted"'}, 404)
         await self._settle()
         try:
-            data = await self._gateway.store.fetch(lambda: store.get_content(name, scope))
+            data = await self._gateway.store.fetch(lambda: store.get_content(name, scope), is_long=True)
         except StoreError:
             return away()
         if data is None:
@@ -334,7 +334,7 @@ class Console:
                     found.setdefault(conversation, _Sums()).add(numbers)
             return found
 
-        return await self._gateway.store.read(add_up) or {}
+        return await self._gateway.store.read(add_up, is_long=True) or {}
 
     async def _read_body(self, request: Request, scope: Scope) -> dict[str, object] | Response:
         """Read a small JSON object."""

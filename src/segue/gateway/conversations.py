@@ -199,7 +199,9 @@ class Conversations:
         store = self._store.store
         if store is not None:
             # Read in the thread of the store: hundreds of rows take the time of many requests.
-            listed = await self._store.read(lambda: [*map(_read_known, store.list_conversations(tenant, _MOST_LISTED))])
+            listed = await self._store.read(
+                lambda: [*map(_read_known, store.list_conversations(tenant, _MOST_LISTED))], is_long=True
+            )
             for known in listed or []:
                 if known is not None:
                     self._put(known)
