@@ -51,6 +51,10 @@ _MARK: Final = re.compile(rf"[{_SPACE}]*([,:\]}}])[{_SPACE}]*")
 _MODEL_KEYS: Final = ("model", "name", "modelId")
 """Where a body names its model: `name` in old requests of Ollama about one model, `modelId` in arguments of boto3."""
 
+LONGEST_NAME: Final = 512
+"""Characters of the name of a model or a tool, and of the id of an earlier reply. The longest name of the catalogue has
+77, an ARN of Bedrock some hundred; providers take tools of 64 to 128. A model's name is matched with many patterns."""
+
 _OTHER_SERVICES: Final = re.compile(
     r"(?<=[/:])(?:embeddings|images|audio|files|batches|moderations|uploads|vector_stores|fine_tuning|videos|assistants)"
     r"(?=/|$)"
@@ -125,6 +129,7 @@ def read_call(
     found = _match(method.upper(), place, {name.lower(): value for name, value in headers.items()}, query)
     route, name = found.route, found.protocol
     plain = parse_body(body, name)
+    check_name(found.model or _named(plain), "the name of the model", name)
     if route.kind not in NEEDS_PROMPT:
         return Call(
             kind=route.kind,
@@ -189,6 +194,9 @@ def read_further(known: Call, turns: int, messages: int, items: list[object], ca
 
     What is read of the rest are the objects of the known request. The turns before end with a request that was sent as
     it is. None: the new turns cannot be read without those before them.
+
+    Raises:
+        CallError: the name of a tool is too long.
     """
     reader, prompt, body = get_protocol(known.body_protocol), known.prompt, known.body
     key = reader.turns_key
@@ -207,6 +215,7 @@ def read_further(known: Call, turns: int, messages: int, items: list[object], ca
         except DecodeError:
             return None
         new = read.messages
+        _check_calls(new, known.protocol)
         if read.system_prompt is not None or not _stands_alone(prompt.context.messages[:messages], new):
             return None
     turns_before = cast("list[object]", body[key])[:turns]
@@ -422,6 +431,7 @@ def _decode(body: Mapping[str, object], reader: Protocol, found: MatchedRoute, c
         CallError: the body does not follow the protocol.
     """
     named = found.model or _named(body)
+    check_name(named, "the name of the model", found.protocol)
     if found.model is not None and "model" in body:
         body = {**body, "model": found.model}
     endpoint = find_endpoint(reader.name, None, named, catalogue)
@@ -431,9 +441,39 @@ def _decode(body: Mapping[str, object], reader: Protocol, found: MatchedRoute, c
         raise CallError(str(error), status=400, protocol=found.protocol) from error
     if found.model is not None or prompt.model is None:
         prompt = replace(prompt, model=named)
+    for tool in prompt.context.tools:
+        if tool.kind == "function":
+            check_name(tool.name, "the name of a tool", found.protocol)
+    _check_calls(prompt.context.messages, found.protocol)
     if found.route.stream is not None:
         prompt = replace(prompt, options=replace(prompt.options, stream=found.route.stream))
     return prompt
+
+
+def check_name(name: str | None, what: str, protocol: str | None) -> None:
+    """Check the length of a name before anything is looked up by it.
+
+    Raises:
+        CallError: it is longer than `LONGEST_NAME`.
+    """
+    if name is not None and len(name) > LONGEST_NAME:
+        message = f"{what} has {len(name)} characters; send at most {LONGEST_NAME} ({name[:40]!r}...)"
+        raise CallError(message, status=400, protocol=protocol)
+
+
+def _check_calls(messages: Sequence[Message], protocol: str) -> None:
+    """Check the names of the tools that were called.
+
+    Raises:
+        CallError: one is too long.
+    """
+    for message in messages:
+        if message.role == "toolResult":
+            check_name(message.tool_name, "the name of a tool", protocol)
+        elif message.role == "assistant":
+            for piece in message.content:
+                if piece.kind == "toolCall":
+                    check_name(piece.name, "the name of a tool", protocol)
 
 
 def _named(body: Mapping[str, object] | None) -> str | None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import httpx2
 import pytest
 
+from gateway.asgi_client import KEY, PATHS, Client, has_form, make
 from gateway.running import Running, running
+from segue.calls import LONGEST_NAME, read_call
+from segue.errors import CallError, UnknownModel
+from segue.models import family
+from segue.models.catalogue import packaged_catalogue
 
 GEMINI = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
 ASK = {"max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
@@ -59,3 +68,109 @@ def test_a_beta_header_that_cannot_be_sent_is_refused(gateway: Running, value: s
     reply = httpx2.post(f"{gateway.url}/v1/messages", json=body, headers=headers)
     assert reply.status_code == 400, reply.text
     assert "anthropic-beta" in reply.text
+
+
+# -- long names --------------------------------------------------------------------------------------------------------
+
+TOO_LONG = "x" * (LONGEST_NAME + 1)
+_PARAMETERS = {"type": "object", "properties": {}}
+_CHAT_CALL = {"id": "c", "type": "function", "function": {"name": TOO_LONG, "arguments": "{}"}}
+LONG_NAMES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "model, Anthropic": ("anthropic-messages", "/v1/messages", {**ASK, "model": TOO_LONG}),
+    "model, Chat": ("openai-chat", "/v1/chat/completions", {**ASK, "model": TOO_LONG}),
+    "model, Responses": ("openai-responses", "/v1/responses", {"model": TOO_LONG, "input": "hi"}),
+    "model, Ollama": ("ollama-chat", "/api/chat", {**ASK, "model": TOO_LONG}),
+    "model in the path": ("google-genai", f"/v1beta/models/{TOO_LONG}:generateContent", GEMINI),
+    "counted": ("anthropic-messages", "/v1/messages/count_tokens", {**ASK, "model": TOO_LONG}),
+    "counted, in the path": ("google-genai", f"/v1beta/models/{TOO_LONG}:countTokens", GEMINI),
+    "one model": ("openai-chat", f"/v1/models/{TOO_LONG}", {}),
+    "one model of Ollama": ("ollama-chat", "/api/show", {"model": TOO_LONG}),
+    "tool, Anthropic": (
+        "anthropic-messages",
+        "/v1/messages",
+        {**ASK, "model": "m", "tools": [{"name": TOO_LONG, "input_schema": _PARAMETERS}]},
+    ),
+    "tool, Responses": (
+        "openai-responses",
+        "/v1/responses",
+        {"model": "m", "input": "hi", "tools": [{"type": "function", "name": TOO_LONG, "parameters": _PARAMETERS}]},
+    ),
+    "call, Chat": (
+        "openai-chat",
+        "/v1/chat/completions",
+        {"model": "m", "messages": [*ASK["messages"], {"role": "assistant", "tool_calls": [_CHAT_CALL]}]},
+    ),
+    "earlier reply": (
+        "openai-responses",
+        "/v1/responses",
+        {"model": "m", "input": "hi", "previous_response_id": TOO_LONG},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LONG_NAMES)
+def test_a_long_name_is_refused_in_the_form_of_the_client(case: str) -> None:
+    protocol, path, body = LONG_NAMES[case]
+    client = Client(make(), json.dumps(body).encode())
+    asyncio.run(client.ask(path, {"x-api-key": KEY}, "POST" if body else "GET"))
+    assert client.status == 400, client.body
+    assert has_form(protocol, client.body)
+    assert f"{len(TOO_LONG)} characters; send at most {LONGEST_NAME}" in client.body.decode()
+    assert len(client.body) < 1000
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+def test_a_name_of_the_longest_length_is_served(protocol: str) -> None:
+    body = {**ASK, **GEMINI, "input": "hi", "model": "x" * LONGEST_NAME}
+    path = PATHS[protocol].replace("gemini-3.1-pro-preview", "x" * LONGEST_NAME)
+    client = Client(make(), json.dumps(body).encode())
+    asyncio.run(client.ask(path, {"x-api-key": KEY}))
+    assert client.status == 200, client.body
+
+
+def test_no_pattern_is_looked_for_in_a_long_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    class Counted:
+        def __init__(self, pattern: str) -> None:
+            self._pattern = re.compile(pattern)
+
+        def search(self, text: str, start: int = 0, end: int = 2**31) -> object:
+            seen.append(min(len(text), end))
+            return self._pattern.search(text, start, end)
+
+    monkeypatch.setattr(family, "_compiled", Counted)
+    for length in (3_000_000, LONGEST_NAME + 1):
+        with pytest.raises(CallError):
+            read_call("POST", "/v1/messages", {}, {**ASK, "model": "y" * length})
+    assert seen == []
+    read_call("POST", "/v1/messages", {}, {**ASK, "model": "y" * LONGEST_NAME}, catalogue=packaged_catalogue())
+    assert seen
+    assert max(seen) <= 300
+
+
+@pytest.mark.parametrize("provider", ["openai/", "nobody/", ""])
+def test_the_similar_names_of_a_long_name_are_few_comparisons(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[int, int]] = []
+    likeness = "segue.models.catalogue._likeness"
+
+    def count(wanted: str, plain: str, _: object) -> float:
+        compared.append((len(wanted), len(plain)))
+        return 0.0
+
+    monkeypatch.setattr(likeness, count)
+    for name in (provider + "gpt-claude-gemini-" * 5_000, provider + "gpt-5-nonsense"):
+        compared.clear()
+        with pytest.raises(UnknownModel):
+            packaged_catalogue().get(name)
+        assert len(compared) <= 2 * 60
+        assert all(length <= 300 for length, _ in compared)
+
+
+@pytest.mark.parametrize(("method", "path"), [("PUT", "/segue/conversations/c"), ("POST", "/segue/conversations/c")])
+@pytest.mark.parametrize("model", [TOO_LONG, "", 7])
+def test_the_console_refuses_a_long_name(method: str, path: str, model: object) -> None:
+    client = Client(make(), json.dumps({"model": model}).encode())
+    asyncio.run(client.ask(path, {"x-api-key": KEY}, method))
+    data: Mapping[str, str] = json.loads(client.body)
+    assert (client.status, f"at most {LONGEST_NAME} characters" in data["error"]) == (400, True)

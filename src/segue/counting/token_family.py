@@ -71,7 +71,9 @@ class TokenFamily(msgspec.Struct, frozen=True, kw_only=True):
             return False
         if self.providers and model.provider not in self.providers:
             return False
-        return not self.pattern or _compiled(self.pattern).search(model.id) is not None
+        return (
+            not self.pattern or _compiled(self.pattern).search(model.id, 0, 300) is not None
+        )  # ids are shorter, and a client may send any
 
     @property
     def weights(self) -> Tokenizer:

@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from segue.errors import SettingsError
 from segue.gateway.console import json_response
+from segue.gateway.gate import TURN
 from segue.gateway.guarding import find_digest, is_own_host, is_remote
 from segue.gateway.intake import Refused
 from segue.gateway.key_lists import describe_key
@@ -55,7 +56,7 @@ def admin_routes(gateway: Gateway) -> list[Route]:
         return {"keys": [describe_key(row, now) for row in rows]}, 200
 
     async def create(request: Request) -> _Answer:
-        with gateway.intake.admitted(_TENANT, gateway.runtime) as admission:
+        with gateway.intake.admitted(_TENANT, gateway.runtime, turn=request.scope[TURN]) as admission:
             body = await admission.read_body(request.receive, request.headers)
         given = msgspec.json.decode(body, type=_NewKey)
         fields = {name: getattr(given, name) for name in Rights.__struct_fields__}

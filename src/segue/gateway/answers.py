@@ -139,9 +139,10 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     stream: AsyncStream | None = None
     watcher: asyncio.Task[None] | None = None
     try:
-        stream = exchange.begin(exchange.asked.candidates)
+        stream = await exchange.begin_apart(exchange.asked.candidates)
         watcher = asyncio.create_task(_close_when_gone(stream, receive))
         message = await stream.result()
+        exchange.asked.admission.turn.finish()
         shown = exchange.convert_whole(message, stream.model)
         await exchange.store_state(message)
         if exchange.is_unstored and exchange.attach_again():
@@ -225,7 +226,7 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
     try:
         while True:
             try:
-                stream = exchange.begin(candidates)
+                stream = await exchange.begin_apart(candidates)
             except SegueError as error:
                 await _end_with(exchange, writer, send, explain_error(error), encoder.fail)
                 return
@@ -281,6 +282,7 @@ async def _relay(
         is_last = last.type in ("done", "error")
         converted = exchange.convert(events, stream.model)
         if last.type == "done":
+            exchange.asked.admission.turn.finish()
             await exchange.store_state(last.message)
         try:
             frames = [frame for event in converted for frame in encode(event)]

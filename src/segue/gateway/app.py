@@ -27,6 +27,7 @@ from segue.gateway.asking import read_asked
 from segue.gateway.compaction import answer_compact
 from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.exchange import Exchange, random_name
+from segue.gateway.gate import TURN
 from segue.gateway.guarding import is_own_host, is_remote
 from segue.gateway.hints import find_client
 from segue.gateway.histories import Read
@@ -46,6 +47,9 @@ from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
 from segue.reply_encoding import encode_model, encode_model_list, encode_token_count
 
 _TOO_SLOW: Final = 408
+_UNGATED: Final = ("/health", "/readyz")
+_HEAD: Final = "segue.head"
+"""Where the scope of a request has its headers, and its path with the query."""
 
 
 def create_app(
@@ -92,10 +96,24 @@ def create_app(
 class _Application(Starlette):
     """Gives requests for most endpoints of protocols to the last route at once, without a look at all others.
 
-    Where the application stands below a path or has a middleware, requests go the usual way.
+    Where the application stands below a path or has a middleware, requests go the usual way. Every request passes the
+    fair gate (`gate.py`) first, but those of who watches the process.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket") or scope["path"] in _UNGATED:
+            await super().__call__(scope, receive, send)
+            return
+        gateway: Gateway = self.state.gateway
+        gate, head = gateway.gate, _read_head(scope)
+        turn = await gate.enter(gateway.name_client(scope.get("client"), *head))
+        scope[_HEAD], scope[TURN] = head, turn
+        try:
+            await gate.metered(turn, self._serve(scope, receive, send))
+        finally:
+            turn.leave()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_plain = not self.user_middleware and not scope.get("root_path")
         if is_plain and scope["type"] == "http" and scope["path"].startswith("/v1/"):
             await self.state.protocols(scope, receive, send)
@@ -115,12 +133,12 @@ class ProtocolApp:
             if scope["type"] == "websocket":
                 await self._connect(scope, receive, send)
             return
-        headers, path = _read_head(scope)
+        headers, path = scope[_HEAD]
         runtime = self._gateway.runtime
         try:
             with runtime.used():
                 key = self._admit(runtime, scope, path, headers)
-                with self._gateway.intake.admitted(key.tenant, runtime, key) as admission:
+                with self._gateway.intake.admitted(key.tenant, runtime, key, turn=scope[TURN]) as admission:
                     await self._serve(admission, headers, receive, send, method=scope["method"], path=path)
         except Refused as refused:
             protocol, transport = find_error_form(scope["method"], path, headers)
@@ -141,13 +159,13 @@ class ProtocolApp:
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a WebSocket; everything that its head decides is decided before it is accepted."""
-        headers, path = _read_head(scope)
+        headers, path = scope[_HEAD]
         runtime = self._gateway.runtime
         try:
             key = self._admit(runtime, scope, path, headers)
             check_socket(path, headers)
             with self._gateway.intake.connected(key.tenant, runtime.config.limits):
-                await Socket(self._gateway, headers, path, receive, send).serve(key.tenant)
+                await Socket(self._gateway, headers, path, receive, send, turn=scope[TURN]).serve(key.tenant)
         except Refused as refused:
             await receive()
             await refuse_socket(send, refused.failure, scope.get("extensions") or {}, refused.status)

@@ -6,6 +6,8 @@ Facts this file relies on (uvicorn 0.54, `protocols/http`):
 - With httptools the size of a head, and of the trailers of a body, is not limited; h11 has a limit of its own.
 - `cycle` is the request that was read last; it is set when its head is complete.
 - At its end, the server closes every connection on which no request has been read, also one that was opened just now.
+- The head and the body of a reply are two writes, and two packets: also with uvloop (0.23, counted 2026-11-18).
+- uvloop accepts one connection in each turn of its loop, asyncio all that wait. (uvloop 0.23, measured 2026-11-18)
 - A WebSocket replaces the protocol of its connection, which then does not learn of its end: the new one counts it. A
   message is held whole before the application gets it, up to a size that is fixed when the server starts, and no other
   one is read before the application wants it.
@@ -14,10 +16,11 @@ Facts this file relies on (uvicorn 0.54, `protocols/http`):
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from segue.gateway.config import LimitsTable
 
@@ -25,6 +28,11 @@ _LARGE: Final = 256_000
 """Bytes of a body of which nothing is read before the application wants it; smaller ones come with the head."""
 _ARRIVING: Final = 0.5
 """Seconds at the end of a server in which the requests of connections that were opened before arrive."""
+_ACCEPTED: Final = 128
+"""Connections that are accepted in one turn of the loop."""
+_ACCEPT_AGAIN: Final = 1.0
+"""Seconds until connections are accepted again after the process ran out of files or memory."""
+_EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain\r\ncontent-length: 26\r\n"
     b"connection: close\r\n\r\nThe headers are too large\n"
@@ -34,6 +42,38 @@ _TOO_LARGE: Final = (
 def _declared_size(headers: list[tuple[bytes, bytes]]) -> int:
     length = next((value for name, value in headers if name == b"content-length"), b"0")
     return int(length) if length.isdigit() and len(length) < 16 else 0
+
+
+class _OneWrite:
+    """The transport of a connection; the head of a reply is sent with what is written next in the same turn."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head: bytes = b""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - everything else is the transport's own
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send data, with the head that waits; keep a head until the next write, at most until the next turn."""
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(b"HTTP/1."):
+            self._head = data
+            self._loop.call_soon(self._flush)
+            return
+        self._transport.write(data)
+
+    def _flush(self) -> None:
+        if self._head:
+            data, self._head = self._head, b""
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Close the connection after everything was sent."""
+        self._flush()
+        self._transport.close()
 
 
 class _Counts:
@@ -73,7 +113,7 @@ class _Guard(_Base):
     _is_replaced: bool = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", _OneWrite(transport, self.loop)))
         limits = self.limits()
         self._address = self.client[0] if self.client else ""
         is_full = self.counts.all >= limits.connections
@@ -171,11 +211,82 @@ class _Counted:
         super().connection_lost(exc)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
 
+class _Listener:
+    """Accepts all connections that wait, in each turn of the loop; `make` makes the protocol of one."""
+
+    def __init__(self, listening: socket.socket, make: Callable[[], asyncio.Protocol]) -> None:
+        listening.setblocking(False)  # noqa: FBT003 - it has no name
+        self._listening = listening
+        self._make = make
+        self._loop = asyncio.get_running_loop()
+        self._opening: set[asyncio.Task[object]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
+        self._loop.add_reader(listening.fileno(), self._accept)
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTED):
+            try:
+                connection, _address = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _EXHAUSTED:
+                    raise
+                self._loop.remove_reader(self._listening.fileno())
+                self._timer = self._loop.call_later(_ACCEPT_AGAIN, self._again)
+                return
+            task = self._loop.create_task(self._open(connection))
+            self._opening.add(task)
+            task.add_done_callback(self._opening.discard)
+
+    def _again(self) -> None:
+        self._timer = None
+        if not self._is_closed:
+            self._loop.add_reader(self._listening.fileno(), self._accept)
+
+    async def _open(self, connection: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._make, connection)
+        except OSError:  # the client is gone
+            connection.close()
+
+    def close(self) -> None:
+        """Accept the connections that wait, and no more."""
+        if self._is_closed:
+            return
+        self._accept()
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._loop.remove_reader(self._listening.fileno())
+        self._listening.close()
+
+    async def wait_closed(self) -> None:
+        """Wait until the connections that were accepted have their protocol."""
+        await asyncio.gather(*self._opening)
+
+
 def draining_server(config: uvicorn.Config) -> uvicorn.Server:
     """Make a server that answers, before it ends, what was sent to it before: a load balancer may not send it again."""
     import uvicorn
 
     class DrainingServer(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            loop = asyncio.get_running_loop()
+            if sockets is None or isinstance(loop, asyncio.BaseEventLoop):
+                await super().startup(sockets)
+                return
+            await super().startup([])
+
+            def make() -> asyncio.Protocol:
+                protocol: Any = self.config.http_protocol_class
+                state = self.lifespan.state
+                return protocol(config=self.config, server_state=self.server_state, app_state=state, _loop=loop)
+
+            servers: list[Any] = self.servers
+            servers += [_Listener(each, make) for each in sockets]
+
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             await asyncio.sleep(0)  # connections that wait are accepted
             for listener in (*self.servers, *(sockets or ())):

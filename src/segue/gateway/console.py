@@ -6,28 +6,36 @@ requests and replies said is there only if `state.content` is set.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from segue.calls import LONGEST_NAME
+from segue.conversation.context import Context
 from segue.conversation.messages import Usage
 from segue.conversation.stored import dump, dump_message, load
 from segue.errors import SegueError, UnknownModel
 from segue.gateway.contents import Content, load_content
+from segue.gateway.gate import TURN, Turn
 from segue.gateway.intake import Refused
 from segue.gateway.records import AttemptRow
 from segue.gateway.replays import send_again
+from segue.gateway.runtime import Runtime
 from segue.gateway.series import Series
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.store import Store, UsedStates
 from segue.json_text import encode_valid_json
+from segue.models.model import Model
+from segue.request import Request as PreparedRequest
 from segue.request import prepare
 
+_T = TypeVar("_T")
 Scope: TypeAlias = "str | None"
 """The tenant whose requests are shown; None for those of all."""
 ScopedEndpoint: TypeAlias = Callable[[Request, Scope], Awaitable[Response]]
@@ -35,7 +43,10 @@ _MOST_ROWS: Final = 500
 _CHUNK: Final = 2_000
 _MOST_SEARCHED: Final = 50_000
 """Rows that one search looks at; the next one goes on from there."""
+_MOST_PARTS: Final = 20_000
+"""Rows whose sums are kept."""
 _MOST_BODY: Final = 100_000
+_NAME: Final = f'send {{"model": "provider/id"}}, with at most {LONGEST_NAME} characters'
 _HOUR: Final = 3_600_000
 _MOST_HOURS: Final = 24 * 366
 _MOST_STEPS: Final = 400
@@ -74,6 +85,13 @@ class _Sums(msgspec.Struct):
     saved: float = 0.0
     cost: float = 0.0
 
+    def add(self, other: _Sums) -> None:
+        self.requests += other.requests
+        self.input += other.input
+        self.cached += other.cached
+        self.saved += other.saved
+        self.cost += other.cost
+
 
 _ROWS: Final = msgspec.json.Decoder(_Searched)
 
@@ -83,6 +101,8 @@ class Console:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
+        self._models: tuple[Runtime, list[str]] | None = None
+        self._parts: dict[str, tuple[str, _Sums]] = {}
 
     def routes(self, guarded: Callable[[ScopedEndpoint], Callable[[Request], object]]) -> list[Route]:
         """Give the routes; `guarded` finds out whose requests an endpoint may show."""
@@ -116,7 +136,7 @@ class Console:
         words, conversation = given.get("q", "").lower().split(), given.get("conversation")
         await self._settle()
         found = await self._gateway.store.read(
-            lambda: search(store, scope, limit, before, words=words, conversation=conversation)
+            lambda: search(store, scope, limit, before, words=words, conversation=conversation), is_long=True
         )
         if found is None:
             return away()
@@ -143,7 +163,7 @@ class Console:
     async def content(self, request: Request, scope: Scope) -> Response:
         """Show what a request and its reply said."""
         found = await self._find_content(str(request.path_params["name"]), scope)
-        return found if isinstance(found, Response) else json_response(found)
+        return found if isinstance(found, Response) else await self._apart(request, scope, lambda: json_response(found))
 
     async def series(self, request: Request, scope: Scope) -> Response:
         """Give figures over time: `hours` back from now, in so many `steps` of the same length."""
@@ -153,7 +173,7 @@ class Console:
         series = Series(now_ms() - hours * _HOUR, hours * _HOUR, steps)
         if store is not None:
             await self._settle()
-            if await self._gateway.store.read(lambda: _add_rows(store, scope, series) or True) is None:
+            if await self._gateway.store.read(lambda: _add_rows(store, scope, series) or True, is_long=True) is None:
                 return away()
         return json_response(series.result())
 
@@ -169,9 +189,12 @@ class Console:
         given = await self._read_body(request, scope)
         if isinstance(given, Response):
             return given
+        name = given.get("model")
+        if not isinstance(name, str) or len(name) > LONGEST_NAME:
+            return json_response({"error": _NAME}, 400)
         try:
-            model = self._gateway.router.find(str(given.get("model") or "")).models[0]
-            made = prepare(load(bytes(found.context)), model, options=found.options)
+            model = self._gateway.router.find(name).models[0]
+            context, made = await self._apart(request, scope, lambda: _prepare(found, model))
         except UnknownModel as error:
             return json_response({"error": str(error)}, 404)
         except SegueError as error:
@@ -184,16 +207,16 @@ class Console:
         ]
         body = {"model": model.full_name(), "changes": changes, "sent": msgspec.Raw(made.content)}
         if given.get("send") is True:
-            body |= await send_again(self._gateway, load(bytes(found.context)), found.options, model)
-        return json_response(body)
+            body |= await send_again(self._gateway, context, found.options, model)
+        return await self._apart(request, scope, lambda: json_response(body))
 
     async def conversations(self, _: Request, scope: Scope) -> Response:
         """List conversations, what they cost, the models to choose from, and what was new in replies."""
         rows = await self._gateway.conversations.list_rows(scope)
         body = {
             "conversations": rows,
-            "caching": await self._sum_up(scope),
-            "models": self._offered(),
+            "caching": await self._sum_up(scope, frozenset(row.id for row in rows)),
+            "models": await self._offered(),
             "drift": self._gateway.drift,
             "content": self._gateway.config.state.content,
         }
@@ -205,7 +228,7 @@ class Console:
         if store is None:
             return json_response({"error": "requests are not stored; set state.store"}, 404)
         await self._settle()
-        rows = await self._gateway.store.read(lambda: store.list_requests(scope, _MOST_ROWS, None, name))
+        rows = await self._gateway.store.read(lambda: store.list_requests(scope, _MOST_ROWS, None, name), is_long=True)
         if rows is None:
             return away()
         if not rows:
@@ -220,16 +243,12 @@ class Console:
                 {"error": 'only contents that are stored can be exported; set state.content = "full"'}, 409
             )
         await self._settle()
-        data = await self._gateway.store.read(lambda: store.newest_content(name, scope))
+        data = await self._gateway.store.read(lambda: store.newest_content(name, scope), is_long=True)
         if data is None:
             return json_response({"error": f"there is no content of the conversation {name!r}"}, 404)
-        content = load_content(data)
-        context = load(bytes(content.context))
-        lines = [dump(msgspec.structs.replace(context, messages=())), *map(dump_message, context.messages)]
-        if content.reply != b"null":
-            lines.append(bytes(content.reply))
+        lines = await self._apart(request, scope, lambda: _session_of(load_content(data)))
         headers = {"content-disposition": 'attachment; filename="session.jsonl"'}
-        return Response(b"\n".join(lines) + b"\n", media_type="application/jsonl", headers=headers)
+        return Response(lines, media_type="application/jsonl", headers=headers)
 
     async def choose(self, request: Request, scope: Scope) -> Response:
         """Send a conversation to a model from now on."""
@@ -237,8 +256,8 @@ class Console:
         if isinstance(given, Response):
             return given
         model = given.get("model", "")
-        if model is not None and (not isinstance(model, str) or not model):
-            return json_response({"error": 'send {"model": "provider/id"}, or {"model": null} to end the choice'}, 400)
+        if model is not None and (not isinstance(model, str) or not 0 < len(model) <= LONGEST_NAME):
+            return json_response({"error": f'{_NAME}, or {{"model": null}} to end the choice'}, 400)
         if model is not None:
             try:
                 self._gateway.router.find(model)
@@ -262,7 +281,7 @@ class Console:
         if store is None:
             return json_response({"erased": 0})
         try:
-            count = await self._gateway.store.fetch(lambda: store.delete_conversation(name, scope))
+            count = await self._gateway.store.fetch(lambda: store.delete_conversation(name, scope), is_long=True)
         except StoreError:
             return away()
         return json_response({"erased": count})
@@ -273,41 +292,56 @@ class Console:
             return json_response({"error": 'contents are not stored; set state.content = "full" or "redacted"'}, 404)
         await self._settle()
         try:
-            data = await self._gateway.store.fetch(lambda: store.get_content(name, scope))
+            data = await self._gateway.store.fetch(lambda: store.get_content(name, scope), is_long=True)
         except StoreError:
             return away()
         if data is None:
             return json_response({"error": f"there is no content of {name!r}; it may have expired"}, 404)
         return load_content(data)
 
-    def _offered(self) -> list[str]:
-        """Give the names that a conversation can be switched to: those of routes, else the models that have a key."""
-        listed = list(self._gateway.router.listed())
-        if listed:
-            return listed
-        client = self._gateway.runtime.client
-        return [model.full_name() for model in self._gateway.router.catalogue.find() if client.has_key(model)]
+    async def _apart(self, request: Request, scope: Scope, work: Callable[[], _T]) -> _T:
+        """Run work on contents, which may be as large as a body, in the thread that reads bodies."""
+        turn: Turn = request.scope[TURN]
+        run = self._gateway.intake.in_thread
+        return await turn.in_thread(lambda measured: run(scope or "", measured), work)
 
-    async def _sum_up(self, scope: Scope) -> dict[str, _Sums]:
-        """Add up tokens and dollars of each conversation, over the newest requests."""
-        store = self._gateway.store.store
-        found: dict[str, _Sums] = {}
-        listed = None if store is None else await self._gateway.store.read(lambda: store.list_requests(scope, _CHUNK))
-        for _, _, data in listed or []:
-            row = _ROWS.decode(data)
-            sums = found.setdefault(row.conversation, _Sums())
-            sums.requests += 1
-            if (usage := row.usage) is not None:
-                sums.input += usage.input + usage.cache_read + usage.cache_write
-                sums.cached += usage.cache_read
-                sums.saved += row.saved or 0.0
-                sums.cost += 0.0 if usage.cost is None else usage.cost.total
-        return found
+    async def _offered(self) -> list[str]:
+        """Give the names that a conversation can be switched to: those of routes, else the models that have a key."""
+        runtime = self._gateway.runtime
+        if self._models is None or self._models[0] is not runtime:  # the keys are those of the configuration
+            self._models = runtime, await asyncio.to_thread(_find_offered, runtime)
+        return self._models[1]
+
+    async def _sum_up(self, scope: Scope, listed: frozenset[str]) -> dict[str, _Sums]:
+        """Add up tokens and dollars of the conversations that are listed, over the newest requests.
+
+        In the thread of the store; a row does not change, so each is decoded once.
+        """
+        store, known = self._gateway.store.store, self._parts
+        if store is None:
+            return {}
+
+        def add_up() -> dict[str, _Sums]:
+            found: dict[str, _Sums] = {}
+            for name, _, data in store.list_requests(scope, _CHUNK):
+                part = known.get(name)
+                if part is None:
+                    if len(known) >= _MOST_PARTS:
+                        known.clear()
+                    part = known[name] = _part_of(data)
+                conversation, numbers = part
+                if conversation in listed:
+                    found.setdefault(conversation, _Sums()).add(numbers)
+            return found
+
+        return await self._gateway.store.read(add_up, is_long=True) or {}
 
     async def _read_body(self, request: Request, scope: Scope) -> dict[str, object] | Response:
         """Read a small JSON object."""
         try:
-            with self._gateway.intake.admitted(scope or "", self._gateway.runtime) as admission:
+            with self._gateway.intake.admitted(
+                scope or "", self._gateway.runtime, turn=request.scope[TURN]
+            ) as admission:
                 body = await admission.read_body(request.receive, request.headers)
             given: object = msgspec.json.decode(body) if len(body) < _MOST_BODY else None
         except Refused as refused:
@@ -315,6 +349,42 @@ class Console:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             given = None
         return given if isinstance(given, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _part_of(data: bytes) -> tuple[str, _Sums]:
+    """Give the conversation of a row, and what the row adds to its sums."""
+    row = _ROWS.decode(data)
+    usage = row.usage
+    if usage is None:
+        return row.conversation, _Sums(requests=1)
+    return row.conversation, _Sums(
+        requests=1,
+        input=usage.input + usage.cache_read + usage.cache_write,
+        cached=usage.cache_read,
+        saved=row.saved or 0.0,
+        cost=0.0 if usage.cost is None else usage.cost.total,
+    )
+
+
+def _find_offered(runtime: Runtime) -> list[str]:
+    listed = list(runtime.router.listed())
+    if listed:
+        return listed
+    return [model.full_name() for model in runtime.router.catalogue.find() if runtime.client.has_key(model)]
+
+
+def _prepare(found: Content, model: Model) -> tuple[Context, PreparedRequest]:
+    context = load(bytes(found.context))
+    return context, prepare(context, model, options=found.options)
+
+
+def _session_of(content: Content) -> bytes:
+    """Write a conversation as a session of segue."""
+    context = load(bytes(content.context))
+    lines = [dump(msgspec.structs.replace(context, messages=())), *map(dump_message, context.messages)]
+    if content.reply != b"null":
+        lines.append(bytes(content.reply))
+    return b"\n".join(lines) + b"\n"
 
 
 def search(

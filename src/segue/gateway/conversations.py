@@ -198,18 +198,19 @@ class Conversations:
         """Give the conversations of a tenant or of all, the latest first."""
         store = self._store.store
         if store is not None:
-            for found in await self._store.read(lambda: store.list_conversations(tenant, _MOST_LISTED)) or []:
-                self._keep(found)
+            # Read in the thread of the store: hundreds of rows take the time of many requests.
+            listed = await self._store.read(
+                lambda: [*map(_read_known, store.list_conversations(tenant, _MOST_LISTED))], is_long=True
+            )
+            for known in listed or []:
+                if known is not None:
+                    self._put(known)
         rows = [known.row for known in self._rows.values() if tenant in (None, known.tenant)]
         return sorted(rows, key=lambda row: (-row.time, row.id))[:_MOST_LISTED]
 
     def _keep(self, found: StoredConversation) -> None:
-        try:
-            row = msgspec.json.decode(found.data, type=ConversationRow)
-            learned = msgspec.json.decode(found.data, type=_Learned)
-        except msgspec.DecodeError:
-            return
-        self._put(_Known(found.tenant, row, learned.refused))
+        if (known := _read_known(found)) is not None:
+            self._put(known)
 
     def _put(self, known: _Known) -> None:
         old = self._rows.get(known.row.id)
@@ -221,6 +222,15 @@ class Conversations:
         self._rows.move_to_end(known.row.id)
         if len(self._rows) > _MOST:
             self._rows.popitem(last=False)
+
+
+def _read_known(found: StoredConversation) -> _Known | None:
+    try:
+        row = msgspec.json.decode(found.data, type=ConversationRow)
+        learned = msgspec.json.decode(found.data, type=_Learned)
+    except msgspec.DecodeError:
+        return None
+    return _Known(found.tenant, row, learned.refused)
 
 
 def _is_known(reply: AssistantMessage) -> bool:

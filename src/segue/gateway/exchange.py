@@ -130,6 +130,12 @@ class Exchange:
             )
         return self._stream
 
+    async def begin_apart(self, candidates: tuple[Model, ...]) -> AsyncStream:
+        """Begin, in a thread if the history is large, and give up the turn: what follows is the provider's time."""
+        stream = await self.asked.admission.run(self.begin, candidates)
+        self.asked.admission.turn.leave()
+        return stream
+
     def _progress(self) -> Usage | None:
         """Give what the attempt that runs has cost so far; None if nothing of a reply is there."""
         stream = self._stream

@@ -21,6 +21,7 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 from segue.calls import Call, count_values, find_protocol, parse_body, read_call
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.config import LimitsTable
+from segue.gateway.gate import Turn
 from segue.gateway.keys import ANYONE, ClientKey
 from segue.gateway.runtime import Runtime
 from segue.gateway.store.accounts import Lease
@@ -32,6 +33,8 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 _LARGE: Final = 256_000
 """Bytes of a body that is read in a thread. Requests of agents are smaller for most of a session."""
+_MIDDLE: Final = 8_000
+"""Bytes of a body that is read in a thread if its client used much CPU time of late."""
 _DROPPED: Final = 1_000_000
 """Bytes of a body that are read and dropped after a refusal."""
 _DROP_SECONDS: Final = 2.0
@@ -89,8 +92,8 @@ class Intake:
         return sum(self._running.values())
 
     @contextmanager
-    def admitted(self, tenant: str, runtime: Runtime, key: ClientKey = ANYONE) -> Generator[Admission]:
-        """Count a request while it runs.
+    def admitted(self, tenant: str, runtime: Runtime, key: ClientKey = ANYONE, *, turn: Turn) -> Generator[Admission]:
+        """Count a request while it runs; `turn` is that of the gate.
 
         Raises:
             Refused: too many requests of the tenant run.
@@ -103,7 +106,7 @@ class Intake:
                 FailureKind.RATE_LIMIT,
             )
         self._running[tenant] = running + 1
-        admission = Admission(self, tenant, runtime, key)
+        admission = Admission(self, tenant, runtime, key, turn)
         try:
             yield admission
         finally:
@@ -219,8 +222,9 @@ class Intake:
 class Admission:
     """One request that runs: its tenant, and the runtime that it uses from its beginning to its end."""
 
-    def __init__(self, intake: Intake, tenant: str, runtime: Runtime, key: ClientKey = ANYONE) -> None:
+    def __init__(self, intake: Intake, tenant: str, runtime: Runtime, key: ClientKey, turn: Turn) -> None:
         self._intake = intake
+        self.turn: Turn = turn
         self.tenant: str = tenant
         self.key: ClientKey = key
         self.lease: Lease | None = None
@@ -230,11 +234,16 @@ class Admission:
         self.held: int = 0
 
     async def read_body(self, receive: Receive, headers: Mapping[str, str]) -> bytes:
-        """Read the body.
+        """Read the body; wait for another turn if it took long.
 
         Raises:
             Refused: it is too large, too slow, or there is no room for it.
         """
+        body = await self._read_body(receive, headers)
+        await self.turn.renew()
+        return body
+
+    async def _read_body(self, receive: Receive, headers: Mapping[str, str]) -> bytes:
         limits = self.limits
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 15 or int(length) > limits.body_megabytes * _MEGA):
@@ -268,7 +277,7 @@ class Admission:
                     pieces.append(self._take(message))
                     if not message.get("more_body"):
                         break
-            return await self._intake.in_thread(self.tenant, lambda: b"".join(pieces))
+            return await self.in_thread(lambda: b"".join(pieces))
         except TimeoutError as error:
             raise _too_slow(self.limits.body_seconds) from error
         finally:
@@ -302,7 +311,7 @@ class Admission:
         if name in ("", "identity"):
             return body
         most = round(self.limits.body_megabytes * _MEGA)
-        content = await self._intake.in_thread(self.tenant, lambda: _decompress(body, name, most + 1))
+        content = await self.in_thread(lambda: _decompress(body, name, most + 1))
         if len(content) > most:
             raise self._too_large()
         self._intake.hold(self.tenant, len(content), self.limits)
@@ -314,10 +323,15 @@ class Admission:
         return Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE)
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run work on the body: in a thread if the body is large, so that other requests do not wait for it."""
-        if self.held < _LARGE:
+        """Run work on the body: in a thread if it may take long, so that other requests do not wait for it."""
+        if self.held < _LARGE and not (self.held > _MIDDLE and self.turn.works_apart):
             return work(*args, **kwargs)
-        return await self._intake.in_thread(self.tenant, lambda: work(*args, **kwargs))
+        return await self.in_thread(lambda: work(*args, **kwargs))
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Run work in a thread, when it is the tenant's turn there."""
+        tenant, run = self.tenant, self._intake.in_thread
+        return await self.turn.in_thread(lambda measured: run(tenant, measured), work)
 
 
 def _decompress(body: bytes, encoding: str, most: int) -> bytes:

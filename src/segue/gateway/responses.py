@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.calls import Call, read_continued
+from segue.calls import Call, check_name, read_continued
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.limits import parse_json
 from segue.conversation.messages import AssistantMessage, Message
@@ -127,10 +127,17 @@ def _form(record: Protocol) -> StoredForm:
 
 
 def previous_id(call: Call) -> str | None:
-    """Give the id of the reply that a request continues."""
+    """Give the id of the reply that a request continues.
+
+    Raises:
+        CallError: it is longer than any id.
+    """
     key = _reply_key(call.body_protocol)
     given = None if key is None or call.body is None else call.body.get(key)
-    return given if isinstance(given, str) and given else None
+    if not isinstance(given, str) or not given:
+        return None
+    check_name(given, f"{key}", call.protocol)
+    return given
 
 
 def _reply_key(protocol: str) -> str | None:

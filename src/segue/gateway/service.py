@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from msgspec.structs import replace
 
@@ -24,7 +24,8 @@ from segue.failures.failure import FailureKind
 from segue.gateway.config import Config, read_config, read_secret
 from segue.gateway.conversations import Conversations
 from segue.gateway.defaults import Address, needs_key, read_address
-from segue.gateway.guarding import find_digest
+from segue.gateway.gate import Gate
+from segue.gateway.guarding import find_digest, is_remote
 from segue.gateway.histories import Histories
 from segue.gateway.intake import Intake, Refused
 from segue.gateway.keys import ANYONE, ClientKey, KeyRing
@@ -91,6 +92,7 @@ class Gateway:
         self._telemetry = made
         self.runtime: Runtime = Runtime(config, environment=self.environment, place=place, telemetry=made)
         """What the next request uses. A request keeps the runtime that it began with."""
+        self.gate: Gate = Gate()
         self.intake: Intake = Intake()
         store = open_store(read_store_name(config.state.store, self.environment))
         limits = Limits.of_days(config.state)
@@ -159,6 +161,22 @@ class Gateway:
         if key is None or problem is not None:
             raise Refused(problem or _NO_KEY, 401, FailureKind.AUTH)
         return key
+
+    def name_client(self, client: object, headers: Mapping[str, str], path: str) -> str:
+        """Name the client of a request for the gate: by its key if that is valid, else by its address.
+
+        Without keys, clients of this machine are named by their connection: they have the address in common.
+        """
+        host, port = cast("tuple[str, int]", client) if client else ("", 0)
+        if find_digest(headers, "") in self.runtime.admin_digests:
+            return "admin"
+        try:
+            key = self.authenticate(headers, path.partition("?")[2], self.runtime)
+        except Refused:
+            return f"address {host}"
+        if key.tenant:
+            return f"key {key.tenant}"
+        return f"address {host}" if is_remote(client) else f"connection {host}:{port}"
 
     async def load_keys(self) -> None:
         """Read the keys of the store, if they have changed.

@@ -36,6 +36,7 @@ from segue.failures.failure import Failure
 from segue.gateway.answers import Receive, answer_stream, explain_error, explain_to_client
 from segue.gateway.asking import Continuation, read_asked
 from segue.gateway.exchange import Exchange, random_name
+from segue.gateway.gate import Turn
 from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_values, read_limited
 from segue.gateway.provider_objects import check_body
@@ -98,8 +99,11 @@ async def _send(send: Send, frame: Mapping[str, object]) -> None:
 class Socket:
     """One connection: what it remembers, and the requests on it, one after the other."""
 
-    def __init__(self, gateway: Gateway, headers: dict[str, str], path: str, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, gateway: Gateway, headers: dict[str, str], path: str, receive: Receive, send: Send, *, turn: Turn
+    ) -> None:
         self._gateway = gateway
+        self._turn = turn
         self._headers = headers
         self._path = path
         self._receive = receive
@@ -114,6 +118,7 @@ class Socket:
         """Accept the connection and serve it to its end."""
         await self._receive()
         await self._send({"type": "websocket.accept"})
+        self._turn.leave()  # each message has a turn of its own
         limits = self._gateway.config.limits
         end = monotonic() + limits.socket_minutes * 60
         pump = asyncio.create_task(self._pump())
@@ -171,8 +176,9 @@ class Socket:
             await self._close(_TRY_LATER)
             return False
         try:
-            with runtime.used(), self._gateway.intake.admitted(tenant, runtime, key) as admission:
+            with runtime.used(), self._gateway.intake.admitted(tenant, runtime, key, turn=self._turn) as admission:
                 admission.hold(len(data))
+                await self._turn.renew()
                 await self._serve_event(data, admission)
         except Refused as refused:
             await self._fail_with(refused.failure, refused.status)
@@ -186,6 +192,8 @@ class Socket:
         except SegueError as error:
             shown, _ = explain_to_client(explain_error(error), find_client(self._headers), None)
             await self._fail_with(shown, None)
+        finally:
+            self._turn.leave()
         return not self._gone.is_set()
 
     async def _fail_with(self, failure: Failure, status: int | None) -> None:

@@ -214,10 +214,10 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if slash and model_id:
             rows = (*PROVIDERS.values(), *self.providers)
             loaded = [row.name for row in rows if row.any_id]
-            for near in get_close_matches(provider.lower(), loaded, n=1, cutoff=_NEAR_PROVIDER):
+            for near in get_close_matches(provider[:_LONGEST].lower(), loaded, n=1, cutoff=_NEAR_PROVIDER):
                 yield f"{near}/{model_id}"
         else:
-            yield from get_close_matches(name.lower(), [each for each in BUILT_IN if "/" not in each], n=1)
+            yield from get_close_matches(name[:_LONGEST].lower(), [each for each in BUILT_IN if "/" not in each], n=1)
 
     def _provider_of(self, name: str) -> str | None:
         """Give the provider that a name begins with; None without a slash, or if it is not a known provider."""
@@ -315,21 +315,22 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
         Only the models that have most groups of characters in common with the name are compared.
         """
-        wanted = _plain(name)
+        wanted = _plain(name[:_LONGEST])
         shared = Counter(index for gram in _grams(wanted) for index in self._by_grams.get(gram, ()))
-        least = min((count for _, count in shared.most_common(_COMPARED)), default=0)
         matcher = SequenceMatcher(b=wanted, autojunk=False)
         ranked: list[tuple[float, int, str, str]] = []
-        for index, count in shared.items():
-            if count < least:
-                continue
+        scores: dict[str, float] = {}
+        for index, _ in shared.most_common(_COMPARED):
             model = self.models[index]
             bare = model.id.rsplit("/", 1)[-1]
-            score = max(_likeness(wanted, _plain(text), matcher) for text in (model.full_name(), bare))
+            plain = _plain(bare)
+            if plain not in scores:  # many providers serve the same model
+                scores[plain] = _likeness(wanted, plain, matcher)
+            score = max(_likeness(wanted, _plain(model.full_name()), matcher), scores[plain])
             if score >= _NEAR:
                 providers = first_party_providers(bare.lower())
                 rank = providers.index(model.provider) if model.provider in providers else _THIRD_PARTY_RANK
-                ranked.append((-score, rank, _plain(bare), model.full_name()))
+                ranked.append((-score, rank, plain, model.full_name()))
         ranked.sort(key=lambda row: row[2], reverse=True)  # among equals the higher version first
         ranked.sort(key=lambda row: row[:2])
         best: dict[str, str] = {}

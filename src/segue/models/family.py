@@ -11,11 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import final
+from typing import Final, final
 
 import msgspec
 
 from segue.models.evidence import Grade
+
+_READ: Final = 300
+"""Characters of an id that patterns are looked for in: ids are shorter, and a client may send any."""
 
 
 @final
@@ -36,7 +39,9 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
 
     def includes(self, provider: str, model_id: str) -> bool:
         """Whether this provider's model belongs to the family."""
-        return (not self.providers or provider in self.providers) and bool(_compiled(self.pattern).search(model_id))
+        return (not self.providers or provider in self.providers) and bool(
+            _compiled(self.pattern).search(model_id, 0, _READ)
+        )
 
 
 @lru_cache(maxsize=256)

@@ -108,17 +108,17 @@ class StoreService:
                         known.insert(0, work.state)
         return found
 
-    async def read(self, work: Callable[[], _Result]) -> _Result | None:
-        """Run a query; None if the store fails."""
+    async def read(self, work: Callable[[], _Result], *, is_long: bool = False) -> _Result | None:
+        """Run a query; None if the store fails. `is_long`: it reads many rows, and runs in a thread in any case."""
         try:
-            return await self.fetch(work)
+            return await self.fetch(work, is_long=is_long)
         except StoreError as error:
             if not self._reads.is_open:
                 self._on_error(f"the store cannot be read: {error}")
             return None
 
-    async def fetch(self, work: Callable[[], _Result]) -> _Result:
-        """Run a query, again if the connection broke.
+    async def fetch(self, work: Callable[[], _Result], *, is_long: bool = False) -> _Result:
+        """Run a query, again if the connection broke. `is_long` as in `read`.
 
         Raises:
             StoreError: the store fails; at once while it is known to be away.
@@ -127,7 +127,7 @@ class StoreService:
             raise StoreAway("the database does not answer")
         while True:
             try:
-                found = await self._run(work)
+                found = await self._run(work, is_long=is_long)
             except (StoreAway, StoreBusy) as error:
                 if not self._reads.fail():
                     self._on_error(f"the store cannot be read: {error}")
@@ -137,10 +137,10 @@ class StoreService:
                 self._reads.succeed()
                 return found
 
-    async def _run(self, work: Callable[[], _Result]) -> _Result:
+    async def _run(self, work: Callable[[], _Result], *, is_long: bool) -> _Result:
         store = self.store
         assert store is not None, "a query needs a store"
-        if store.database.is_local:
+        if store.database.is_local and not is_long:
             return work()
         if self._readers is None:
             self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="segue-store")
