@@ -491,7 +491,12 @@ class _Options:
                 self.changed["extra"] = kept
             if kept is not None and not is_clean_extra(kept, self.model.protocol):
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", "extra"), Loss.OPAQUE)
-                self.changed["extra"] = clean_value(kept)
+                kept = self.changed["extra"] = clean_value(kept)
+            if kept is not None:
+                fitted = replace(given, **{**self.changed, "extra": kept})
+                formed = self.target.acceptance.received_options(fitted, tuple(self.tools))
+                if formed is not kept:
+                    self.changed["extra"] = formed
 
     def add_needed(self, given: Options) -> None:
         """Add the keys that the body has to have."""

@@ -30,7 +30,7 @@ from segue.protocols.kit.json_patch import form_names
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.limits import BESIDE
 from segue.protocols.kit.protocol import Protocol
-from segue.protocols.kit.verbatim import VERBATIM, for_new_request
+from segue.protocols.kit.verbatim import VERBATIM, for_new_request, for_same_model
 
 _HI: Final = UserMessage.of("hi")
 _TEXT: Final = TextContent(text="x")
@@ -137,6 +137,19 @@ class Acceptance:
         kept = dict((for_new_request(options.extra, name) or {}).get(name, {}))
         suspected = self._refused_among(kept, kept, options, Context(messages=(_HI,), tools=tools)) if kept else {}
         return self._refused_among(kept, suspected, options, conversation()) if suspected else suspected
+
+    def received_options(self, options: Options, tools: tuple[Tool, ...]) -> Extra | None:
+        """Return the `extra` of options in the form in which this model was asked before, unless the target refuses it."""
+        name = self._protocol.name
+        formed = for_same_model(options.extra, name, self._model.id)
+        if formed is options.extra:
+            return formed
+        context = Context(messages=(_HI,), tools=tools)
+        found = _counted(self._violations(context, replace(options, extra=formed)))
+        if found:
+            plain = replace(options, extra=for_new_request(options.extra, name))
+            found -= _counted(self._violations(context, plain))
+        return options.extra if found else formed
 
     def _refused_among(
         self, given: Block, suspected: Iterable[str], options: Options, context: Context
