@@ -139,9 +139,9 @@ class Acceptance:
         return self._refused_among(kept, suspected, options, conversation()) if suspected else suspected
 
     def received_options(self, options: Options, tools: tuple[Tool, ...]) -> Extra | None:
-        """Return the `extra` of options in the form in which this model was asked before, unless the target refuses it."""
-        name = self._protocol.name
-        formed = for_same_model(options.extra, name, self._model.id)
+        """Return the `extra` of options in the form that was received for this model, unless the target refuses it."""
+        name, model = self._protocol.name, self._model
+        formed = for_same_model(options.extra, name, (model.id, f"{model.provider}/{model.id}"))
         if formed is options.extra:
             return formed
         context = Context(messages=(_HI,), tools=tools)

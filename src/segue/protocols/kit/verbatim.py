@@ -119,14 +119,14 @@ def for_new_request(extra: Extra | None, protocol: str) -> Extra | None:
     return {**extra, protocol: {**part, VERBATIM: {**patch, _ONLY_FOR: ""}}}
 
 
-def for_same_model(extra: Extra | None, protocol: str, model: str) -> Extra | None:
+def for_same_model(extra: Extra | None, protocol: str, names: Collection[str]) -> Extra | None:
     """Return the extra of options whose received format is written in a new request for the model that it was kept for.
 
     What a request adds to the options that were received (`store: false`, usage in a stream) is still added: entries
-    that only leave out a default are dropped. The same object if no format was kept for this model.
+    that only leave out a default are dropped. The same object if no format was kept for a model of these names.
     """
     part, patch = _patch_of(extra, protocol)
-    if extra is None or patch.get(_ONLY_FOR) != model:
+    if extra is None or patch.get(_ONLY_FOR) not in names:
         return extra
     written: Wire = {}
     for key, entry in patch.items():
@@ -143,16 +143,17 @@ def _adding(entry: object, *, is_choice: bool = False) -> object:
     rule = object_of(entry)
     if is_choice:
         return {**rule, "to": _with_missing(rule.get("to"), rule.get("from"))}
-    if "in" in rule:
-        inner = {key: kept for key, one in object_of(rule["in"]).items() if (kept := _adding(one)) is not None}
-        rest = {key: value for key, value in rule.items() if key != "in"}
-        rest |= {"in": inner} if inner else {}
-        return rest or None
+    for inside in ("in", "at"):
+        if inside in rule:
+            inner = {key: kept for key, one in object_of(rule[inside]).items() if (kept := _adding(one)) is not None}
+            if inner or inside == "at":
+                return {**rule, inside: inner} if inner or "more" in rule else None
+            return {key: value for key, value in rule.items() if key != inside} or None
     return entry if rule.keys() - {"from", "fromDigest"} else None
 
 
 def _with_missing(received: object, default: object) -> object:
-    """Return what was received for an option (`[value, keys of the body]`) with the keys of the default that it lacks."""
+    """Return what was received for an option with the keys of the default, `[value, keys]`, that it lacks."""
     keys = list_of(default)
     written = keys[1] if len(keys) == _PAIR else None
     if is_object(received) and is_object(written) and received.keys() < written.keys():
