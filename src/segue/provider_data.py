@@ -21,7 +21,7 @@ from segue.projection.passes.held_content import ELSEWHERE, held_content_of, hol
 from segue.projection.passes.server_tools import server_tool_fields
 from segue.protocols.api import find_endpoint, resolve_endpoint
 from segue.protocols.kit.json_values import object_of
-from segue.protocols.kit.schemas import copy_title
+from segue.protocols.kit.schemas import copy_title, lost_form
 
 
 def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: Model | None = None) -> Prompt:
@@ -30,6 +30,8 @@ def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: M
     if prompt.model is not None and held.is_stored_prompt(prompt.model) and prompt.model != model.id:
         prompt = _with_extra(prompt, {f"{source}{ELSEWHERE}": {"modelId": prompt.model}})
     if source != model.protocol:
+        if lost := lost_form(prompt.options, source):
+            prompt = _with_extra(prompt, {f"{source}{ELSEWHERE}": {"output_schema": lost}})
         return replace(prompt, options=copy_title(prompt.options, source))
     provider = writer.provider if writer is not None else writer_of(prompt) or other_provider(prompt, model)
     if provider is None and named != model.id and _is_elsewhere(named, source, model):

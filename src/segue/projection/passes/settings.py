@@ -494,6 +494,8 @@ class _Options:
                 kept = self.changed["extra"] = clean_value(kept)
             if kept is not None:
                 fitted = replace(given, **{**self.changed, "extra": kept})
+                if unsent := self.target.acceptance.unsent_fields(fitted, tuple(self.tools)):
+                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), *removal_of(unsent))
                 formed = self.target.acceptance.received_options(fitted, tuple(self.tools))
                 if formed is not kept:
                     self.changed["extra"] = formed

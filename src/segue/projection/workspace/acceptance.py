@@ -27,10 +27,10 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_patch import form_names
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, same
 from segue.protocols.kit.limits import BESIDE
 from segue.protocols.kit.protocol import Protocol
-from segue.protocols.kit.verbatim import VERBATIM, for_new_request, for_same_model
+from segue.protocols.kit.verbatim import VERBATIM, data_of, for_new_request, for_same_model
 
 _HI: Final = UserMessage.of("hi")
 _TEXT: Final = TextContent(text="x")
@@ -138,6 +138,23 @@ class Acceptance:
         suspected = self._refused_among(kept, kept, options, Context(messages=(_HI,), tools=tools)) if kept else {}
         return self._refused_among(kept, suspected, options, conversation()) if suspected else suspected
 
+    def unsent_fields(self, options: Options, tools: tuple[Tool, ...]) -> Mapping[str, object]:
+        """Return the fields of the `extra` of options that the codec does not write with these options.
+
+        A codec leaves out what belongs to an option that was removed or changed, or to models of another kind.
+        """
+        name = self._protocol.name
+        data = data_of(options.extra, name)
+        if not data:
+            return {}
+        options = replace(options, extra=for_new_request(options.extra, name))
+        prompt = Prompt(context=Context(messages=(_HI,), tools=tools), options=options, model=self._model.id)
+        try:
+            body = self._protocol.encode_request(prompt, self._endpoint)
+        except (SegueError, TypeError, ValueError, RecursionError):
+            return {}
+        return _missing(data, body)
+
     def received_options(self, options: Options, tools: tuple[Tool, ...]) -> Extra | None:
         """Return the `extra` of options in the form that was received for this model, unless the target refuses it."""
         name, model = self._protocol.name, self._model
@@ -200,6 +217,18 @@ class Acceptance:
 
 def _counted(violations: Iterable[Violation]) -> Counter[str]:
     return Counter(violation.code for violation in violations)
+
+
+def _missing(data: Block, wire: Block) -> dict[str, object]:
+    """Return the fields that a wire object does not have."""
+    missing: dict[str, object] = {}
+    for key, value in data.items():
+        held = wire.get(key)
+        if isinstance(value, Mapping) and isinstance(held, Mapping):
+            value = _missing(cast("Block", value), cast("Block", held)) or held  # noqa: PLW2901 - what is left of it
+        if value is not None and not (value is held or same(value, held)):
+            missing[key] = value
+    return missing
 
 
 def _with_piece(message: Message, source: Message, at: int) -> Message:
