@@ -539,8 +539,8 @@ class _Options:
                 continue
             lost = lost_fields(given, kept)
             detail = f"{removal_of(lost)[1]}; {refused[field]}"
-            path = ("options", "extra", field.partition("=")[0])
-            self.note(ChangeCode.OPTION_REMOVED, path, Loss.CONTENT if lost else Loss.NONE, detail)
+            loss = Loss.CONTENT if lost else Loss.NONE
+            self.note(ChangeCode.OPTION_REMOVED, ("options", "extra"), loss, detail)
         if rest is part:
             return extra
         others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}

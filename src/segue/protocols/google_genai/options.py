@@ -119,8 +119,6 @@ def decode_options(body: Block, endpoint: Endpoint, read: Collection[str], tools
         known.add(f"{GENERATION}.{THINKING}.{LEVEL if isinstance(level, str) else BUDGET}")
     if options.tool_choice is not None:
         known.add(f"{TOOL_CONFIG}.{CALLING}.mode")
-    if mode not in NAMING_MODES:
-        known.add(f"{TOOL_CONFIG}.{CALLING}.{_NAMES}")  # names have no effect here
     empty: list[str] = []
     filled = _filled(received, empty)
     default = _encode_default(options, endpoint, tools)

@@ -35,6 +35,11 @@ FORMAT_KEYS: Final = frozenset({VERBATIM, RETIRED})
 """The keys of `extra[protocol]` that describe format; every other key is data."""
 
 
+_MARK: Final = "@"
+"""Prefix of names in a patch that are not keys of the wire object. A key with this prefix is written with two."""
+_ONLY_FOR: Final = "@onlyFor"
+
+
 def keep(
     protocol: str,
     received: Block,
@@ -92,11 +97,6 @@ def restore(default: Wire, extra: Extra | None, protocol: str, *, model: str | N
     return default
 
 
-_MARK: Final = "@"
-"""Prefix of names in a patch that are not keys of the wire object. A key with this prefix is written with two."""
-_ONLY_FOR: Final = "@onlyFor"
-
-
 def data_of(extra: Extra | None, protocol: str) -> Block:
     """Give the data of `extra[protocol]`, without the format."""
     part = extra.get(protocol) if extra is not None else None
@@ -130,7 +130,7 @@ def for_same_model(extra: Extra | None, protocol: str, names: Collection[str]) -
         return extra
     written: Wire = {}
     for key, entry in patch.items():
-        if key != _ONLY_FOR and (kept := _adding(entry, is_choice=key[:1] == _MARK != key[1:2])) is not None:
+        if key not in _NEVER_AGAIN and (kept := _adding(entry, is_choice=key[:1] == _MARK != key[1:2])) is not None:
             written[key] = kept
     rest = {key: value for key, value in part.items() if key != VERBATIM}
     others = {key: inner for key, inner in extra.items() if key != protocol}
@@ -149,7 +149,8 @@ def _adding(entry: object, *, is_choice: bool = False) -> object:
             if inner or inside == "at":
                 return {**rule, inside: inner} if inner or "more" in rule else None
             return {key: value for key, value in rule.items() if key != inside} or None
-    return entry if rule.keys() - {"from", "fromDigest"} else None
+    is_null = "to" in rule and rule["to"] is None  # null means the same as an absent key
+    return entry if rule.keys() - {"from", "fromDigest"} and not is_null else None
 
 
 def _with_missing(received: object, default: object) -> object:
@@ -162,6 +163,8 @@ def _with_missing(received: object, default: object) -> object:
 
 
 _PAIR: Final = 2
+_NEVER_AGAIN: Final = frozenset({_ONLY_FOR, f"{_MARK}prefix"})
+"""Names in the patch of options that do not apply to a new request: a choice about the messages of the one received."""
 
 
 def _patch_of(extra: Extra | None, protocol: str) -> tuple[Block, Block]:
