@@ -610,7 +610,7 @@ def _without_field(given: Mapping[str, object], field: str) -> Mapping[str, obje
     held = given.get(outer)
     if outer not in given or (equals and held != value) or (inner and not isinstance(held, Mapping)):
         return given
-    rest = _without_field(cast("Mapping[str, object]", held), inner) if inner else {}
+    rest: Mapping[str, object] = _without_field(cast("Mapping[str, object]", held), inner) if inner else {}
     if inner and rest is held:
         return given
     others = {key: value for key, value in given.items() if key != outer}

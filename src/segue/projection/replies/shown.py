@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, cast, final
 
 from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
 from segue.conversation.events import Event, TextDelta, TextEnd, TextStart, ThinkingDelta, ToolCallDelta
@@ -46,7 +46,7 @@ MEANT: Final = frozenset(
 )
 """Fields of replies that a caller reads. What else a reply has (ids, times, the request repeated) is not reported.
 (openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, botocore 1.44.3, cohere 7.3.1; read 2026-11-18)"""
-_PLAIN: Final = ("default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
+_PLAIN: Final[tuple[object, ...]] = ("default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
 """Values that say nothing: the common tier, and empty ones."""
 _STOP_SEQUENCE: Final = "stop_sequence"
 _FIELD: Final = "@field"
@@ -145,7 +145,7 @@ def _meant_in(entry: Block, name: str = "") -> Iterator[tuple[str, object]]:
         if key in MEANT and value is not None and value not in _PLAIN:
             yield key, value
         elif isinstance(value, Mapping):
-            yield from _meant_in({"add": value})
+            yield from _meant_in({"add": cast("Block", value)})
     for inside in ("in", "at"):
         for key, inner in object_of(entry.get(inside)).items():
             yield from _meant_in(object_of(inner), key if inside == "in" else name)

@@ -27,7 +27,7 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_patch import form_names
-from segue.protocols.kit.json_values import Block, same
+from segue.protocols.kit.json_values import Block, is_object, same
 from segue.protocols.kit.limits import BESIDE
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.verbatim import VERBATIM, data_of, for_new_request, for_same_model
@@ -135,7 +135,9 @@ class Acceptance:
         """
         name = self._protocol.name
         kept = dict((for_new_request(options.extra, name) or {}).get(name, {}))
-        suspected = self._refused_among(kept, kept, options, Context(messages=(_HI,), tools=tools)) if kept else {}
+        if not kept:
+            return {}
+        suspected = self._refused_among(kept, kept, options, Context(messages=(_HI,), tools=tools))
         return self._refused_among(kept, suspected, options, conversation()) if suspected else suspected
 
     def unsent_fields(self, options: Options, tools: tuple[Tool, ...]) -> Mapping[str, object]:
@@ -224,9 +226,10 @@ def _missing(data: Block, wire: Block) -> dict[str, object]:
     missing: dict[str, object] = {}
     for key, value in data.items():
         held = wire.get(key)
-        if isinstance(value, Mapping) and isinstance(held, Mapping):
-            value = _missing(cast("Block", value), cast("Block", held)) or held  # noqa: PLW2901 - what is left of it
-        if value is not None and not (value is held or same(value, held)):
+        if is_object(value) and is_object(held):
+            if inner := _missing(value, held):
+                missing[key] = inner
+        elif value is not None and not same(value, held):
             missing[key] = value
     return missing
 

@@ -188,8 +188,10 @@ def _schema_form(wire: Block) -> Block:
 def _name_schema(wire: Wire, options: Options) -> None:
     """Write the name and the description that were received with the schema, which hold for every model."""
     schema, form = options.output_schema, _schema_form(wire)
-    given = received_form(options.extra, PROTOCOL, schema) if schema is not None and "name" not in form else {}
-    if given and form:
+    if schema is None or not form or "name" in form:
+        return
+    given = received_form(options.extra, PROTOCOL, schema)
+    if given:
         structure = {"jsonSchema": {**given, **form}}
         wire[OUTPUT] = {**object_of(wire[OUTPUT]), "textFormat": {"type": "json_schema", "structure": structure}}
 

@@ -203,7 +203,7 @@ def _hide_thoughts(body: Wire, extra: Extra) -> None:
     if SHOWN in data:
         thinking = object_of(object_of(body.get(GENERATION)).get(THINKING))
         if isinstance(thinking, dict):
-            cast("Wire", thinking).pop(SHOWN, None)
+            thinking.pop(SHOWN, None)
 
 
 def _drop_stale_names(body: Wire, extra: Extra) -> None:

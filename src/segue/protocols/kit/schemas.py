@@ -63,9 +63,9 @@ def received_form(extra: Extra | None, protocol: str, schema: JsonObject) -> Jso
 def lost_form(options: Options, source: str) -> JsonObject:
     """Return the name and description that `copy_title` cannot copy, because the schema has others of its own."""
     schema = options.output_schema
-    given = received_form(options.extra, source, schema) if schema is not None else {}
-    if schema is None or not given:
+    if schema is None:
         return {}
+    given = received_form(options.extra, source, schema)
     told = {"name": schema_name(schema), "description": schema.get("description")}
     return {
         name: given[name]
