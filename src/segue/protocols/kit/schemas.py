@@ -66,11 +66,11 @@ def lost_form(options: Options, source: str) -> JsonObject:
     if schema is None:
         return {}
     given = received_form(options.extra, source, schema)
-    told = {"name": schema_name(schema), "description": schema.get("description")}
+    own = {"name": schema_name(schema), "description": schema.get("description")}
     return {
         name: given[name]
         for name, key in _SCHEMA_KEYS.items()
-        if name in given and key in schema and given[name] != told[name]
+        if name in given and key in schema and given[name] != own[name]
     }
 
 
