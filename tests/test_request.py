@@ -503,3 +503,28 @@ def test_paths_of_a_report_are_those_of_the_given_messages(make):
     with pytest.raises(ProjectionRefused, match=r"messages\[2\]") as refused:
         make(Policy(refuse=frozenset({Loss.OPAQUE})))
     assert [change.path for change in refused.value.report.changes] == [("messages", 2)]
+
+
+# -- fields of messages before the first answer ------------------------------------------------------------------------
+
+_PICTURE = {"type": "image_url", "image_url": {"url": "https://example.com/a.png", "detail": "low"}}
+_FIRST = {"role": "user", "name": "ada", "content": [{"type": "text", "text": "Hi", "x_own": 1}, _PICTURE]}
+_ANSWERED = ({"role": "assistant", "content": "Hello"}, {"role": "user", "content": "And?"})
+
+
+@pytest.mark.parametrize(
+    "target", ["groq/llama-3.3-70b-versatile", "openrouter/openai/gpt-4.1", "deepseek/deepseek-chat"]
+)
+@pytest.mark.parametrize("written_by", [None, "openai/gpt-4.1"])
+def test_fields_before_the_first_answer_are_kept_or_reported_and_the_same_in_every_turn(target, written_by):
+    bodies = []
+    for turns in ((_FIRST,), (_FIRST, *_ANSWERED)):
+        body = {"model": "gpt-4.1", "messages": list(turns)}
+        source = None if written_by is None else replace(get_model(written_by), protocol="openai-chat")
+        request = convert(body, source="openai-chat", target=target, source_model=source)
+        bodies.append(request.body["messages"])
+        reported = " ".join(f"{change.code} {change.detail}" for change in request.report.changes)
+        for name, value in (("name", "ada"), ("x_own", "1"), ("detail", "low")):
+            is_shown = value in reported or (name == "detail" and "media_omitted" in reported)
+            assert is_shown or f'"{name}"' in request.content.decode(), (name, reported)
+    assert bodies[0] == bodies[1][:1]

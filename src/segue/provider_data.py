@@ -14,9 +14,14 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.models.catalogue import find_models
 from segue.models.model import Model
+from segue.models.providers import find_row
+from segue.models.rules import Rules
+from segue.projection.passes.extra import portable_fields
 from segue.projection.passes.held_content import ELSEWHERE, held_content_of, holds_content
 from segue.projection.passes.server_tools import server_tool_fields
-from segue.protocols.kit.schemas import copy_title
+from segue.protocols.api import find_endpoint, resolve_endpoint
+from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.schemas import copy_title, lost_form
 
 
 def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: Model | None = None) -> Prompt:
@@ -25,12 +30,17 @@ def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: M
     if prompt.model is not None and held.is_stored_prompt(prompt.model) and prompt.model != model.id:
         prompt = _with_extra(prompt, {f"{source}{ELSEWHERE}": {"modelId": prompt.model}})
     if source != model.protocol:
+        if lost := lost_form(prompt.options, source):
+            prompt = _with_extra(prompt, {f"{source}{ELSEWHERE}": {"output_schema": lost}})
         return replace(prompt, options=copy_title(prompt.options, source))
     provider = writer.provider if writer is not None else writer_of(prompt) or other_provider(prompt, model)
+    if provider is None and named != model.id and _is_elsewhere(named, source, model):
+        # As after the first answer, which names this provider: what was sent once stays as it was.
+        return replace(prompt, context=_move_leading_extra(prompt.context, source, model))
     if provider in (None, model.provider):
         return prompt if named.removeprefix("models/") in ("", model.id) else _move(prompt, source, held.per_model)
     if named != model.id:
-        prompt = _move_extra(prompt, source)
+        prompt = _move_extra(prompt, source, model)
     if named != model.id or writer is not None:
         prompt = _move_references(prompt, source)
     return prompt
@@ -49,15 +59,25 @@ def other_provider(prompt: Prompt, model: Model) -> str | None:
     return providers[0] if providers and model.provider not in providers else None
 
 
-def _move_extra(prompt: Prompt, source: str) -> Prompt:
-    """Move the extra fields of the options, and drop those of the messages before the first answer.
+def _is_elsewhere(named: str, protocol: str, model: Model) -> bool:
+    """Whether decoding names another provider as the writer of replies in a body that names this model.
+
+    A server of the user's own takes what was written for anyone.
+    """
+    if not named or find_row(model.provider, model.base_url) is None:
+        return False
+    return find_endpoint(protocol, None, named).model.provider != model.provider
+
+
+def _move_extra(prompt: Prompt, source: str, model: Model) -> Prompt:
+    """Move the extra fields of the options, and those of the messages before the first answer.
 
     Server tools stay: the target may have the same ones.
     """
     extra = prompt.options.extra or {}
     tools = (server_tool_fields(extra, source) or {}).get(source, {})
     prompt = _move(prompt, source, extra.get(source, {}).keys() - tools.keys())
-    return replace(prompt, context=_strip_leading_extra(prompt.context, source))
+    return replace(prompt, context=_move_leading_extra(prompt.context, source, model))
 
 
 def _move_references(prompt: Prompt, source: str) -> Prompt:
@@ -101,19 +121,31 @@ def writer_of(prompt: Prompt) -> str | None:
     return None
 
 
-def _strip_leading_extra(context: Context, protocol: str) -> Context:
-    """Drop another vendor's extra fields of the messages before the first answer; projection handles the later ones."""
+def _move_leading_extra(context: Context, protocol: str, model: Model) -> Context:
+    """Move another vendor's extra fields of the messages before the first answer; projection handles the later ones."""
+    rules = resolve_endpoint(model).rules
     messages: list[Message] = []
     for position, message in enumerate(context.messages):
         if message.role == "assistant":
             messages.extend(context.messages[position:])
             break
-        content = tuple(replace(piece, extra=_without(piece.extra, protocol)) for piece in message.content)
-        messages.append(replace(message, content=content, extra=_without(message.extra, protocol)))
+        content = tuple(replace(piece, extra=_elsewhere(piece.extra, protocol, rules)) for piece in message.content)
+        messages.append(replace(message, content=content, extra=_elsewhere(message.extra, protocol, rules)))
     return replace(context, messages=tuple(messages))
 
 
-def _without(extra: Extra | None, protocol: str) -> Extra | None:
-    if extra is None or protocol not in extra:
+def _elsewhere(extra: Extra | None, protocol: str, rules: Rules) -> Extra | None:
+    """Move the fields that the target may not have."""
+    part = extra.get(protocol) if extra is not None else None
+    if extra is None or part is None:
         return extra
-    return {key: part for key, part in extra.items() if key != protocol} or None
+    kept = portable_fields(part, rules)
+    moved = {
+        key: _less(value, kept[key]) if key in kept else value for key, value in part.items() if kept.get(key) != value
+    }
+    others = {key: inner for key, inner in extra.items() if key != protocol}
+    return {**others, **({protocol: kept} if kept else {}), **({f"{protocol}{ELSEWHERE}": moved} if moved else {})}
+
+
+def _less(value: object, kept: object) -> object:
+    return {key: item for key, item in object_of(value).items() if key not in object_of(kept)}

@@ -121,7 +121,8 @@ def test_a_long_name_is_refused_in_the_form_of_the_client(case: str) -> None:
 
 @pytest.mark.parametrize("protocol", PATHS)
 def test_a_name_of_the_longest_length_is_served(protocol: str) -> None:
-    body = {**ASK, **GEMINI, "input": "hi", "model": "x" * LONGEST_NAME}
+    turns = {"google-genai": GEMINI, "openai-responses": {"input": "hi"}}.get(protocol, ASK)
+    body = {**turns, "model": "x" * LONGEST_NAME}
     path = PATHS[protocol].replace("gemini-3.1-pro-preview", "x" * LONGEST_NAME)
     client = Client(make(), json.dumps(body).encode())
     asyncio.run(client.ask(path, {"x-api-key": KEY}))

@@ -9,16 +9,18 @@ from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
-from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
+from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.errors import ProjectionError
+from segue.models.catalogue import get_model
 from segue.models.model import Model
+from segue.models.origin import new_assistant_message
 from segue.outbox import Outbox
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projector, project
-from segue.projection.report import Loss
+from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded, RenameNeeded, ThinkingOff
 from segue.protocols.api import check, decode_request, encode_request
-from segue.request import convert, prepare
+from segue.request import Request, convert, prepare
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=32_000)
 NEW_CLAUDE = Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True)
@@ -642,3 +644,55 @@ def test_the_caller_renames_properties_whose_names_the_target_refuses():
     assert project(context, GPT).requirements == ()
     found = check(prepare(context, NEW_CLAUDE).body, protocol=NEW_CLAUDE.protocol, model=NEW_CLAUDE)
     assert [fault.path[-1] for fault in found] == [name for name in names if name != "ok"]
+
+
+_JSON_MODE = {"type": "json_object"}
+_JSON_TARGETS = ("openai/gpt-4.1", "deepseek/deepseek-chat", "groq/llama-3.3-70b-versatile", "alibaba/qwen-plus")
+
+
+def _asking_for_json(model: str, *texts: str, protocol: str = "openai-chat") -> Request:
+    turns = [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)]
+    name = model.partition("/")[2]
+    body: dict[str, object] = {"model": name, "messages": turns, "response_format": _JSON_MODE}
+    if protocol == "openai-responses":
+        body = {"model": name, "input": turns, "text": {"format": _JSON_MODE}}
+    return convert(body, source=protocol, target=model, target_protocol=protocol)
+
+
+def _json_mode(request: Request) -> object:
+    return request.body.get("response_format") or request.body.get("text", {}).get("format")
+
+
+JSON_REQUESTS = [
+    *((model, "openai-chat") for model in _JSON_TARGETS),
+    ("openai/gpt-4.1", "openai-responses"),
+]
+
+
+@pytest.mark.parametrize(("model", "protocol"), JSON_REQUESTS)
+@pytest.mark.parametrize("texts", [("Reply in JSON.",), ("As json.", "{}", "And again?")])
+def test_json_mode_is_judged_with_the_conversation(model: str, protocol: str, texts: tuple[str, ...]) -> None:
+    request = _asking_for_json(model, *texts, protocol=protocol)
+    assert _json_mode(request) == _JSON_MODE
+    assert not request.report.of(ChangeCode.OPTION_REMOVED)
+
+
+@pytest.mark.parametrize(("model", "protocol"), JSON_REQUESTS)
+def test_json_mode_that_the_target_refuses_here_is_reported_with_the_rule(model: str, protocol: str) -> None:
+    request = _asking_for_json(model, "Reply.", protocol=protocol)
+    assert _json_mode(request) is None
+    [change] = request.report.changes
+    assert (change.code, change.loss) == (ChangeCode.OPTION_REMOVED, Loss.CONTENT)
+    assert "JSON mode needs the word JSON in a message" in change.detail
+
+
+def test_json_mode_is_judged_with_turns_that_are_settled() -> None:
+    options = Options(extra={"openai-chat": {"response_format": _JSON_MODE}})
+    model = get_model("deepseek/deepseek-chat")
+    projector = Projector(model)
+    turns: tuple[Message, ...] = (UserMessage.of("As JSON."),)
+    for _ in range(3):
+        projection = projector.project(Context(messages=turns), options=options)
+        assert projection.options == options
+        assert not projection.report.changes
+        turns = (*turns, new_assistant_message(model, content=(TextContent(text="{}"),)), UserMessage.of("Next."))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from segue import AssistantMessage, Context, Model, TextContent, UserMessage, prepare
+from segue import AssistantMessage, Context, Model, TextContent, UserMessage, prepare, project_reply
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.api import decode_request, decode_response, encode_request, encode_response, stream_decoder
 from segue.protocols.detection import detect_protocol
@@ -107,3 +107,73 @@ def test_a_plain_conversation_of_every_protocol_loses_nothing_on_the_way_to_any_
         request = convert(body, source=source, target=model)
         lost = [change for change in request.report.losses if change.path[0] != "options"]  # a limit that one requires
         assert lost == [], (target, request.report.summary())
+
+
+_CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "a"}}
+_CHAT = {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-4.1"}
+_CLAUDE = {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": [{"type": "text", "text": "a"}]}
+REPLIES: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
+    "log probabilities": (
+        "openai-chat",
+        {**_CHAT, "choices": [{**_CHOICE, "logprobs": {"content": [{"token": "a", "logprob": -1}]}}]},
+        "logprobs",
+    ),
+    "further answers": ("openai-chat", {**_CHAT, "choices": [_CHOICE, {**_CHOICE, "index": 1}]}, "choices"),
+    "a tier": ("openai-chat", {**_CHAT, "service_tier": "flex", "choices": [_CHOICE]}, "service_tier"),
+    "a refusal": (
+        "openai-chat",
+        {**_CHAT, "choices": [{**_CHOICE, "message": {"role": "assistant", "content": None, "refusal": "No."}}]},
+        "refusal",
+    ),
+    "a stop sequence": (
+        "anthropic-messages",
+        {
+            **_CLAUDE,
+            "stop_reason": "stop_sequence",
+            "stop_sequence": "END",
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        },
+        "stop_sequence",
+    ),
+}
+
+
+@pytest.mark.parametrize(("protocol", "body", "field"), REPLIES.values(), ids=REPLIES.keys())
+def test_what_only_a_reply_of_another_protocol_has_is_reported(
+    protocol: str, body: Mapping[str, Any], field: str
+) -> None:
+    message = decode_response(body, protocol=protocol)
+    for client in PROTOCOLS:
+        report = project_reply(message, protocol=client).report
+        assert (client == protocol) or field in " ".join(change.detail for change in report.changes), client
+
+
+def test_a_common_tier_is_not_reported() -> None:
+    message = decode_response({**_CHAT, "service_tier": "default", "choices": [_CHOICE]}, protocol="openai-chat")
+    assert not project_reply(message, protocol="anthropic-messages").report.changes
+
+
+_NARROWED = {
+    "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+    "tools": [{"functionDeclarations": [{"name": "a"}, {"name": "b"}]}],
+    "toolConfig": {"functionCallingConfig": {"mode": "VALIDATED", "allowedFunctionNames": ["a"]}},
+    "generationConfig": {"thinkingConfig": {"thinkingBudget": 1024, "includeThoughts": False}},
+}
+
+
+@pytest.mark.parametrize("target", ["google/gemini-2.5-flash", "google/gemini-2.5-pro"])
+def test_a_narrowed_choice_and_hidden_thoughts_stay(target: str) -> None:
+    request = convert(_NARROWED, source="google-genai", target=target)
+    assert {key: request.body[key] for key in ("toolConfig", "generationConfig")} == {
+        key: _NARROWED[key] for key in ("toolConfig", "generationConfig")
+    }
+    elsewhere = convert(_NARROWED, source="google-genai", target="anthropic/claude-sonnet-4-5").report
+    [change] = elsewhere.of(ChangeCode.EXTRA_REMOVED)
+    assert "VALIDATED" in change.detail
+    assert "includeThoughts" in change.detail
+
+
+def test_an_effort_is_read_where_the_body_names_no_model() -> None:
+    body = {"messages": [{"role": "user", "content": [{"text": "hi"}]}], "outputConfig": {"effort": "low"}}
+    request = convert(body, source="bedrock-converse", target="amazon-bedrock/anthropic.claude-opus-5-5")
+    assert '"effort":"low"' in request.content.decode()

@@ -212,6 +212,8 @@ class Console:
 
     async def conversations(self, _: Request, scope: Scope) -> Response:
         """List conversations, what they cost, the models to choose from, and what was new in replies."""
+        if self._gateway.store.store is not None:
+            await self._settle()
         rows = await self._gateway.conversations.list_rows(scope)
         body = {
             "conversations": rows,

@@ -382,4 +382,5 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cache_mark_refused_beside: frozenset[str] = frozenset()
     """Fields of a tool beside which a cache mark is refused, if they are set and not false."""
     portable_extra: frozenset[str] = frozenset()
-    """Keys of `extra` that every provider of the protocol accepts, whichever provider they were written for."""
+    """Keys of `extra` that every provider of the protocol accepts, whichever provider they were written for; `a.b` is a
+    key of an object."""

@@ -369,7 +369,7 @@ class Engine:
         if settle:
             settled.source = context.messages
             self._settled[is_off] = settled
-        rest, settings = context.messages[cut:], Settings(context.tools, options)
+        rest, settings = context.messages[cut:], Settings(context.tools, options, settled.out)
         # What is not kept needs no state of its own behind the prefix.
         prefix_state = settled.prefix_state.fork() if settle else settled.prefix_state
         scan = None if cut else scan_context(context)

@@ -102,7 +102,7 @@ def test_a_budget_is_written_unchanged_where_nothing_is_projected():
 
 
 KEPT = {
-    "an open choice that keeps to the schemas": (calling(mode="VALIDATED"), {"tool_choice": "auto"}),
+    "an open choice that keeps to the schemas": (calling(mode="VALIDATED"), {"tool_choice": None}),
     "one of several tools": (calling(mode="ANY", allowedFunctionNames=["f", "g"]), {"tool_choice": "required"}),
     "no `includeThoughts`": (thinking(thinkingLevel="HIGH"), {"thinking": "high"}),
     "a level in small letters": (thinking(thinkingLevel="high"), {"thinking": "high"}),

@@ -391,7 +391,8 @@ def test_a_setting_that_a_model_refuses_does_not_move_to_it(config, endpoint, se
     request = convert(body, source="google-genai", target=endpoint.model)
     assert request.body.get("generationConfig") == sent
     assert CODEC.check(request.body, endpoint) == []
-    assert [change.path for change in request.report.changes] == ([] if sent == config else [("options", "extra")])
+    places = {change.path[:2] for change in request.report.changes}
+    assert places == (set() if sent == config else {("options", "extra")})
 
 
 def test_a_new_tool_is_written_with_its_schema_untouched():

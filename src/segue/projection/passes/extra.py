@@ -58,8 +58,8 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
         if key in _NEVER_SENT or (key == protocol and same_provider):
             kept[key] = part
         elif key == protocol:
-            portable = {name: value for name, value in part.items() if name in rules.portable_extra}
-            changed = changed or len(portable) != len(part)
+            portable = portable_fields(part, rules)
+            changed = changed or portable != part
             if portable:
                 kept[key] = portable
         elif _is_of_protocol(key) and lost_fields({key: part}):
@@ -67,6 +67,22 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
         else:
             kept[key] = part
     return (kept or None) if changed else extra
+
+
+def portable_fields(part: Mapping[str, object], rules: Rules) -> dict[str, object]:
+    """Return the fields of a part that every provider of the protocol accepts; `a.b` names a field of an object."""
+    portable: dict[str, object] = {}
+    names = rules.portable_extra
+    for key, value in part.items():
+        if key in names:
+            portable[key] = value
+        elif isinstance(value, Mapping) and key not in FORMAT_KEYS:
+            inner = {
+                name: item for name, item in cast("Mapping[str, object]", value).items() if f"{key}.{name}" in names
+            }
+            if inner:
+                portable[key] = inner
+    return portable
 
 
 def _is_of_protocol(key: str) -> bool:

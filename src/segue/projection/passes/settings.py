@@ -21,7 +21,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.content import Extra
-from segue.conversation.context import Options, Tool, ToolDefinition
+from segue.conversation.context import Context, Options, Tool, ToolDefinition
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
@@ -47,6 +47,7 @@ from segue.protocols.kit.schemas import is_closed
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
 _HASHED: Final = "the SHA-256 of the id, because the target does not accept the id itself"
+_UNSUPPORTED: Final = "the target does not support it"
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 """Providers that refuse these use the value 1, so removing a 1 loses nothing.
 (OpenAI: "Only the default (1) value is supported", qwen-code #921 of 2025-10; recorded: gpt-5-nano took a 1)"""
@@ -358,7 +359,7 @@ class _Options:
     def refusal(self, name: str, *, thinks: bool) -> str | None:
         """Give the reason why the target refuses an option; None if it accepts it."""
         if name in self.rules.refused_options:
-            return "the target does not support it"
+            return _UNSUPPORTED
         if thinks and name in self.rules.refused_with_thinking:
             return "the target refuses it while thinking is on"
         if not self.is_off and name in self.rules.refused_unless_off:
@@ -470,17 +471,19 @@ class _Options:
 
     def fit_extra(self, given: Options, *, thinks: bool) -> None:
         if given.extra is not None:
-            kept = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
+            kept = own = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
             if kept is not None:
-                kept = self.without_refused(kept, given, thinks=thinks)
-                kept = self.without_unaccepted(kept, given)
+                refused = self.refused_fields(given, thinks=thinks)
+                kept = self.without_fields(kept, refused)
+                kept = self.without_fields(kept, self.unaccepted(kept, given))
             if kept is not given.extra:
                 lost = lost_references(given.extra, kept)
                 for _, reference in lost:
                     note_reference(self.workspace, reference, ("options", "extra"))
                 others = _without_references(given.extra, lost) if lost else given.extra
-                if others != kept:
-                    loss, detail = removal_of(lost_fields(others or {}, kept))
+                own = _without_references(own, lost) if lost and own is not None else own
+                if others != own:
+                    loss, detail = removal_of(lost_fields(others or {}, own))
                     self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), loss, detail)
             if kept is not None:
                 kept = self.with_fitting_users(kept)
@@ -488,7 +491,14 @@ class _Options:
                 self.changed["extra"] = kept
             if kept is not None and not is_clean_extra(kept, self.model.protocol):
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", "extra"), Loss.OPAQUE)
-                self.changed["extra"] = clean_value(kept)
+                kept = self.changed["extra"] = clean_value(kept)
+            if kept is not None:
+                fitted = replace(given, **{**self.changed, "extra": kept})
+                if unsent := self.target.acceptance.unsent_fields(fitted, tuple(self.tools)):
+                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), *removal_of(unsent))
+                formed = self.target.acceptance.received_options(fitted, tuple(self.tools))
+                if formed is not kept:
+                    self.changed["extra"] = formed
 
     def add_needed(self, given: Options) -> None:
         """Add the keys that the body has to have."""
@@ -505,16 +515,32 @@ class _Options:
                 added = {**extra, self.model.protocol: part}
                 self.clamp("extra", added, Loss.NONE, f"{key}: the target needs {', '.join(values)}")
 
-    def without_refused(self, extra: Extra | None, given: Options, *, thinks: bool) -> Extra | None:
-        """Remove keys that the protocol has and this target refuses; the same object when there are none."""
-        part = (extra or {}).get(self.model.protocol)
-        if extra is None or not part:
-            return extra
-        refused = set(self.rules.refused_extra)
+    def refused_fields(self, given: Options, *, thinks: bool) -> Mapping[str, str]:
+        """Return the fields that the protocol has and this target refuses, each with the reason."""
+        refused = dict.fromkeys(self.rules.refused_extra, _UNSUPPORTED)
         for key, option in self.rules.extra_like:
-            if self.refusal(option, thinks=thinks) or (option == "output_schema" and self.refusal_of_schema(given)):
-                refused.add(key)
-        rest = _without_keys(part, refused)
+            why = self.refusal(option, thinks=thinks)
+            if why is None and option == "output_schema":
+                why = self.refusal_of_schema(given)
+            if why:
+                refused[key] = why
+        return refused
+
+    def without_fields(self, extra: Extra | None, refused: Mapping[str, str]) -> Extra | None:
+        """Remove fields that the target refuses, and report each with its reason; the same object if there are none."""
+        part = (extra or {}).get(self.model.protocol)
+        if extra is None or not part or not refused:
+            return extra
+        rest = part
+        for field in sorted(refused):
+            before, rest = rest, _without_field(rest, field)
+            given, kept = {self.model.protocol: before}, {self.model.protocol: rest}
+            if rest is before or lost_references(given, kept):  # a lost reference is reported with what it refers to
+                continue
+            lost = lost_fields(given, kept)
+            detail = f"{removal_of(lost)[1]}; {refused[field]}"
+            loss = Loss.CONTENT if lost else Loss.NONE
+            self.note(ChangeCode.OPTION_REMOVED, ("options", "extra"), loss, detail)
         if rest is part:
             return extra
         others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
@@ -535,18 +561,22 @@ class _Options:
         self.note(ChangeCode.OPTION_CLAMPED, ("options", "extra"), Loss.NONE, _HASHED)
         return {**extra, self.model.protocol: fitted}
 
-    def without_unaccepted(self, extra: Extra | None, given: Options) -> Extra | None:
-        """Remove keys whose values `check` refuses; the same object when there are none."""
-        part = (extra or {}).get(self.model.protocol, {})
-        if extra is None or not part:
-            return extra
+    def unaccepted(self, extra: Extra | None, given: Options) -> Mapping[str, str]:
+        """Return the keys whose values `check` refuses, each with the reason."""
+        if extra is None or not extra.get(self.model.protocol):
+            return {}
         fitted = replace(given, **{**self.changed, "extra": extra})
-        refused = self.target.acceptance.refused_keys(fitted, tuple(self.tools))
-        if not refused:
-            return extra
-        rest = {key: value for key, value in part.items() if key not in refused}
-        others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
-        return ({**others, self.model.protocol: rest} if rest else others) or None
+        return self.target.acceptance.refused_keys(fitted, tuple(self.tools), self.conversation)
+
+    def conversation(self) -> Context:
+        """Return the whole conversation that is sent."""
+        workspace, settings = self.workspace, self.workspace.settings
+        before = settings.before if settings is not None else ()
+        return Context(
+            system_prompt=workspace.prefix_state.system_prompt,
+            messages=(*before, *workspace.messages),
+            tools=tuple(self.tools),
+        )
 
     def clean(self, given: Options) -> None:
         for name in given.__struct_fields__:
@@ -573,22 +603,18 @@ def _hashed(user_id: str, rules: Rules) -> str:
     return hashed[: rules.max_user_id or None]
 
 
-def _without_keys(given: Mapping[str, object], refused: frozenset[str] | set[str]) -> Mapping[str, object]:
-    """Remove keys, with a dot those of an inner object; the same object when there are none."""
-    kept = given
-    for name in sorted(refused):
-        outer, _, inner = name.partition(".")
-        outer, equals, value = (outer, "", "") if inner else outer.partition("=")
-        held = kept.get(outer)
-        if equals and held != value:
-            continue
-        rest: Mapping[str, object] = {}
-        if inner and isinstance(held, Mapping):
-            rest = _without_keys(cast("Mapping[str, object]", held), {inner})
-        if outer in kept and rest is not held and (not inner or isinstance(held, Mapping)):
-            others = {key: value for key, value in kept.items() if key != outer}
-            kept = {**others, outer: rest} if rest else others
-    return kept
+def _without_field(given: Mapping[str, object], field: str) -> Mapping[str, object]:
+    """Remove a field, with a dot one of an inner object, with "=" only this value; the same object if it is not set."""
+    outer, _, inner = field.partition(".")
+    outer, equals, value = (outer, "", "") if inner else outer.partition("=")
+    held = given.get(outer)
+    if outer not in given or (equals and held != value) or (inner and not isinstance(held, Mapping)):
+        return given
+    rest: Mapping[str, object] = _without_field(cast("Mapping[str, object]", held), inner) if inner else {}
+    if inner and rest is held:
+        return given
+    others = {key: value for key, value in given.items() if key != outer}
+    return {**others, outer: rest} if rest else others
 
 
 def _name_of(definition: Block) -> str | None:

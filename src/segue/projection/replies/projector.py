@@ -375,6 +375,8 @@ class ReplyProjector:
         return None
 
     def _extra(self, message: AssistantMessage, *, is_read: bool) -> Extra | None:
+        if not self._client.is_same_protocol:
+            self._client.note_reply_fields(message)
         if message.extra is None or self._client.is_same:
             return message.extra
         data = {key: part for key, part in message.extra.items() if key != REPLY}

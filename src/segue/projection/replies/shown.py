@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias, final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias, cast, final
 
 from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
 from segue.conversation.events import Event, TextDelta, TextEnd, TextStart, ThinkingDelta, ToolCallDelta
@@ -17,14 +17,40 @@ from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_endpoint
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.protocol import Protocol
+from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.reply_form import ReplyForm
+from segue.protocols.kit.verbatim import VERBATIM
 from segue.protocols.registry import find_protocol, get_protocol
 
 Signed: TypeAlias = TextContent | ThinkingContent | ToolCall
 Sign: TypeAlias = Callable[[Signed], str | None]
 """Gives the opaque text that is written in the place of a signature of another model; None leaves it out."""
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
+
+
+MEANT: Final = frozenset(
+    {
+        "service_tier",  # it decides the price
+        "serviceTier",
+        "stop_sequence",  # the text at which the reply ended
+        "logprobs",
+        "logprobsResult",
+        "avgLogprobs",
+        "choices",  # further answers: the first is the message
+        "candidates",
+        "refusal",
+        "safetyRatings",
+    }
+)
+"""Fields of replies that a caller reads. What else a reply has (ids, times, the request repeated) is not reported.
+(openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, botocore 1.44.3, cohere 7.3.1; read 2026-11-18)"""
+_PLAIN: Final[tuple[object, ...]] = ("default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
+"""Values that say nothing: the common tier, and empty ones."""
+_STOP_SEQUENCE: Final = "stop_sequence"
+_FIELD: Final = "@field"
+_REFUSAL: Final = "refusal"
 
 
 @final
@@ -93,13 +119,49 @@ class ReplyClient:
         if extra is None or self.is_same:
             return extra
         kept = kept_extra(extra, self.record.name, self.rules, same_provider=False) if self.is_same_protocol else None
-        if not is_read and (lost := lost_fields(extra, kept)):
+        if not is_read and (lost := {**lost_fields(extra, kept), **_refusal_in(extra, kept)}):
             self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of(lost))
         return kept
+
+    def note_reply_fields(self, message: AssistantMessage) -> None:
+        """Report what only the reply of another protocol has a place for and its caller may read: see `MEANT`."""
+        lost: dict[str, object] = {}
+        raw = message.raw_stop_reason
+        if raw is not None and raw.lower() == _STOP_SEQUENCE:
+            lost["stop_reason"] = raw
+        for entry in (message.extra or {}).get(REPLY, {}).values():
+            lost.update(_meant_in(object_of(entry)))
+        if lost:
+            self.note(ChangeCode.EXTRA_REMOVED, ("extra",), *removal_of(lost))
 
     def kept_first(self, extra: Extra | None) -> Extra | None:
         """Keep what the beginning of a part has of this protocol, if the model that the client asked for wrote it."""
         return extra if self.is_same else None
+
+
+def _meant_in(entry: Block, name: str = "") -> Iterator[tuple[str, object]]:
+    """Find the fields of `MEANT` among what a reply had besides the message; `entry` is one of `kit.json_patch`."""
+    for key, value in object_of(entry.get("add")).items():
+        if key in MEANT and value is not None and value not in _PLAIN:
+            yield key, value
+        elif isinstance(value, Mapping):
+            yield from _meant_in({"add": cast("Block", value)})
+    for inside in ("in", "at"):
+        for key, inner in object_of(entry.get(inside)).items():
+            yield from _meant_in(object_of(inner), key if inside == "in" else name)
+    if name in MEANT:
+        given = entry.get("more", entry.get("to"))
+        if given is not None and given not in _PLAIN:
+            yield name, given
+
+
+def _refusal_in(extra: Extra, kept: Extra | None) -> Mapping[str, object]:
+    """Return the mark of a text that is a refusal, if it is not among what is kept."""
+    for protocol, part in extra.items():
+        choice = object_of(object_of(part.get(VERBATIM)).get(_FIELD))
+        if choice.get("to") == _REFUSAL and protocol not in (kept or {}):
+            return {_REFUSAL: "the text is one"}
+    return {}
 
 
 @final

@@ -7,13 +7,14 @@ Facts this file rests on:
 
 A small request is made of the value alone, once as it was received and once in the default format. If `check` finds
 something in the first that it does not find in the second, the received form is refused. What it finds in both, for
-example that the request does not end with the user, is no matter of the value.
+example that the request does not end with the user, is no matter of the value. A small request answers only what no
+conversation can change: what it refuses of the options is asked about again with the conversation that is sent.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from msgspec.structs import replace
@@ -24,16 +25,18 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.errors import SegueError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.counterevidence import graded
 from segue.protocols.kit.json_patch import form_names
+from segue.protocols.kit.json_values import Block, is_object, same
 from segue.protocols.kit.limits import BESIDE
 from segue.protocols.kit.protocol import Protocol
-from segue.protocols.kit.verbatim import VERBATIM, for_new_request
+from segue.protocols.kit.verbatim import VERBATIM, data_of, for_new_request, for_same_model
 
 _HI: Final = UserMessage.of("hi")
 _TEXT: Final = TextContent(text="x")
 _NO_OPTIONS: Final = Options()
+_NOT_ENCODED: Final = Violation("encode", (), "the protocol cannot express it")
 
 
 class Acceptance:
@@ -122,22 +125,69 @@ class Acceptance:
         tool = tool if tool.cache_mark is None else replace(tool, cache_mark=None)
         return self._adds(Context(messages=(_HI,), tools=(tool,)), Context(messages=(_HI,), tools=plain))
 
-    def refused_keys(self, options: Options, tools: tuple[Tool, ...]) -> frozenset[str]:
-        """Give the keys of the `extra` of options that the target refuses."""
+    def refused_keys(
+        self, options: Options, tools: tuple[Tool, ...], conversation: Callable[[], Context]
+    ) -> Mapping[str, str]:
+        """Return the keys of the `extra` of options that the target refuses, each with the reason that `check` gives.
+
+        A conversation of one word is asked about first: nearly all options are accepted with it. What is refused there
+        may be a matter of the conversation, as JSON mode is that needs the word "json", so it is asked about again with
+        the `conversation` itself.
+        """
         name = self._protocol.name
         kept = dict((for_new_request(options.extra, name) or {}).get(name, {}))
+        if not kept:
+            return {}
+        suspected = self._refused_among(kept, kept, options, Context(messages=(_HI,), tools=tools))
+        return self._refused_among(kept, suspected, options, conversation()) if suspected else suspected
+
+    def unsent_fields(self, options: Options, tools: tuple[Tool, ...]) -> Mapping[str, object]:
+        """Return the fields of the `extra` of options that the codec does not write with these options.
+
+        A codec leaves out what belongs to an option that was removed or changed, or to models of another kind.
+        """
+        name = self._protocol.name
+        data = data_of(options.extra, name)
+        if not data:
+            return {}
+        options = replace(options, extra=for_new_request(options.extra, name))
+        prompt = Prompt(context=Context(messages=(_HI,), tools=tools), options=options, model=self._model.id)
+        try:
+            body = self._protocol.encode_request(prompt, self._endpoint)
+        except (SegueError, TypeError, ValueError, RecursionError):
+            return {}
+        return _missing(data, body)
+
+    def received_options(self, options: Options, tools: tuple[Tool, ...]) -> Extra | None:
+        """Return the `extra` of options in the form that was received for this model, unless the target refuses it."""
+        name, model = self._protocol.name, self._model
+        formed = for_same_model(options.extra, name, (model.id, f"{model.provider}/{model.id}"))
+        if formed is options.extra:
+            return formed
         context = Context(messages=(_HI,), tools=tools)
-        found = self._codes(context, replace(options, extra={name: kept})) if kept else Counter[str]()
-        plain = self._codes(context, replace(options, extra=None)) if found else found
-        for key in sorted(kept):
-            if not found - plain:
+        found = _counted(self._violations(context, replace(options, extra=formed)))
+        if found:
+            plain = replace(options, extra=for_new_request(options.extra, name))
+            found -= _counted(self._violations(context, plain))
+        return options.extra if found else formed
+
+    def _refused_among(
+        self, given: Block, suspected: Iterable[str], options: Options, context: Context
+    ) -> Mapping[str, str]:
+        """Return those of some keys that `check` refuses in a conversation, with its reasons."""
+        name, kept = self._protocol.name, given
+        found = self._violations(context, replace(options, extra={name: kept}))
+        plain = _counted(self._violations(context, replace(options, extra=None))) if found else Counter[str]()
+        refused: dict[str, str] = {}
+        for key in sorted(suspected):
+            if not _counted(found) - plain:
                 break
             rest = {other: value for other, value in kept.items() if other != key}
-            without = self._codes(context, replace(options, extra={name: rest}))
-            if found - without:
+            without = self._violations(context, replace(options, extra={name: rest}))
+            if codes := _counted(found) - _counted(without):
+                refused[key] = next(violation.message for violation in found if violation.code in codes)
                 kept, found = rest, without
-        given = (options.extra or {}).get(name, {})
-        return frozenset(given.keys() - kept.keys())
+        return refused
 
     def context_extra(self, context: Context, tools: tuple[Tool, ...]) -> Extra | None:
         """Give the `extra` of a context, sent with these tools, without a form of the body that the target refuses."""
@@ -156,14 +206,33 @@ class Acceptance:
         found = self._codes(context)
         return bool(found) and any(code not in BESIDE for code in found - self._codes(plain))
 
-    def _codes(self, context: Context, options: Options = _NO_OPTIONS) -> Counter[str]:
+    def _codes(self, context: Context) -> Counter[str]:
+        return _counted(self._violations(context, _NO_OPTIONS))
+
+    def _violations(self, context: Context, options: Options) -> Sequence[Violation]:
         prompt = Prompt(context=context, options=options, model=self._model.id)
         try:
             body = self._protocol.encode_request(prompt, self._endpoint)
         except (SegueError, TypeError, ValueError, RecursionError):
-            return Counter({"encode": 1})
-        found = graded(self._protocol.check(body, self._endpoint), self._endpoint)
-        return Counter(violation.code for violation in found)
+            return (_NOT_ENCODED,)
+        return tuple(graded(self._protocol.check(body, self._endpoint), self._endpoint))
+
+
+def _counted(violations: Iterable[Violation]) -> Counter[str]:
+    return Counter(violation.code for violation in violations)
+
+
+def _missing(data: Block, wire: Block) -> dict[str, object]:
+    """Return the fields that a wire object does not have."""
+    missing: dict[str, object] = {}
+    for key, value in data.items():
+        held = wire.get(key)
+        if is_object(value) and is_object(held):
+            if inner := _missing(value, held):
+                missing[key] = inner
+        elif value is not None and not same(value, held):
+            missing[key] = value
+    return missing
 
 
 def _with_piece(message: Message, source: Message, at: int) -> Message:

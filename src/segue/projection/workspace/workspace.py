@@ -116,13 +116,17 @@ class Target:
 
 
 class Settings:
-    """Tools and options of a request; the last pass replaces the given ones."""
+    """Tools and options of a request; the last pass replaces the given ones.
 
-    __slots__ = ("options", "tools")
+    `before` are the projected messages before the segment that has the settings.
+    """
 
-    def __init__(self, tools: tuple[Tool, ...], options: Options) -> None:
+    __slots__ = ("before", "options", "tools")
+
+    def __init__(self, tools: tuple[Tool, ...], options: Options, before: Sequence[Message] = ()) -> None:
         self.tools: tuple[Tool, ...] = tools
         self.options: Options = options
+        self.before: Sequence[Message] = before
 
 
 class Workspace:

@@ -33,6 +33,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
 from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import integer_of, real_of, strings_of
+from segue.protocols.kit.schemas import choose_form, received_form
 from segue.protocols.kit.streaming import parse_frame
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 
@@ -87,6 +88,11 @@ def decode_options(body: Block, endpoint: Endpoint, model: str | None) -> Option
             choices.update(choose(field, _condition(field, values[field], named), _RECEIVED))
             if values[field] is not None:
                 known.update(".".join(place) for place in places)
+    schema = options.output_schema
+    if schema is not None:
+        form = choose_form(schema, _schema_form(received))
+        choices.update(form)
+        known.update(f"{OUTPUT}.textFormat.structure.jsonSchema.{name}" for name in ("name", "description") if form)
     choices.update(choose(_EMPTY, [], [key for key in _CONTAINERS if body.get(key) == {}]))
     for key in _CONTAINERS:
         if received[key] is not None and not isinstance(received[key], Mapping):
@@ -166,10 +172,28 @@ def encode_options(options: Options, endpoint: Endpoint, model: str | None) -> W
     wire = _default_options(options, endpoint)
     if options.extra is not None and PROTOCOL in options.extra:
         wire = _restore_options(wire, options, model or endpoint.model.id)
+        _name_schema(wire, options)
     if options.thinking not in (None, "off", 0) and decode_thinking(wire, endpoint) is None:
         reason = f"{endpoint.model.id} has no thinking settings; remove `thinking` or choose another model"
         raise EncodeError(reason, path=("options", "thinking"))
     return wire
+
+
+def _schema_form(wire: Block) -> Block:
+    """Return the object that holds the schema of a body, its name and its description."""
+    form = object_of(object_of(wire.get(OUTPUT)).get("textFormat"))
+    return object_of(object_of(form.get("structure")).get("jsonSchema"))
+
+
+def _name_schema(wire: Wire, options: Options) -> None:
+    """Write the name and the description that were received with the schema, which hold for every model."""
+    schema, form = options.output_schema, _schema_form(wire)
+    if schema is None or not form or "name" in form:
+        return
+    given = received_form(options.extra, PROTOCOL, schema)
+    if given:
+        structure = {"jsonSchema": {**given, **form}}
+        wire[OUTPUT] = {**object_of(wire[OUTPUT]), "textFormat": {"type": "json_schema", "structure": structure}}
 
 
 def _restore_options(default: Wire, options: Options, model: str) -> Wire:

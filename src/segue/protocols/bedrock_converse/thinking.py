@@ -33,7 +33,8 @@ def decode_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Thinking:
     effort = text_of(effort) or text_of(object_of(body.get("outputConfig")).get("effort"))
     if "thinking" in fields:
         return decode_thinking_object(object_of(fields["thinking"]), LEVELS_BY_EFFORT.get(effort or ""), endpoint)
-    if effort is not None and endpoint.dialect.thinking_format == "adaptive":
+    if effort is not None and (endpoint.dialect.thinking_format == "adaptive" or not endpoint.model.id):
+        # A body does not name its model: the URL does.
         return LEVELS_BY_EFFORT.get(effort)
     if "reasoning_effort" in fields:
         return LEVELS_BY_EFFORT.get(text_of(fields["reasoning_effort"]) or "")

@@ -44,6 +44,7 @@ _OBJECTS: Final[Mapping[str, str]] = {GENERATION: THINKING, TOOL_CONFIG: CALLING
 
 BUDGET: Final = "thinkingBudget"
 LEVEL: Final = "thinkingLevel"
+SHOWN: Final = "includeThoughts"
 _NAMES: Final = "allowedFunctionNames"
 _PLAIN: Final[Mapping[str, str]] = {
     "max_tokens": "maxOutputTokens",
@@ -61,7 +62,8 @@ NAMING_MODES: Final = frozenset({"ANY", "VALIDATED"})
 """Modes that may name functions."""
 
 _MODES: Final[Mapping[str, str]] = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
-_CHOICES: Final[Mapping[str, str]] = {"AUTO": "auto", "VALIDATED": "auto", "ANY": "required", "NONE": "none"}
+_CHOICES: Final[Mapping[str, str]] = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
+"""`VALIDATED` is data: as `auto`, calls would follow no schema, and every function could be called."""
 _LEVELS_OUT: Final[Mapping[ThinkingLevel, str]] = {
     "off": "LOW",  # the least that every model with levels has
     "minimal": "MINIMAL",
@@ -117,11 +119,11 @@ def decode_options(body: Block, endpoint: Endpoint, read: Collection[str], tools
         known.add(f"{GENERATION}.{THINKING}.{LEVEL if isinstance(level, str) else BUDGET}")
     if options.tool_choice is not None:
         known.add(f"{TOOL_CONFIG}.{CALLING}.mode")
-    if mode not in NAMING_MODES:
-        known.add(f"{TOOL_CONFIG}.{CALLING}.{_NAMES}")  # names have no effect here
     empty: list[str] = []
     filled = _filled(received, empty)
     default = _encode_default(options, endpoint, tools)
+    if thinking.get(SHOWN) is False:
+        cast("Wire", cast("Wire", default[GENERATION])[THINKING]).pop(SHOWN, None)
     model = _model_id(text_of(received.get("model")), endpoint)
     extra = keep_format(filled, default, known, choose("empty", [], empty), only_for=model)
     return options if extra is None else replace(options, extra=extra)
@@ -189,9 +191,19 @@ def encode_options(options: Options, endpoint: Endpoint, named: str | None, tool
     extra = options.extra
     if extra is None or PROTOCOL not in extra:
         return _pruned(body, ())
+    _hide_thoughts(body, extra)
     restore(body, extra, PROTOCOL, model=_model_id(named, endpoint))
     _drop_stale_names(body, extra)
     return _pruned(body, texts_of(chosen(extra, PROTOCOL, "empty", [])))
+
+
+def _hide_thoughts(body: Wire, extra: Extra) -> None:
+    """Ask for no thoughts if the caller did not want them; a request for thinking asks for them otherwise."""
+    data = object_of(object_of(data_of(extra, PROTOCOL).get(GENERATION)).get(THINKING))
+    if SHOWN in data:
+        thinking = object_of(object_of(body.get(GENERATION)).get(THINKING))
+        if isinstance(thinking, dict):
+            thinking.pop(SHOWN, None)
 
 
 def _drop_stale_names(body: Wire, extra: Extra) -> None:
@@ -240,4 +252,4 @@ def _encode_thinking(wanted: ThinkingLevel | int, endpoint: Endpoint, thinking: 
     else:
         return
     if level != "off":
-        thinking["includeThoughts"] = True
+        thinking[SHOWN] = True

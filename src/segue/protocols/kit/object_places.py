@@ -178,7 +178,7 @@ class ObjectPlaces:
                 name = self._alias_of(key)
                 found = None if name == key else self.class_of(parent, name)
                 other = self._folded.get(_fold(key)) if found is None else name if name in block else None
-                if other is not None:
+                if other is not None and other != key:
                     yield Finding((*path, key), "", other, "variant")
                     continue
             if mode == _REFERENCE and found not in _CHECKED and not self._is_place(parent, name):

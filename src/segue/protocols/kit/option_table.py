@@ -48,10 +48,10 @@ class OptionTable(NamedTuple):
 
 
 class _ReadKeys(frozenset[str]):
-    """Keys that a row has read, with everything inside them."""
+    """Keys that a row has read, with everything inside them; `a.b` is a key of an object that also has unread ones."""
 
     def __contains__(self, key: object, /) -> bool:
-        return super().__contains__(str(key).partition(".")[0])
+        return super().__contains__(str(key).partition(".")[0]) or super().__contains__(key)
 
 
 def decode_settings(

@@ -54,6 +54,26 @@ def chosen_form(extra: Extra | None, protocol: str, schema: JsonObject) -> JsonO
     return object_of(received) or {"name": schema_name(schema)}
 
 
+def received_form(extra: Extra | None, protocol: str, schema: JsonObject) -> JsonObject:
+    """Return the name and the description that were received with a schema; empty if they are the default."""
+    form = chosen_form(extra, protocol, schema)
+    return {} if form == {"name": schema_name(schema)} else form
+
+
+def lost_form(options: Options, source: str) -> JsonObject:
+    """Return the name and description that `copy_title` cannot copy, because the schema has others of its own."""
+    schema = options.output_schema
+    if schema is None:
+        return {}
+    given = received_form(options.extra, source, schema)
+    own = {"name": schema_name(schema), "description": schema.get("description")}
+    return {
+        name: given[name]
+        for name, key in _SCHEMA_KEYS.items()
+        if name in given and key in schema and given[name] != own[name]
+    }
+
+
 def copy_title(options: Options, source: str) -> Options:
     """Copy the name and description that `source` has beside the schema into its `title` and `description`.
 

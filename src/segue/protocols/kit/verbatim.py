@@ -25,7 +25,7 @@ from typing import Final, cast
 
 from segue.conversation.content import Extra
 from segue.protocols.kit.json_patch import NO_NAMES, Keys, add_data, apply_key, split_object
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, same
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_object, list_of, object_of, same
 
 VERBATIM: Final = "verbatim"
 """The key of `extra[protocol]` that holds the patch."""
@@ -33,6 +33,11 @@ RETIRED: Final = "shape"
 """The key under which segue/1 files written before the patch existed kept the format; it is ignored."""
 FORMAT_KEYS: Final = frozenset({VERBATIM, RETIRED})
 """The keys of `extra[protocol]` that describe format; every other key is data."""
+
+
+_MARK: Final = "@"
+"""Prefix of names in a patch that are not keys of the wire object. A key with this prefix is written with two."""
+_ONLY_FOR: Final = "@onlyFor"
 
 
 def keep(
@@ -92,11 +97,6 @@ def restore(default: Wire, extra: Extra | None, protocol: str, *, model: str | N
     return default
 
 
-_MARK: Final = "@"
-"""Prefix of names in a patch that are not keys of the wire object. A key with this prefix is written with two."""
-_ONLY_FOR: Final = "@onlyFor"
-
-
 def data_of(extra: Extra | None, protocol: str) -> Block:
     """Give the data of `extra[protocol]`, without the format."""
     part = extra.get(protocol) if extra is not None else None
@@ -111,13 +111,67 @@ def for_new_request(extra: Extra | None, protocol: str) -> Extra | None:
     """Give the extra of options for a new request: format that was kept `only_for` a model is disabled.
 
     Decoding and encoding a body gives the same body, valid or not. A prepared request is a new request, so its options
-    are written in the default format.
+    are written in the default format, unless `for_same_model` says that the received one is right.
     """
-    part = extra.get(protocol) if extra is not None else None
-    patch = part.get(VERBATIM) if part is not None else None
-    if extra is None or part is None or not isinstance(patch, (dict, Mapping)) or _ONLY_FOR not in patch:
+    part, patch = _patch_of(extra, protocol)
+    if extra is None or _ONLY_FOR not in patch:
         return extra
-    return {**extra, protocol: {**part, VERBATIM: {**cast("Block", patch), _ONLY_FOR: ""}}}
+    return {**extra, protocol: {**part, VERBATIM: {**patch, _ONLY_FOR: ""}}}
+
+
+def for_same_model(extra: Extra | None, protocol: str, names: Collection[str]) -> Extra | None:
+    """Return the extra of options whose received format is written in a new request for the model that it was kept for.
+
+    What a request adds to the options that were received (`store: false`, usage in a stream) is still added: entries
+    that only leave out a default are dropped. The same object if no format was kept for a model of these names.
+    """
+    part, patch = _patch_of(extra, protocol)
+    if extra is None or patch.get(_ONLY_FOR) not in names:
+        return extra
+    written: Wire = {}
+    for key, entry in patch.items():
+        if key not in _NEVER_AGAIN and (kept := _adding(entry, is_choice=key[:1] == _MARK != key[1:2])) is not None:
+            written[key] = kept
+    rest = {key: value for key, value in part.items() if key != VERBATIM}
+    others = {key: inner for key, inner in extra.items() if key != protocol}
+    rest |= {VERBATIM: written} if written else {}
+    return ({**others, protocol: rest} if rest else others) or None
+
+
+def _adding(entry: object, *, is_choice: bool = False) -> object:
+    """Return an entry of a patch without the parts that only leave out a default; None if nothing else is in it."""
+    rule = object_of(entry)
+    if is_choice:
+        return {**rule, "to": _with_missing(rule.get("to"), rule.get("from"))}
+    for inside in ("in", "at"):
+        if inside in rule:
+            inner = {key: kept for key, one in object_of(rule[inside]).items() if (kept := _adding(one)) is not None}
+            if inner or inside == "at":
+                return {**rule, inside: inner} if inner or "more" in rule else None
+            return {key: value for key, value in rule.items() if key != inside} or None
+    is_null = "to" in rule and rule["to"] is None  # null means the same as an absent key
+    return entry if rule.keys() - {"from", "fromDigest"} and not is_null else None
+
+
+def _with_missing(received: object, default: object) -> object:
+    """Return what was received for an option with the keys of the default, `[value, keys]`, that it lacks."""
+    keys = list_of(default)
+    written = keys[1] if len(keys) == _PAIR else None
+    if is_object(received) and is_object(written) and received.keys() < written.keys():
+        return {**written, **received}
+    return received
+
+
+_PAIR: Final = 2
+_NEVER_AGAIN: Final = frozenset({_ONLY_FOR, f"{_MARK}prefix"})
+"""Names in the patch of options that do not apply to a new request: a choice about the messages of the one received."""
+
+
+def _patch_of(extra: Extra | None, protocol: str) -> tuple[Block, Block]:
+    """Return the part of a protocol, and the patch in it."""
+    part = (extra.get(protocol) if extra is not None else None) or EMPTY
+    patch = part.get(VERBATIM)
+    return part, cast("Block", patch) if isinstance(patch, (dict, Mapping)) else EMPTY
 
 
 def choose(name: str, default: object, received: object) -> Wire:

@@ -33,6 +33,7 @@ from segue.protocols.kit.option_table import (
     text,
     texts,
 )
+from segue.protocols.kit.schemas import choose_form, received_form
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
 _CONVERSATION: Final = frozenset({"messages", "tools"})
@@ -96,7 +97,12 @@ _SETTINGS: Final = OptionTable(
         Setting(
             "parallel_tool_calls", ("parallel_tool_calls",), flag("parallel_tool_calls"), plain("parallel_tool_calls")
         ),
-        Setting("output_schema", ("response_format",), _read_schema, _write_schema),
+        Setting(
+            "output_schema",
+            ("response_format.type", "response_format.json_schema.schema", "response_format.json_schema.description"),
+            _read_schema,
+            _write_schema,
+        ),
         Setting("session_id", ("prompt_cache_key",), text("prompt_cache_key"), plain("prompt_cache_key")),
         Setting("stream", ("stream",), flag("stream"), plain("stream")),
     ),
@@ -105,6 +111,10 @@ _SETTINGS: Final = OptionTable(
 
 def decode_options(body: Block, endpoint: Endpoint, choices: Block) -> Options:
     """Read the options of a body; `choices` are those of its messages that hold for this request only."""
+    schema = _read_schema(body, endpoint)
+    if schema is not None:
+        form = object_of(object_of(body.get("response_format")).get("json_schema"))
+        choices = {**choices, **choose_form(cast("Block", schema), form)}
     return decode_settings(_SETTINGS, body, _CONVERSATION, endpoint, choices)
 
 
@@ -115,3 +125,10 @@ def encode_options(body: Wire, options: Options, endpoint: Endpoint, model: str 
         EncodeError: an option is set that the protocol has no parameter for.
     """
     encode_settings(_SETTINGS, body, options, endpoint, model)
+    if options.extra is not None and options.output_schema is not None:
+        # What was received with the schema holds for every model.
+        given = received_form(options.extra, PROTOCOL, options.output_schema)
+        output = object_of(body.get("response_format"))
+        form = object_of(output.get("json_schema"))
+        if given and form.get("name") == _SCHEMA_NAME:
+            body["response_format"] = {**output, "json_schema": {**form, **given}}

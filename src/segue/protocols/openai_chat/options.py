@@ -25,7 +25,7 @@ from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.native import choice_extra
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.thinking import THINKING_KEYS, decode_thinking, encode_thinking
+from segue.protocols.openai_chat.thinking import THINKING_FIELDS, THINKING_KEYS, decode_thinking, encode_thinking
 from segue.protocols.openai_chat.tools import decode_tool_choice, encode_tool_choice
 
 _Writer: TypeAlias = Callable[[object, Options, Endpoint], Wire]
@@ -212,6 +212,8 @@ def decode_options(received: Block, default: Wire, context: Context, endpoint: E
     options = _options(values, choices) if values else _NO_OPTIONS
     for setting, value in found:
         given = {key: rest.pop(key) for key in setting.keys if key in rest and not _is_second_id(key, received)}
+        if setting.field in _INNER_KEYS and any(isinstance(value, Mapping) for value in given.values()):
+            _split_unread(given, rest, _INNER_KEYS[setting.field])
         written = setting.write(value, options, endpoint)
         if not same(given, written):
             choices = {**choices, **choose(setting.field, [value, written], given)}
@@ -220,6 +222,20 @@ def decode_options(received: Block, default: Wire, context: Context, endpoint: E
             default[key] = value
     extra = keep(PROTOCOL, rest, default, choices=choices, only_for=target)
     return Options(**values, extra=extra)  # pyright: ignore[reportArgumentType]  # the table names the fields
+
+
+_INNER_KEYS: Final[Mapping[str, frozenset[str]]] = {"thinking": THINKING_FIELDS, "stream": frozenset(_STREAM_USAGE)}
+"""Options that are objects on the wire -> the keys of the objects that are read; others are data."""
+
+
+def _split_unread(given: Wire, rest: Wire, read: frozenset[str]) -> None:
+    """Move the keys of objects that no reader knows to the data, so that leaving them out is reported."""
+    for key, value in given.items():
+        if isinstance(value, Mapping):
+            inner = cast("Block", value)
+            unread = {name: item for name, item in inner.items() if name not in read and item is not None}
+            if unread and len(unread) < len(inner):
+                given[key], rest[key] = {name: inner[name] for name in inner if name not in unread}, unread
 
 
 def _is_second_id(key: str, body: Block) -> bool:

@@ -73,6 +73,8 @@ RULES: Final = Rules(
     refused_options=_CACHING,
     user_id_keys=frozenset({"user", "safety_identifier", "user_id"}),  # openai 3.49.0; `user_id`: DeepSeek and Z.ai
     max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
+    # openai 3.51.0, groq 1.7.0, cerebras_cloud_sdk 1.91.0; OpenRouter's and xAI's references; read 2026-11-18
+    portable_extra=frozenset({"image_url.detail"}),
     max_temperature=2.0,  # openai-openapi 2.3.0
     max_stop=4,  # openai-openapi 2.3.0
 )

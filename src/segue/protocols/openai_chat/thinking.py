@@ -33,6 +33,11 @@ THINKING_KEYS: Final = (
     "chat_template_kwargs",
     "chat_template_args",
 )
+THINKING_FIELDS: Final = frozenset(
+    {"effort", "enabled", "max_tokens", "type", "budget_tokens", "enable_thinking", "thinking", "preserve_thinking"}
+    | {"clear_thinking"}
+)
+"""The keys of objects among them that are read, or written with what is."""
 _BUDGET_KEYS: Final = ("thinking_budget", "thinking_token_budget", "thinking_budget_tokens")
 _SWITCHED_ON: Final[ThinkingLevel] = "medium"
 """The level of a bare switch, which names none: the default of most vendors."""

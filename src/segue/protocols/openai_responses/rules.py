@@ -79,7 +79,8 @@ RULES: Final = Rules(
     user_id_keys=frozenset({"user", "safety_identifier"}),  # openai 3.49.0; the lengths differ by provider
     max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
     max_temperature=2.0,
-    portable_extra=frozenset({"namespace"}),  # projection adds it to calls of other models
+    # `namespace`: projection adds it to calls of other models; `detail` of an image: openai 3.51.0, read 2026-11-18
+    portable_extra=frozenset({"namespace", "detail"}),
 )
 
 DIALECT: Final = Dialect(
