@@ -94,3 +94,12 @@ def test_no_effort_is_added_that_nobody_asked_for():
     given = body(HI, thinking={"type": "adaptive"}, output_config={"effort": "low"})
     assert convert(given, target=MODEL).body["output_config"] == {"effort": "low"}
     assert prepare("Hi.", MODEL, options=Options(thinking="high")).body["output_config"] == {"effort": "high"}
+
+
+def test_the_older_name_of_the_output_format_is_sent_with_its_beta():
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    body["output_format"] = {"type": "json_schema", "schema": schema}
+    request = convert(body, source="anthropic-messages", target="anthropic/claude-sonnet-4-5")
+    assert request.body["output_format"] == body["output_format"]
+    assert request.headers["anthropic-beta"] == "structured-outputs-2025-11-13"

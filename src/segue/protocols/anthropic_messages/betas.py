@@ -5,6 +5,7 @@ Facts this file relies on (anthropic 2.8.0: beta types; Anthropic documentation;
 - A tool that is added by its definition needs another header than one that is added or removed by its name.
 - `clear_at` and `output_config` of a message need one each, and so do `thinking.block_binding`, the edits of
   `context_management`, and `compaction`, which asks for a summary at once.
+- `output_format`, the older name of `output_config.format`, is a field of the beta that introduced it.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.server_edits import edits_of
 from segue.protocols.kit.claude_prefix import BETA, BINDING
 from segue.protocols.kit.json_values import Block, object_of
-from segue.protocols.kit.verbatim import data_of
+from segue.protocols.kit.verbatim import VERBATIM, data_of
 
 _HEADER: Final = "anthropic-beta"
 _ON_DEMAND: Final = "compact-2026-09-04"
 _BY_THRESHOLD: Final = "compact-2026-01-12"
 _EDITING: Final = "context-management-2025-06-27"
+_OUTPUT_FORMAT: Final = "structured-outputs-2025-11-13"
 _TOOL_CHANGES: Final = "mid-conversation-tool-changes-2026-07-01"
 _INLINE_TOOLS: Final = "inline-tools-2026-09-15"
 _MESSAGE_FIELDS: Final[Mapping[str, str]] = {
@@ -37,6 +39,8 @@ def needed_headers(prompt: Prompt) -> Mapping[str, str]:
     betas: dict[str, None] = {}
     if prompt.options.extra is not None:
         betas.update(dict.fromkeys(_betas_of_fields(data_of(prompt.options.extra, PROTOCOL))))
+        if "@output_format" in object_of(prompt.options.extra.get(PROTOCOL, {}).get(VERBATIM)):
+            betas[_OUTPUT_FORMAT] = None
     for message in prompt.context.messages:
         betas.update(dict.fromkeys(_betas_of(message)))
     return {_HEADER: ",".join(betas)} if betas else {}
