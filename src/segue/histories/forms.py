@@ -88,7 +88,10 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             where="lines", needs=("data", "type=user.message|assistant.message|tool.execution_complete"), over=("pi",)
         ),
     ),
-    "droid": (Form(where="lines", first=("type=session_start", "id")),),
+    "droid": (
+        Form(where="lines", first=("type=session_start", "id")),
+        Form(where="lines", needs=("type=todo_state",), over=("pi",)),
+    ),
     "cline": (
         Form(where="object", needs=("sessionId", "agent", "messages:list")),
         Form(
@@ -282,6 +285,12 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
 """The forms of segue's own formats, by name. Without forms, a format is read only if it is named."""
 
 UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
+    "a session of iFlow": (
+        Form(where="lines", needs=("sessionId^session-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
+        Form(where="lines", needs=("message.id^response-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
+    ),
+    "a message file of opencode": (Form(where="object", needs=("sessionID^ses", "role"), over=("segue session",)),),
+    "a part file of opencode": (Form(where="object", needs=("messageID^msg", "sessionID^ses")),),
     "a database of Hermes": (Form(where="database", needs=("messages.tool_calls", "messages.active", "sessions")),),
     "a database of the command line of Cursor": (Form(where="database", needs=("blobs", "meta")),),
     "a database of VS Code or Cursor": (Form(where="database", needs=("ItemTable", "!cursorDiskKV")),),
