@@ -8,6 +8,7 @@ Facts this file rests on:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar, cast, final
 
 import msgspec
@@ -60,11 +61,15 @@ def decode_object(line: Line, notes: Notes, *, last: bool = False) -> dict[str, 
     try:
         value: object = msgspec.json.decode(line.data)
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
-        try:
-            value = parse_json(line.data)
-        except LoadError as error:
-            reason = "the last line is cut off" if last else error.reason
-            notes.unreadable(line.number, reason)
+        mark = blake2b(line.data, digest_size=16).digest()
+        reason = notes.refused.get(mark)
+        if reason is None:
+            try:
+                value = parse_json(line.data)
+            except LoadError as error:
+                reason = notes.refused[mark] = error.reason
+        if reason is not None:
+            notes.unreadable(line.number, "the last line is cut off" if last else reason)
             return None
     if not isinstance(value, dict):
         notes.unreadable(line.number, f"an object is expected, not {type(value).__name__}")
