@@ -94,6 +94,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
     ),
     "cline": (
         Form(where="object", needs=("sessionId", "agent", "messages:list")),
+        Form(where="items", needs=("role", "ts"), own=("modelInfo.modelId", "content[].call_id"), over=("roo-code",)),
         Form(
             where="items",
             needs=("role",),
