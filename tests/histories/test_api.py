@@ -330,10 +330,11 @@ def test_a_list_reads_on_to_the_first_prompt_of_a_session(tmp_path):
 
 def test_the_project_of_a_gemini_session_is_listed(tmp_path):
     head = {"sessionId": "s1", "projectHash": "h", "startTime": "2026-11-18T10:00:00Z", "kind": "main"}
+    asked = {"id": "m1", "timestamp": "2026-11-18T10:00:01Z", "type": "user", "content": [{"text": "Count it."}]}
     for name in ("noted", "listed"):
         chats = tmp_path / "tmp" / name / "chats"
         chats.mkdir(parents=True)
-        (chats / "session-2026-11-18T10-00-s1.jsonl").write_text(json.dumps(head) + "\n")
+        (chats / "session-2026-11-18T10-00-s1.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(asked)}\n")
     (tmp_path / "tmp" / "noted" / ".project_root").write_text("/home/ann/noted\n")
     (tmp_path / "projects.json").write_text(json.dumps({"projects": {"/home/ann/listed": "listed"}}))
     found = places.list_folder(tmp_path, [get_format("gemini-cli")])

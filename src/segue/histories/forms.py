@@ -29,6 +29,14 @@ _LANGCHAIN: Final = (
     "type=human|ai|system|tool|function|chat|remove|HumanMessageChunk|AIMessageChunk|SystemMessageChunk"
     "|ToolMessageChunk|FunctionMessageChunk|ChatMessageChunk"
 )
+_STREAMED: Final = (
+    "segue session",
+    "openai-chat",
+    "claude-code",
+    "a part file of opencode",
+    "a message file of opencode",
+)
+"""What lines of agents' output resemble."""
 _TASK: Final = "*api_conversation_history.json"
 
 FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
@@ -81,6 +89,29 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="text", needs=("_**User", "**_", "\n_**A"), certain=False),
     ),
     "qwen-code": (Form(where="lines", needs=("parentUuid", "uuid", "message.parts"), over=("claude-code",)),),
+    "agent-output": (
+        Form(where="lines", needs=("type=thread.started", "thread_id"), over=_STREAMED),
+        Form(where="lines", needs=("item.id", "type=item.completed"), over=_STREAMED),
+        Form(where="lines", needs=("qwen_code_version", "subtype=init"), over=_STREAMED),
+        Form(where="lines", needs=("claude_code_version", "subtype=init"), over=_STREAMED),
+        Form(
+            where="lines", needs=("parent_tool_use_id", "session_id", "message.content", "!parentUuid"), over=_STREAMED
+        ),
+        Form(where="lines", needs=("apiKeySource", "subtype=init"), over=_STREAMED),
+        Form(where="lines", needs=("tool_call", "call_id", "type=tool_call"), over=_STREAMED),
+        Form(where="lines", needs=("tool_name", "tool_id", "type=tool_use"), over=_STREAMED),
+        Form(where="lines", needs=("tool_id", "status", "type=tool_result"), over=_STREAMED),
+        Form(where="lines", needs=("type=init", "session_id", "model"), over=_STREAMED),
+        Form(where="lines", needs=("part.messageID", "sessionID", "type"), over=_STREAMED),
+        Form(where="lines", needs=("toolCallId", "parameters", "type=tool_call"), over=_STREAMED),
+        Form(where="lines", needs=("finalText", "type=completion"), over=_STREAMED),
+        Form(where="lines", needs=("event.type", "type=agent_event"), over=_STREAMED),
+        Form(where="lines", first=("role=meta", "type"), over=_STREAMED),
+        Form(where="object", needs=("num_turns", "type=result", "session_id", "result")),
+        Form(
+            where="items", needs=("session_id", "type"), own=("claude_code_version", "qwen_code_version", "num_turns")
+        ),
+    ),
     "swe-agent": (Form(where="object", needs=("trajectory:list", "history:list")),),
     "copilot-cli": (
         Form(where="lines", first=("type=session.start", "data")),
