@@ -223,9 +223,12 @@ CONVERTED = [
         "tool_calls": [CALL],
     },
 ]
+TRAIL = (
+    b'{"type": "session", "schema_version": "0.1.0", "id": "s", "session_uid": "u", "cwd": "/p"}\n'
+    b'{"type": "user_message", "id": "1", "payload": {"text": "Why?"}}\n'
+)
 UNREADABLE = {
-    "blocks of Anthropic beside calls of OpenAI are no request of either": (CONVERTED, "LangChain"),
-    "nor are they in a request": ({"messages": CONVERTED}, "LangChain"),
+    "a file of Agent Trail is no session of pi": (TRAIL, "Agent Trail"),
     "a session of Agno is no request": ({"session_id": "s", "runs": [{"messages": WITH_IDS}]}, "Agno"),
 }
 
@@ -413,6 +416,13 @@ def test_every_sample_of_a_program_is_recognised_or_honestly_unknown():
             folder = path.relative_to(SHARED).parts[1]
             names = {"opencode-go": "crush", "kilo-legacy": "roo-code", "entire": "claude-code", "openclaw": "pi"}
             expected = names.get(folder, folder)
+        other = {
+            "convert_to_openai": "langchain-openai",
+            "model-messages": "vercel-messages",
+            "/responses.json": "chat-replies",
+        }
+        if top in {"langchain", "litellm", "vercel-ui"}:
+            expected = next((name for part, name in other.items() if part in str(path)), expected)
         if top == "hf":
             expected = "sharegpt" if "sharegpt" in path.name else "hf-messages"
         if (found and found != [expected]) or not messages:

@@ -134,6 +134,9 @@ READ_WHOLE = {
     "langgraph-sqlite": "langchain",
     "llm-logs": "llm",
     "openai-agents-sqlite": "openai-agents",
+    "vercel-model-messages": "vercel-messages",
+    "langchain-openai": "langchain-openai",
+    "litellm-responses": "chat-replies",
 }
 """The formats of these samples, and what they are read as."""
 WITHOUT_LAST_ANSWER = ("claude-stream-json", "qwen-stream-json", "kimi-stream-json", "cline-json")

@@ -253,6 +253,29 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             under=_MESSAGES,
         ),
     ),
+    "vercel-messages": (
+        Form(
+            where="items",
+            needs=("role", "content"),
+            own=("content[].type=tool-call|tool-result", "content[].providerOptions", "content[].toolCallId"),
+            under=_MESSAGES,
+        ),
+    ),
+    "langchain-openai": (
+        Form(
+            where="items",
+            needs=("role", "content", "!thinking_blocks", "!id"),
+            own=(
+                "tool_calls&content[].signature",
+                "tool_calls&content[].type=redacted_thinking|reasoning|function_call|tool_call",
+            ),
+            under=_MESSAGES,
+        ),
+    ),
+    "chat-replies": (
+        Form(where="items", needs=("object=chat.completion", "choices:list")),
+        Form(where="lines", first=("object=chat.completion", "choices:list")),
+    ),
     "llama-index": (
         Form(where="items", needs=("blocks:list", "role")),
         Form(where="object", needs=("store.*[].blocks",)),
@@ -317,6 +340,77 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
 """The forms of segue's own formats, by name. Without forms, a format is read only if it is named."""
 
 UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
+    "a log of the Agent Client Protocol": (
+        Form(where="lines", needs=("params.update.sessionUpdate", "method")),
+        Form(where="lines", needs=("jsonrpc", "method=session/prompt|session/update|session/load|session/new")),
+    ),
+    "an eval set of Google ADK": (
+        Form(where="object", needs=("eval_set_id", "eval_cases:list")),
+        Form(where="object", needs=("evalSetId", "evalCases:list")),
+    ),
+    "a file of Agent Trail": (
+        Form(where="lines", needs=("schema_version", "type=session|trail", "!cwd"), over=("pi",)),
+        Form(where="lines", needs=("schema_version", "session_uid"), over=("pi",)),
+    ),
+    "a transcript of Antigravity": (Form(where="lines", needs=("step_index", "source", "status")),),
+    "what the screen of Cline showed": (Form(where="items", needs=("ts", "type=say|ask"), own=("say", "ask")),),
+    "an interchange file of Copilot": (Form(where="lines", first=("externalId", "type=session"), over=("pi",)),),
+    "the output of pi": (
+        Form(where="lines", needs=("type=agent_start|message_end|turn_end|agent_settled", "!parentId"), over=("pi",)),
+    ),
+    "a history of DSPy without roles": (
+        Form(
+            where="object",
+            needs=(
+                "messages:list",
+                "!messages[].role",
+                "!messages[].content",
+                "!messages[].type",
+                "!messages[].data",
+                "!messages[].parts",
+                "!messages[].info",
+            ),
+            certain=False,
+        ),
+    ),
+    "a compact transcript of entire.io": (Form(where="lines", needs=("cli_version", "agent", "v:number")),),
+    "a chat history of Grok Build": (
+        Form(where="lines", needs=("type=tool_result|assistant", "tool_call_id", "!message", "!uuid")),
+        Form(where="lines", needs=("model_id", "type=assistant")),
+    ),
+    "a context file of Kimi CLI": (
+        Form(where="lines", needs=("role=_checkpoint|_usage|_system_prompt",), over=("openai-chat", "segue session")),
+    ),
+    "a trace of Langfuse": (
+        Form(where="object", needs=("observations:list",)),
+        Form(where="object", needs=("trace.observations:list",)),
+    ),
+    "runs of LangSmith": (
+        Form(where="lines", needs=("dotted_order", "run_type")),
+        Form(where="items", needs=("dotted_order", "run_type")),
+    ),
+    "events of Claude Managed Agents": (
+        Form(
+            where="lines",
+            needs=("type=agent.message|agent.tool_use|agent.tool_result|agent.thinking",),
+            over=("copilot-cli",),
+        ),
+        Form(where="object", needs=("data[].type=agent.message|agent.tool_use|user.message",)),
+    ),
+    "items of a conversation of OpenAI": (
+        Form(where="object", needs=("data[].type=message|function_call|reasoning", "object=list")),
+    ),
+    "spans of Phoenix": (
+        Form(where="lines", needs=("attributes", "context.trace_id")),
+        Form(where="lines", needs=("attributes.llm",)),
+        Form(where="lines", needs=("attributes", "span_kind")),
+    ),
+    "a chat that VS Code exported": (Form(where="object", needs=("responderUsername", "requests:list", "!sessionId")),),
+    "memories of Mem0": (
+        Form(where="object", needs=("results[].memory",)),
+        Form(where="object", needs=("memories[].memory",)),
+    ),
+    "a database of Warp": (Form(where="database", needs=("ai_queries", "agent_conversations")),),
     "a session of iFlow": (
         Form(where="lines", needs=("sessionId^session-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
         Form(where="lines", needs=("message.id^response-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
@@ -344,20 +438,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "one event of OpenHands": (Form(where="object", needs=("kind", "source", "timestamp", "id", "!messages")),),
     "an agent of Letta": (Form(where="object", needs=("blocks:list", "agents:list", "tools")),),
     "a session of Agno": (Form(where="object", needs=("runs[].messages", "session_id")),),
-    "model messages of the Vercel AI SDK": (
-        Form(where="items", needs=("role", "content"), own=("content[].type=tool-call|tool-result",), under=_MESSAGES),
-    ),
-    "messages of LangChain that were converted to those of OpenAI": (
-        Form(
-            where="items",
-            needs=("role", "content", "!thinking_blocks", "!id"),
-            own=(
-                "tool_calls&content[].signature",
-                "tool_calls&content[].type=redacted_thinking|reasoning|function_call|tool_call",
-            ),
-            under=_MESSAGES,
-        ),
-    ),
     "steps of smolagents": (Form(where="items", needs=(), own=("model_input_messages",)),),
     "output of CrewAI": (Form(where="object", needs=("tasks_output:list", "raw")),),
     "a history of DSPy": (Form(where="items", needs=("outputs", "messages", "kwargs")),),
