@@ -135,7 +135,7 @@ def _find_in_body(
     key = "messages" if clues is None else clues.turns_key
     if key is None:
         return None
-    turns = cast("Mapping[str, object]", body).get(key) if isinstance(body, Mapping) else body
+    turns = body.get(key) if isinstance(body, Mapping) else body
     settings = {"model"} if clues is None else {"model", *clues.body_keys, *clues.object_keys} - {key}
     has_settings = isinstance(body, Mapping) and not settings.isdisjoint(body)
     if isinstance(turns, list):
@@ -144,7 +144,7 @@ def _find_in_body(
             return found
         if (not turns and len(body) > 1) or (turns is body and not any(map(_is_filled, messages))):
             return Unexplained(0, "no message has content")
-        if turns is body and (found := next(_unread_fields(turns, messages), None)) is not None:
+        if turns is body and (found := next(_unread_fields(cast("list[object]", turns), messages), None)) is not None:
             return found
     elif not has_settings and isinstance(body, Mapping):
         other = next((name for name, value in body.items() if name != key and isinstance(value, str)), None)

@@ -18,7 +18,7 @@ Facts (seen running unless said; 2026-11-18):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
@@ -171,7 +171,7 @@ def _lines(source: Source, notes: Notes) -> Iterable[tuple[int, dict[str, Any]]]
         value = parse_text(source.data) if start in (b"[", b"{") else None
     if isinstance(value, (list, dict)):
         listed = [value] if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType]
-        return enumerate(objects_of(listed), 1)
+        return enumerate(objects_of(cast("object", listed)), 1)
     return ((line.number, fields) for line, fields in decode_objects(source.data or b"", notes))
 
 

@@ -170,7 +170,7 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
             elif kind in _FACTS:
                 tree.facts[kind] = fields
             notes.record(kind or "unknown", number, end - begin, fields if notes.keeps else None)
-        elif uuid in nodes and not _says_the_same(nodes[uuid], fields, data[begin:end], notes):
+        elif uuid in nodes and not _is_repeated(nodes[uuid], fields, data[begin:end], notes):
             notes.unreadable(number, "another line with the same uuid")
         elif uuid in nodes:
             notes.record("repeated line", number, end - begin, fields if notes.keeps else None)
@@ -185,7 +185,7 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
     return tree
 
 
-def _says_the_same(node: Node, fields: dict[str, Any], line: bytes, notes: Notes) -> bool:
+def _is_repeated(node: Node, fields: dict[str, Any], line: bytes, notes: Notes) -> bool:
     """Whether a line with the uuid of an earlier one repeats it; that one is not parsed again for the same bytes."""
     if node.size == len(line) and node.data.startswith(line, node.start):
         return True

@@ -230,7 +230,8 @@ def near_signs(form: Form, sight: Sight) -> Iterator[tuple[tuple[str, ...], tupl
     """Yield the signs of a form that hold and those that do not, where something rare holds and something does not."""
     match form.where:
         case "object":
-            items: Sequence[object] = (sight.value,) if type(sight.value) is dict else ()
+            value = sight.value
+            items: Sequence[object] = (cast("object", value),) if type(value) is dict else ()
         case "items":
             items = items_under(sight.value, form.under)
         case "lines":

@@ -69,13 +69,13 @@ def _split(message: UserMessage, waiting: list[ToolCall]) -> list[Message]:
         call = None if marked is None else _take(waiting, marked[1])
         if marked is not None and call is not None:
             rest = text[marked.end() :]
-            if (said := _WORDS.match(rest)) is not None and said[1] == "user_message":
-                words.append(TextContent(text=said[2]))
+            if (tagged := _WORDS.match(rest)) is not None and tagged[1] == "user_message":
+                words.append(TextContent(text=tagged[2]))
             content = (TextContent(text=rest),) if rest else ()
             made = ToolResultMessage(tool_call_id=call.id, tool_name=call.name, content=content)
             results.append(replace(made, timestamp=message.timestamp, extra=message.extra))
-        elif (said := _WORDS.match(text)) is not None:
-            words.append(replace(piece, text=said[2]))
+        elif (tagged := _WORDS.match(text)) is not None:
+            words.append(replace(piece, text=tagged[2]))
         else:
             (own if _PROGRAM.match(text) else words).append(piece)
     made_messages = list(results)

@@ -68,7 +68,7 @@ def _read_message(fields: dict[str, Any], notes: Notes, number: int) -> Iterator
             pieces = [piece for part in parts if (piece := _read_user(part)) is not None]
             yield with_envelope(UserMessage(content=tuple(pieces)), NAME, envelope)
         case "assistant":
-            yield from _read_assistant(parts, envelope)
+            yield from _read_assistant(parts, envelope, notes, number)
         case "tool":
             yield from (_read_result(part) for part in parts if part.get("type") == "tool-result")
         case role:
@@ -89,7 +89,9 @@ def _read_user(part: dict[str, Any]) -> UserContent | None:
     return media_of(mime, data=None if is_url else given, url=given if is_url else None, name=part.get("filename"))
 
 
-def _read_assistant(parts: list[dict[str, Any]], envelope: dict[str, object]) -> Iterator[Message]:
+def _read_assistant(
+    parts: list[dict[str, Any]], envelope: dict[str, object], notes: Notes, number: int
+) -> Iterator[Message]:
     pieces: list[AssistantContent] = []
     results: list[Message] = []
     origin = UNKNOWN
@@ -106,10 +108,9 @@ def _read_assistant(parts: list[dict[str, Any]], envelope: dict[str, object]) ->
                 pieces.append(make_call(part.get("toolCallId"), part.get("toolName"), arguments))
             case "tool-result":  # of a tool that the provider runs
                 results.append(_read_result(part))
-            case "file" if (media := _read_user(part)) is not None and media.kind != "text":
-                pieces.append(media)
-            case _:
-                pass  # `note_unread` reports its words
+            case kind:
+                name = text_of(kind) or "unknown part"
+                notes.record(name, number, len(json_text(part)), part if notes.keeps else None)
     answer = AssistantMessage(content=tuple(pieces), stop_reason=stop_of(None, pieces))
     yield with_envelope(set_origin(answer, origin), NAME, envelope)
     yield from results
