@@ -88,8 +88,10 @@ class Length(NamedTuple):
     def describe(self) -> str:
         """Describe the length in a sentence without a full stop."""
         if self.fits:
-            share = f", {self.share:.0%} of the {self.limit:,} that the input may have" if self.limit else ""
-            return f"about {self.whole:,} tokens{share}{self._price()}"
+            part = f"{self.whole / self.limit:.0%}" if self.limit else ""
+            share = f", {part} of the {self.limit:,} that the input may have" if self.limit else ""
+            cut = f"; cut to about {self.sent:,}" if self.sent < self.whole else ""
+            return f"about {self.whole:,} tokens{share}{cut}{self._price()}"
         text = f"does not fit: about {self.whole:,} tokens, and the input may have {self.limit:,}"
         if self.too_small:
             return f"{text}; what has to be sent alone has about {self.sent:,}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from dataclasses import replace as with_fields
 from pathlib import Path
@@ -31,7 +32,7 @@ from segue.errors import (
     SettingsError,
     UnknownFormat,
 )
-from segue.histories import registry
+from segue.histories import places, registry
 from segue.histories.api import as_history
 from segue.histories.kit.history import WrittenFile
 from segue.histories.registry import FORMATS, get_format
@@ -307,3 +308,34 @@ def test_what_is_written_has_the_id_that_the_program_knows(name):
     written = write_history(read_history(SAMPLES["parallel"]), format=name, model=get_format(name).example)
     assert read_history(written.files[0].data).origin.id == written.id
     assert written.id in (*written.resume, *written.files[0].name.split("/"))
+
+
+def test_a_list_reads_on_to_the_first_prompt_of_a_session(tmp_path):
+    """The instructions of Codex alone are longer than what is read of most files."""
+    stamp = "2026-11-18T10:00:00.000Z"
+    meta = {"id": "11111111-1111-4111-8111-111111111111", "cwd": "/p", "instructions": "x" * 100_000}
+    prompt = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Count the lines."}]}
+    lines = [
+        {"timestamp": stamp, "type": "session_meta", "payload": meta},
+        {"timestamp": stamp, "type": "turn_context", "payload": {"model": "gpt-5.4", "cwd": "/p"}},
+        {"timestamp": stamp, "type": "response_item", "payload": prompt},
+        {"timestamp": stamp, "type": "event_msg", "payload": {"type": "other", "text": "y" * 100_000}},
+    ]
+    path = tmp_path / "sessions" / "2026" / "11" / "18" / f"rollout-2026-11-18T10-00-00-{meta['id']}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (session,) = places.list_folder(tmp_path, [get_format("codex")])
+    assert (session.title, session.models) == ("Count the lines.", ("gpt-5.4",))
+
+
+def test_the_project_of_a_gemini_session_is_listed(tmp_path):
+    head = {"sessionId": "s1", "projectHash": "h", "startTime": "2026-11-18T10:00:00Z", "kind": "main"}
+    asked = {"id": "m1", "timestamp": "2026-11-18T10:00:01Z", "type": "user", "content": [{"text": "Count it."}]}
+    for name in ("noted", "listed"):
+        chats = tmp_path / "tmp" / name / "chats"
+        chats.mkdir(parents=True)
+        (chats / "session-2026-11-18T10-00-s1.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(asked)}\n")
+    (tmp_path / "tmp" / "noted" / ".project_root").write_text("/home/ann/noted\n")
+    (tmp_path / "projects.json").write_text(json.dumps({"projects": {"/home/ann/listed": "listed"}}))
+    found = places.list_folder(tmp_path, [get_format("gemini-cli")])
+    assert {session.cwd for session in found} == {"/home/ann/noted", "/home/ann/listed"}

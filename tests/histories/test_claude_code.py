@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from segue import History, Loss, Policy, read_history, write_history
+from segue.histories.claude_code import path
 from segue.histories.claude_code import turns as lines_module
+from segue.histories.kit import lines as kit_lines
 from segue.histories.kit.envelope import find_envelope, is_own_text, plain_text
 from segue.projection.report import ChangeCode
 
@@ -437,3 +439,45 @@ def test_turns_of_the_user_on_the_fast_path_are_those_of_the_codec(content, monk
     fast = read(*lines)
     monkeypatch.setattr(lines_module, "plain_turn", lambda _: ())
     assert fast == read(*lines)
+
+
+def test_a_search_for_missing_parents_passes_each_line_once(monkeypatch):
+    """Lines whose parents are missing are looked up in an index; without it every one is compared with every other."""
+    count = 600
+    lines = [
+        {
+            "type": "user",
+            "uuid": f"u{at}",
+            "parentUuid": f"missing-{at}",
+            "timestamp": "2026-11-18T10:00:00.000Z",
+            "sessionId": "s",
+            "message": {"role": "user", "content": f"Question {at}"},
+        }
+        for at in range(count)
+    ]
+    asked = 0
+    is_gone = path._Links._is_gone
+
+    def counted(self, node):
+        nonlocal asked
+        asked += 1
+        return is_gone(self, node)
+
+    monkeypatch.setattr(path._Links, "_is_gone", counted)
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    history = read_history(data, format="claude-code")
+    assert [message.content[0].text for message in history.context.messages] == [
+        f"Question {at}" for at in range(count)
+    ]
+    assert asked < 2 * count
+
+
+def test_a_bad_line_that_is_repeated_is_parsed_once(monkeypatch):
+    parsed: list[bytes] = []
+    parse = kit_lines.parse_json
+    monkeypatch.setattr(kit_lines, "parse_json", lambda data: parsed.append(data) or parse(data))
+    good = {"type": "user", "uuid": "u", "parentUuid": None, "message": {"role": "user", "content": "Why?"}}
+    data = json.dumps(good).encode() + b"\n" + b'{"type": "user", [[[[[[[\n' * 50
+    history = read_history(data, format="claude-code")
+    assert len(history.report.of(ChangeCode.LINE_UNREADABLE)) == 50
+    assert len(parsed) <= 2

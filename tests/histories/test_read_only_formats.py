@@ -14,6 +14,7 @@ import pytest
 from histories.truth import SHARED, beside_the_project, needs_samples
 from segue import History, LoadError, StopReason, read_history
 from segue.histories.api import list_source
+from segue.histories.kit.envelope import is_own_text, plain_text
 from segue.histories.places import ArchiveFiles
 from segue.histories.registry import get_format
 from segue.projection.report import ChangeCode
@@ -212,3 +213,48 @@ def test_an_attachment_with_a_path_out_of_the_folder_is_not_read(tmp_path):
         history = read_history(folder / "conversations.json")
         assert history.report.of(ChangeCode.FILE_MISSING), pointer
         assert "secret" not in str(history.context)
+
+
+def test_older_events_of_openhands_are_read_without_functions_and_without_false_reports():
+    events = [
+        {"id": 0, "source": "user", "action": "message", "message": "Count it.", "args": {"content": "Count it."}},
+        {"id": 1, "source": "user", "action": "recall", "message": "Retrieving it.", "args": {"query": "Count it."}},
+        {"id": 2, "observation": "recall", "content": "Added workspace context", "message": "Added it all", "cause": 1},
+        {"id": 3, "source": "agent", "action": "run", "message": "Running command: wc a", "args": {
+            "command": "wc -l a.txt", "thought": "I count the lines."}},
+        {"id": 4, "source": "agent", "observation": "run", "content": "2 a.txt", "cause": 3, "extras": {"x": "wc"}},
+        {"id": 5, "source": "agent", "action": "finish", "message": "All done! What is next?", "args": {
+            "final_thought": "It has two lines."}},
+    ]  # fmt: skip
+    history = read_history(json.dumps(events).encode(), format="openhands")
+    roles = [message.role for message in history.context.messages]
+    assert roles == ["user", "assistant", "toolResult", "assistant"]
+    call = history.context.messages[1].content[1]
+    assert (call.name, call.arguments) == ("run", {"command": "wc -l a.txt"})
+    assert history.context.messages[2].tool_call_id == call.id
+    assert history.report.of(ChangeCode.LINE_UNREADABLE) == ()
+
+
+def test_results_of_cline_that_are_texts_are_paired_with_their_calls():
+    def call(name: str, number: int) -> dict[str, object]:
+        return {"type": "tool_use", "id": f"t{number}", "name": name, "input": {"path": "a['b'].txt"}, "call_id": "c"}
+
+    def text(words: str) -> dict[str, object]:
+        return {"type": "text", "text": words}
+
+    task = [
+        {"role": "user", "ts": 1, "content": [text("<task>\nCount.\n</task>"), text("<environment_details>x")]},
+        {"role": "assistant", "ts": 2, "content": [call("read_file", 1), call("use_subagents", 2), call("list", 3)]},
+        {
+            "role": "user",
+            "ts": 3,
+            "content": [text("[subagents] Result:\ndone"), text("[read_file for 'a['b'].txt'] Result:\ntwo lines")],
+        },
+    ]
+    history = read_history(json.dumps(task).encode())
+    assert history.origin.format == "cline"
+    results = {each.tool_call_id: plain_text(each) for each in history.context.messages if each.role == "toolResult"}
+    assert results == {"t1": "two lines", "t2": "done"}
+    assert [plain_text(each) for each in history.context.messages if each.role == "user" and not is_own_text(each)] == [
+        "Count."
+    ]

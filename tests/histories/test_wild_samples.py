@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from segue import History, Loss, read_history, write_history
 from segue.conversation.messages import Message
+from segue.errors import SegueError
 from segue.histories.kit.envelope import find_envelope, is_own_text
 from segue.projection.report import ChangeCode
 
@@ -117,6 +119,53 @@ def test_a_sample_is_read_as_expected(folder, name):
     )
     assert_read(history, wanted)
     assert history.report.of(ChangeCode.LINE_UNREADABLE) == ()
+
+
+WILD_2 = WILD.with_name("wild-2")
+READ_WHOLE = {
+    "claude-output-json": "agent-output",
+    "codex-exec-json": "agent-output",
+    "cursor-stream-json": "agent-output",
+    "droid-stream-json": "agent-output",
+    "gemini-stream-json": "agent-output",
+    "cline-cli": "cline",
+    "cline-text-results": "cline",
+    "copilot-json": "copilot-cli",
+    "langgraph-sqlite": "langchain",
+    "llm-logs": "llm",
+    "openai-agents-sqlite": "openai-agents",
+    "vercel-model-messages": "vercel-messages",
+    "langchain-openai": "langchain-openai",
+    "litellm-responses": "chat-replies",
+}
+"""The formats of these samples, and what they are read as."""
+WITHOUT_LAST_ANSWER = ("claude-stream-json", "qwen-stream-json", "kimi-stream-json", "cline-json")
+"""Samples whose expected reading does not have the last answer of the file."""
+
+
+@pytest.mark.skipif(not WILD_2.is_dir(), reason="on samples of output streams (no ../shared/histories/wild-2)")
+def test_the_samples_of_further_formats_are_read_or_refused():
+    silent: dict[str, object] = {}
+    for path in sorted(WILD_2.glob("*/*.expected.json")):
+        folder, wanted = path.parent.name, json.loads(path.read_bytes())
+        try:
+            history = read_history(path.parent / wanted["files"][0])
+        except SegueError:
+            if folder in READ_WHOLE or folder in WITHOUT_LAST_ANSWER:
+                silent[folder] = "refused"
+            continue
+        if folder in READ_WHOLE:
+            assert history.origin.format == READ_WHOLE[folder]
+            assert_read(history, wanted)
+        elif folder in WITHOUT_LAST_ANSWER:
+            short = in_short(wanted["messages"])
+            assert_read(
+                replace(history, context=replace(history.context, messages=history.context.messages[:-1])), wanted
+            )
+            assert len(shown(history)) == len(short) + 1
+        elif folder not in {"opencode-run-json", "mistral-vibe"}:
+            silent[folder] = history.origin.format
+    assert silent == {}
 
 
 def test_every_class_of_lines_of_claude_code_goes_where_it_belongs():

@@ -29,6 +29,14 @@ _LANGCHAIN: Final = (
     "type=human|ai|system|tool|function|chat|remove|HumanMessageChunk|AIMessageChunk|SystemMessageChunk"
     "|ToolMessageChunk|FunctionMessageChunk|ChatMessageChunk"
 )
+_STREAMED: Final = (
+    "segue session",
+    "openai-chat",
+    "claude-code",
+    "a part file of opencode",
+    "a message file of opencode",
+)
+"""What lines of agents' output resemble."""
 _TASK: Final = "*api_conversation_history.json"
 
 FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
@@ -81,6 +89,29 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="text", needs=("_**User", "**_", "\n_**A"), certain=False),
     ),
     "qwen-code": (Form(where="lines", needs=("parentUuid", "uuid", "message.parts"), over=("claude-code",)),),
+    "agent-output": (
+        Form(where="lines", needs=("type=thread.started", "thread_id"), over=_STREAMED),
+        Form(where="lines", needs=("item.id", "type=item.completed"), over=_STREAMED),
+        Form(where="lines", needs=("qwen_code_version", "subtype=init"), over=_STREAMED),
+        Form(where="lines", needs=("claude_code_version", "subtype=init"), over=_STREAMED),
+        Form(
+            where="lines", needs=("parent_tool_use_id", "session_id", "message.content", "!parentUuid"), over=_STREAMED
+        ),
+        Form(where="lines", needs=("apiKeySource", "subtype=init"), over=_STREAMED),
+        Form(where="lines", needs=("tool_call", "call_id", "type=tool_call"), over=_STREAMED),
+        Form(where="lines", needs=("tool_name", "tool_id", "type=tool_use"), over=_STREAMED),
+        Form(where="lines", needs=("tool_id", "status", "type=tool_result"), over=_STREAMED),
+        Form(where="lines", needs=("type=init", "session_id", "model"), over=_STREAMED),
+        Form(where="lines", needs=("part.messageID", "sessionID", "type"), over=_STREAMED),
+        Form(where="lines", needs=("toolCallId", "parameters", "type=tool_call"), over=_STREAMED),
+        Form(where="lines", needs=("finalText", "type=completion"), over=_STREAMED),
+        Form(where="lines", needs=("event.type", "type=agent_event"), over=_STREAMED),
+        Form(where="lines", first=("role=meta", "type"), over=_STREAMED),
+        Form(where="object", needs=("num_turns", "type=result", "session_id", "result")),
+        Form(
+            where="items", needs=("session_id", "type"), own=("claude_code_version", "qwen_code_version", "num_turns")
+        ),
+    ),
     "swe-agent": (Form(where="object", needs=("trajectory:list", "history:list")),),
     "copilot-cli": (
         Form(where="lines", first=("type=session.start", "data")),
@@ -88,9 +119,13 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             where="lines", needs=("data", "type=user.message|assistant.message|tool.execution_complete"), over=("pi",)
         ),
     ),
-    "droid": (Form(where="lines", first=("type=session_start", "id")),),
+    "droid": (
+        Form(where="lines", first=("type=session_start", "id")),
+        Form(where="lines", needs=("type=todo_state",), over=("pi",)),
+    ),
     "cline": (
         Form(where="object", needs=("sessionId", "agent", "messages:list")),
+        Form(where="items", needs=("role", "ts"), own=("modelInfo.modelId", "content[].call_id"), over=("roo-code",)),
         Form(
             where="items",
             needs=("role",),
@@ -218,6 +253,29 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             under=_MESSAGES,
         ),
     ),
+    "vercel-messages": (
+        Form(
+            where="items",
+            needs=("role", "content"),
+            own=("content[].type=tool-call|tool-result", "content[].providerOptions", "content[].toolCallId"),
+            under=_MESSAGES,
+        ),
+    ),
+    "langchain-openai": (
+        Form(
+            where="items",
+            needs=("role", "content", "!thinking_blocks", "!id"),
+            own=(
+                "tool_calls&content[].signature",
+                "tool_calls&content[].type=redacted_thinking|reasoning|function_call|tool_call",
+            ),
+            under=_MESSAGES,
+        ),
+    ),
+    "chat-replies": (
+        Form(where="items", needs=("object=chat.completion", "choices:list")),
+        Form(where="lines", first=("object=chat.completion", "choices:list")),
+    ),
     "llama-index": (
         Form(where="items", needs=("blocks:list", "role")),
         Form(where="object", needs=("store.*[].blocks",)),
@@ -282,6 +340,83 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
 """The forms of segue's own formats, by name. Without forms, a format is read only if it is named."""
 
 UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
+    "a log of the Agent Client Protocol": (
+        Form(where="lines", needs=("params.update.sessionUpdate", "method")),
+        Form(where="lines", needs=("jsonrpc", "method=session/prompt|session/update|session/load|session/new")),
+    ),
+    "an eval set of Google ADK": (
+        Form(where="object", needs=("eval_set_id", "eval_cases:list")),
+        Form(where="object", needs=("evalSetId", "evalCases:list")),
+    ),
+    "a file of Agent Trail": (
+        Form(where="lines", needs=("schema_version", "type=session|trail", "!cwd"), over=("pi",)),
+        Form(where="lines", needs=("schema_version", "session_uid"), over=("pi",)),
+    ),
+    "a transcript of Antigravity": (Form(where="lines", needs=("step_index", "source", "status")),),
+    "what the screen of Cline showed": (Form(where="items", needs=("ts", "type=say|ask"), own=("say", "ask")),),
+    "an interchange file of Copilot": (Form(where="lines", first=("externalId", "type=session"), over=("pi",)),),
+    "the output of pi": (
+        Form(where="lines", needs=("type=agent_start|message_end|turn_end|agent_settled", "!parentId"), over=("pi",)),
+    ),
+    "a history of DSPy without roles": (
+        Form(
+            where="object",
+            needs=(
+                "messages:list",
+                "!messages[].role",
+                "!messages[].content",
+                "!messages[].type",
+                "!messages[].data",
+                "!messages[].parts",
+                "!messages[].info",
+            ),
+            certain=False,
+        ),
+    ),
+    "a compact transcript of entire.io": (Form(where="lines", needs=("cli_version", "agent", "v:number")),),
+    "a chat history of Grok Build": (
+        Form(where="lines", needs=("type=tool_result|assistant", "tool_call_id", "!message", "!uuid")),
+        Form(where="lines", needs=("model_id", "type=assistant")),
+    ),
+    "a context file of Kimi CLI": (
+        Form(where="lines", needs=("role=_checkpoint|_usage|_system_prompt",), over=("openai-chat", "segue session")),
+    ),
+    "a trace of Langfuse": (
+        Form(where="object", needs=("observations:list",)),
+        Form(where="object", needs=("trace.observations:list",)),
+    ),
+    "runs of LangSmith": (
+        Form(where="lines", needs=("dotted_order", "run_type")),
+        Form(where="items", needs=("dotted_order", "run_type")),
+    ),
+    "events of Claude Managed Agents": (
+        Form(
+            where="lines",
+            needs=("type=agent.message|agent.tool_use|agent.tool_result|agent.thinking",),
+            over=("copilot-cli",),
+        ),
+        Form(where="object", needs=("data[].type=agent.message|agent.tool_use|user.message",)),
+    ),
+    "items of a conversation of OpenAI": (
+        Form(where="object", needs=("data[].type=message|function_call|reasoning", "object=list")),
+    ),
+    "spans of Phoenix": (
+        Form(where="lines", needs=("attributes", "context.trace_id")),
+        Form(where="lines", needs=("attributes.llm",)),
+        Form(where="lines", needs=("attributes", "span_kind")),
+    ),
+    "a chat that VS Code exported": (Form(where="object", needs=("responderUsername", "requests:list", "!sessionId")),),
+    "memories of Mem0": (
+        Form(where="object", needs=("results[].memory",)),
+        Form(where="object", needs=("memories[].memory",)),
+    ),
+    "a database of Warp": (Form(where="database", needs=("ai_queries", "agent_conversations")),),
+    "a session of iFlow": (
+        Form(where="lines", needs=("sessionId^session-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
+        Form(where="lines", needs=("message.id^response-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
+    ),
+    "a message file of opencode": (Form(where="object", needs=("sessionID^ses", "role"), over=("segue session",)),),
+    "a part file of opencode": (Form(where="object", needs=("messageID^msg", "sessionID^ses")),),
     "a database of Hermes": (Form(where="database", needs=("messages.tool_calls", "messages.active", "sessions")),),
     "a database of the command line of Cursor": (Form(where="database", needs=("blobs", "meta")),),
     "a database of VS Code or Cursor": (Form(where="database", needs=("ItemTable", "!cursorDiskKV")),),
@@ -303,20 +438,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "one event of OpenHands": (Form(where="object", needs=("kind", "source", "timestamp", "id", "!messages")),),
     "an agent of Letta": (Form(where="object", needs=("blocks:list", "agents:list", "tools")),),
     "a session of Agno": (Form(where="object", needs=("runs[].messages", "session_id")),),
-    "model messages of the Vercel AI SDK": (
-        Form(where="items", needs=("role", "content"), own=("content[].type=tool-call|tool-result",), under=_MESSAGES),
-    ),
-    "messages of LangChain that were converted to those of OpenAI": (
-        Form(
-            where="items",
-            needs=("role", "content", "!thinking_blocks", "!id"),
-            own=(
-                "tool_calls&content[].signature",
-                "tool_calls&content[].type=redacted_thinking|reasoning|function_call|tool_call",
-            ),
-            under=_MESSAGES,
-        ),
-    ),
     "steps of smolagents": (Form(where="items", needs=(), own=("model_input_messages",)),),
     "output of CrewAI": (Form(where="object", needs=("tasks_output:list", "raw")),),
     "a history of DSPy": (Form(where="items", needs=("outputs", "messages", "kwargs")),),

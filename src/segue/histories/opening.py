@@ -25,6 +25,7 @@ from segue.conversation.stored import load
 from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
 from segue.histories import places
 from segue.histories.data_rows import as_body, is_as_sent
+from segue.histories.explaining import Unexplained, is_marked, refusal, refuse_unexplained
 from segue.histories.kit.evidence import Sight
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import Session, SessionName
@@ -135,7 +136,7 @@ def open_value(
         document = read_body(row if arranged or is_as_sent(row) else as_body(row), protocol, how.model)
     else:
         sight = look_at_value(value)
-        claim = choose(recognise_sight(sight), "this")
+        claim = choose(recognise_sight(sight), "this", sight)
         source = Source(data=data.encode() if isinstance(data, str) else data, value=value)
         document = _read(claim, source, sight, how)
     return document if line is None else document._replace(line=line)
@@ -375,10 +376,12 @@ def _open(source: Source, record: Format | None, how: How, place: str) -> Opened
         return Opened(read_body(body, how.protocol, how.model)._replace(data=source.data))
     found, source, sight = _recognise(source)
     if not found and is_lines and source.data is not None:
+        if any(sight.lines) and not any(recognise_sight(look_at_value(line)) for line in sight.lines):
+            choose(found, place, sight)  # raises: not even one of the lines is a conversation
         return Opened(None, numbered(iter(source.data.splitlines(keepends=True))))
     if not found and source.data is not None and not isinstance(parse(source.data), (dict, list)):
         raise LoadError(NEITHER)
-    return Opened(_read(choose(found, place), source, sight, how)._replace(data=source.data))
+    return Opened(_read(choose(found, place, sight), source, sight, how, place)._replace(data=source.data))
 
 
 def _recognise(source: Source) -> tuple[list[Recognition], Source, Sight]:
@@ -402,8 +405,18 @@ def _recognise(source: Source) -> tuple[list[Recognition], Source, Sight]:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _read(claim: Recognition, source: Source, sight: Sight, how: How) -> OpenedDocument:
-    """Read what was recognised."""
+def _read(claim: Recognition, source: Source, sight: Sight, how: How, place: str = "this") -> OpenedDocument:
+    """Read what was recognised; a reading that does not explain every item is refused."""
+    try:
+        document = _read_claimed(claim, source, sight, how)
+    except LoadError as error:
+        if claim.kind != "session" or is_marked(claim):
+            raise
+        raise refusal(Unexplained(0, str(error)), claim, sight, place) from error
+    return refuse_unexplained(document, claim, sight, place)
+
+
+def _read_claimed(claim: Recognition, source: Source, sight: Sight, how: How) -> OpenedDocument:
     match claim.kind:
         case "history":
             return read_as(get_format(claim.format), source, how)

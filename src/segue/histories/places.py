@@ -41,6 +41,9 @@ from segue.histories.regular_files import LARGEST, files_below, is_below, open_r
 Formats: TypeAlias = Sequence[Format] | Callable[[], Sequence[Format]]
 """Formats whose archives can be opened, or a function that loads them."""
 _EXCERPT: Final = 32 * 1024
+_EXCERPTS: Final = (_EXCERPT, 256 * 1024, 1024 * 1024)
+"""How much of the beginning of a file is read to describe it: more, up to the last, where its title or its model comes
+after long instructions, as in sessions of Codex."""
 _TAIL: Final = 8 * 1024
 """How much of the beginning and of the end of a file is read for the list of sessions. The first line of Codex alone
 has 20 kB; the end has the last time, and titles and costs that programs write when they stop."""
@@ -272,8 +275,29 @@ def describe_file(path: Path, record: Format, root: Path | None = None) -> Sessi
     """Describe the session of a file from its beginning and its end; None if it cannot be read or has none."""
     if record.describe is None:
         return None
-    excerpt = _read_excerpt(path, root or path.parent, whole_lines=record.reads_lines)
-    return None if excerpt is None else record.describe(excerpt)
+    session = None
+    for length in _EXCERPTS:
+        excerpt = _read_excerpt(path, root or path.parent, length, whole_lines=record.reads_lines)
+        if excerpt is None:
+            return None
+        session = record.describe(excerpt)
+        if excerpt.whole or not record.reads_lines or session is None or (session.title and session.models):
+            break
+    if session is not None and session.cwd is None and record.place is not None and record.place.project_file:
+        return replace_fields(session, cwd=_project_of(path, root or path.parent, record, record.place.project_file))
+    return session
+
+
+def _project_of(path: Path, root: Path, record: Format, name: str) -> str | None:
+    """Find the folder of a project: in a file above its session, or in the settings, by the name of a folder there."""
+    above = [folder for folder in path.parents if folder == root or root in folder.parents]
+    for folder in above:
+        with suppress(OSError, UnicodeError), (folder / name).open("rb") as file:
+            return file.read(_EXCERPT).decode().strip() or None
+    files = DiskFiles(root)
+    given = {name: data for name in record.setting_files if (data := files.read(name)) is not None}
+    names = {folder.name for folder in above if folder != root}
+    return next((project for project, short in record.read_settings(given).items() if short in names), None)
 
 
 def _read_head(path: Path) -> bytes:
@@ -296,16 +320,16 @@ def may_contain(path: str, words: Sequence[bytes]) -> bool:
     return all(word in lower for word in words)
 
 
-def _read_excerpt(path: Path, root: Path, *, whole_lines: bool) -> Excerpt | None:
+def _read_excerpt(path: Path, root: Path, length: int, *, whole_lines: bool) -> Excerpt | None:
     """Read the beginning and the end of a file; `whole_lines` leaves out the lines that are cut there."""
     try:
         with open_regular(path, largest=None) as file:
             status = os.fstat(file.fileno())
-            head = as_utf8(file.read(_EXCERPT))
-            whole = status.st_size <= _EXCERPT
+            head = as_utf8(file.read(length))
+            whole = status.st_size <= length
             tail = b""
             if not whole:
-                file.seek(max(_EXCERPT, status.st_size - _TAIL))
+                file.seek(max(length, status.st_size - _TAIL))
                 tail = file.read(_TAIL)
     except (OSError, ValueError, LoadError):
         return None

@@ -124,7 +124,7 @@ def read_session_file(source: Source, sight: Sight) -> OpenedDocument:
     numbers: list[int] = []
     lines = _with_blank_lines(numbered(iter(data.splitlines(keepends=True))))
     context = read_session_lines(lines, name=source.path or source.name, numbers=numbers)
-    return OpenedDocument(Prompt(context=context), lines=tuple(numbers))
+    return OpenedDocument(Prompt(context=context), lines=tuple(numbers), data=data)
 
 
 def read_as(record: Format, source: Source, how: How) -> OpenedDocument:
@@ -153,6 +153,8 @@ def _judged(history: History, record: Format) -> History:
     unread = sum(change.code == ChangeCode.LINE_UNREADABLE for change in history.report.changes)
     unread += sum(each.kind not in record.known_records for each in history.records)
     read = len(history.context.messages)
+    if not (read or unread or history.records or history.compactions or history.branches):
+        raise LoadError(f"no message was found in it, read as {record.title}")
     if unread <= read:
         return history
     missing = counted(unread, "line or record", "lines or records")

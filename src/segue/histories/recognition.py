@@ -21,7 +21,18 @@ from segue.batch_forms import read_request_line
 from segue.conversation.limits import parse_json
 from segue.errors import LoadError, UnknownFormat
 from segue.histories.forms import CHAT_LINES, EXCHANGE, FORMS, ROWS, SESSION, STORED, UNREADABLE
-from segue.histories.kit.evidence import ALL, Certainty, Evidence, Form, Sight, find_evidence, first_key, items_under
+from segue.histories.kit.evidence import (
+    ALL,
+    Certainty,
+    Evidence,
+    Form,
+    Sight,
+    describe_missing,
+    find_evidence,
+    first_key,
+    items_under,
+    near_signs,
+)
 from segue.histories.kit.lines import object_of
 from segue.histories.kit.source import Source
 from segue.histories.registry import FORMATS, find_format, format_names
@@ -40,6 +51,8 @@ _LINES: Final = 50
 """Lines of a file that are looked at."""
 _SHOWN: Final = 8
 """Keys of a request that are named as evidence."""
+_NEAR: Final = 2
+"""Formats that an error compares data with."""
 _MESSAGES: Final = ("messages",)
 _PLAIN_KEYS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
 _PLAIN_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
@@ -112,6 +125,8 @@ def is_plain_request(value: object) -> bool:
             return False
         if type(content) is not str and content is not None and not _has_plain_blocks(content):
             return False
+        if content is None and "tool_calls" not in message:  # it says nothing, so it may be no message at all
+            return False
         if "tool_calls" in message and not (type(content) is not list and _has_plain_calls(message["tool_calls"])):
             return False
     return True
@@ -139,8 +154,8 @@ def _has_plain_calls(calls: object) -> bool:
     return True
 
 
-def choose(found: Sequence[Recognition], place: str) -> Recognition:
-    """Give the one reader that the evidence is for.
+def choose(found: Sequence[Recognition], place: str, sight: Sight | None = None) -> Recognition:
+    """Give the one reader that the evidence is for; `sight` is what an error compares with the known formats.
 
     Raises:
         UnknownFormat: nothing is recognised, the data is that of a program that segue does not read, or two readers
@@ -149,12 +164,12 @@ def choose(found: Sequence[Recognition], place: str) -> Recognition:
     best = [claim for claim in found if claim.certainty == found[0].certainty]
     readable = [claim for claim in best if claim.kind != "unreadable"]
     if not best:
+        near = [] if sight is None else near_misses(sight)
+        text = f"{place} is not recognised as a history, a conversation or a request"
+        if near:
+            text = f"{text}; it resembles {'; '.join(near)}"
         known = ", ".join(format_names())
-        raise UnknownFormat(
-            f"{place} is not recognised as a history, a conversation or a request; name its format with format=..."
-            f" (known: {known})",
-            name="",
-        )
+        raise UnknownFormat(f"{text}; name its format with format=... (known: {known})", name="")
     if not readable:
         text = f"{place} looks like {best[0]}, which segue does not read"
         raise UnknownFormat(f"{text}; export it from that program in a format that segue reads", name="")
@@ -166,6 +181,23 @@ def choose(found: Sequence[Recognition], place: str) -> Recognition:
             suggestions=tuple(claim.format for claim in readable),
         )
     return readable[0]
+
+
+def near_misses(sight: Sight, *, without: str = "") -> list[str]:
+    """Describe the formats that data resembles most: what speaks for each, and what against it."""
+    found: list[tuple[int, int, str, str]] = []
+    for (name, _), forms in _all_forms():
+        if name == without:
+            continue
+        near = min(
+            ((len(against), -len(fits), fits, against) for form in forms for fits, against in near_signs(form, sight)),
+            default=None,
+        )
+        if near is not None:
+            missing, count, fits, against = near
+            text = f"{name} ({', '.join(fits)}), but {describe_missing(against[0])}"
+            found.append((missing, count, name, text))
+    return [text for *_, text in sorted(found)[:_NEAR]]
 
 
 # -- what is looked at -------------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "claude-ai": "segue.histories.claude_ai",
     "open-webui": "segue.histories.open_webui",
     "swe-agent": "segue.histories.swe_agent",
+    "agent-output": "segue.histories.agent_output",
     "langchain": "segue.histories.langchain",
     "pydantic-ai": "segue.histories.pydantic_ai",
     "openai-agents": "segue.histories.openai_agents",
@@ -47,6 +48,9 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "strands": "segue.histories.strands",
     "inspect-ai": "segue.histories.inspect_ai",
     "vercel-ui": "segue.histories.vercel_ui",
+    "vercel-messages": "segue.histories.vercel_messages",
+    "langchain-openai": "segue.histories.langchain_openai",
+    "chat-replies": "segue.histories.chat_replies",
     "llama-index": "segue.histories.llama_index",
     "ag-ui": "segue.histories.ag_ui",
     "haystack": "segue.histories.haystack",
@@ -61,7 +65,8 @@ _FOLDERS: Final[Mapping[str, str]] = {
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 
 _WITHOUT_SESSIONS: Final = frozenset(
-    {"swe-agent", "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents",
+    {"swe-agent", "agent-output", "vercel-messages", "langchain-openai", "chat-replies",
+     "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents",
      "litellm",
      "hf-messages", "sharegpt", "google-adk", "inspect-ai", "vercel-ui", "llama-index", "ag-ui", "haystack",
      "agent-framework", "semantic-kernel", "autogen", "ag2", "mcp-sampling", "opentelemetry", "atif"}

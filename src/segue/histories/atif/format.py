@@ -34,7 +34,7 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
         return {**head, "steps": entries, **{key: rest[key] for key in rest if key not in head}}
     model = next((entry["model_name"] for entry in reversed(entries) if "model_name" in entry), None)
     agent = {"name": "segue", "version": "1", **({} if model is None else {"model_name": model})}
-    return {"schema_version": "ATIF-v1.7", "session_id": draft.id, "agent": agent, "steps": entries}
+    return {"schema_version": "ATIF-v1.8", "session_id": draft.id, "agent": agent, "steps": entries}
 
 
 def _plain(value: object) -> object:

@@ -12,6 +12,7 @@ Facts this file rests on (Claude Code 2.1.325, seen 2026-11-16):
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, final
@@ -65,7 +66,7 @@ class ActivePath:
     """The old lines that are sent behind the summary."""
 
 
-def walk(tree: LineTree, leaf: Node, notes: Notes, *, before: int | None = None) -> ActivePath:
+def walk(tree: LineTree, leaf: Node, *, before: int | None = None) -> ActivePath:
     """Walk from the end of a path to its beginning: the first line, or the newest compaction.
 
     `before` is the number of a line: compactions from there on are not applied.
@@ -73,8 +74,8 @@ def walk(tree: LineTree, leaf: Node, notes: Notes, *, before: int | None = None)
     boundary = _newest_boundary(tree, before)
     kept = [] if boundary is None else _kept_lines(tree, boundary)
     if boundary is not None and kept and leaf.number < boundary.node.number and leaf not in kept:
-        return walk(tree, leaf, notes, before=boundary.node.number)
-    links = _Links(tree, boundary, kept, notes)
+        return walk(tree, leaf, before=boundary.node.number)
+    links = _Links(tree, boundary, kept)
     nodes: list[Node] = []
     seen: set[str] = set()
     node: Node | None = links.find_end(leaf)
@@ -102,13 +103,14 @@ _GAP: Final = 5000
 class _Links:
     """The line above each line, with one compaction applied."""
 
-    def __init__(self, tree: LineTree, boundary: Boundary | None, kept: list[Node], notes: Notes) -> None:
+    def __init__(self, tree: LineTree, boundary: Boundary | None, kept: list[Node]) -> None:
         self._tree = tree
         self._boundary = boundary if kept else None
         self._kept = kept
         self._above = dict(zip([node.uuid for node in kept[1:]], kept, strict=False))
         self._present = {node.uuid for node in kept}
-        self._notes = notes
+        self._passed: dict[tuple[int, bool], int] = {}
+        """Positions among the lines with a time that cannot be a parent any more, each with one before it."""
 
     def find_end(self, leaf: Node) -> Node:
         """Give the last line of a path: the old lines stand behind a summary that nothing follows."""
@@ -139,17 +141,37 @@ class _Links:
         return boundary is not None and node.number < boundary.node.number and node.uuid not in self._present
 
     def _newest_before(self, node: Node, seen: set[str]) -> Node | None:
-        time = milliseconds_of(node.fields(self._notes).get("timestamp"))
+        """Find the newest line of the seconds before a line that is on no path yet, the last of those of one time.
+
+        Every line is passed over once in a walk: one that is on the path stays there, and so does one that is gone.
+        """
+        time = milliseconds_of(node.timestamp)
         if time is None:
             return None
-        best, found = -1, None
-        for other in self._tree.nodes.values():
-            if other.uuid in seen or other.side != node.side or other is node or self._is_gone(other):
-                continue
-            stamp = milliseconds_of(other.fields(self._notes).get("timestamp"))
-            if stamp is not None and max(best, time - _GAP) <= stamp <= time:
-                best, found = stamp, other
-        return found
+        stamps = self._tree.stamps(side=node.side)
+        at = self._before(bisect_right(stamps, time, key=_time_of) - 1, side=node.side)
+        while at >= 0 and stamps[at][0] >= time - _GAP:
+            other = stamps[at][2]
+            if other.uuid not in seen and not self._is_gone(other):
+                return other
+            self._passed[at, node.side] = at - 1
+            at = self._before(at, side=node.side)
+        return None
+
+    def _before(self, at: int, *, side: bool) -> int:
+        """Give the newest position up to this one that was not passed over; the way to it is shortened."""
+        passed = self._passed
+        way: list[int] = []
+        while (at, side) in passed:
+            way.append(at)
+            at = passed[at, side]
+        for each in way:
+            passed[each, side] = at
+        return at
+
+
+def _time_of(entry: tuple[int, int, Node]) -> int:
+    return entry[0]
 
 
 def _kept_lines(tree: LineTree, boundary: Boundary) -> list[Node]:
@@ -176,10 +198,7 @@ def with_results(tree: LineTree, path: list[Node]) -> list[Node]:
     Results stand behind the last line of their turn, in the order of the file.
     """
     present = {node.uuid for node in path}
-    replies: dict[str, list[Node]] = {}
-    for node in tree.nodes.values():
-        if node.type == "assistant" and node.uuid not in present and path and node.side == path[0].side:
-            replies.setdefault(node.message_id or "", []).append(node)
+    done: set[str] = set()
     nodes: list[Node] = []
     waiting: list[Node] = []
     for node in path:
@@ -188,7 +207,7 @@ def with_results(tree: LineTree, path: list[Node]) -> list[Node]:
                 nodes += sorted(waiting, key=_number)
                 waiting = []
             nodes.append(node)
-            waiting += _beside(node, replies, present)
+            waiting += _beside(node, tree, done, present)
             continue
         if waiting and node.type in CONVERSATION:
             blocks = [each for each in waiting if each.type == "assistant"]
@@ -204,14 +223,17 @@ def with_results(tree: LineTree, path: list[Node]) -> list[Node]:
     return [
         *nodes,
         *sorted(blocks, key=_number),
-        *sorted((each for each in waiting if each not in blocks), key=_number),
+        *sorted((each for each in waiting if each.type != "assistant"), key=_number),
     ]
 
 
-def _beside(node: Node, replies: dict[str, list[Node]], present: set[str]) -> list[Node]:
+def _beside(node: Node, tree: LineTree, done: set[str], present: set[str]) -> list[Node]:
     """Give the results of a reply, and its other blocks with their results, that are not on the path."""
     reply = node.message_id
-    others = replies.pop(reply, []) if reply else []
+    others: list[Node] = []
+    if reply and reply not in done:
+        done.add(reply)
+        others = [each for each in tree.lines_of(reply) if each.uuid not in present and each.side == node.side]
     present.update(each.uuid for each in others)
     found = list(others)
     open_nodes = [node, *others]

@@ -52,7 +52,7 @@ def _read(source: Source, view: View, *, side: bool) -> History:
     leaf = _find_end(tree, view, side=side)
     reader = LineReader(notes)
     cleared = tree.is_cleared and view.branch is None and not side
-    path = ActivePath([], None, []) if cleared else walk(tree, leaf, notes)
+    path = ActivePath([], None, []) if cleared else walk(tree, leaf)
     used = {node.uuid for node in path.nodes}
     compactions, older = _read_compactions(reader, tree, path, used)
     nodes = add_results(tree, path.nodes)
@@ -129,7 +129,7 @@ def _read_compactions(
     current: ActivePath | None = path
     while current is not None and current.boundary is not None and current.boundary.node.uuid not in done:
         done.add(current.boundary.node.uuid)
-        before = _older_path(tree, current.boundary, notes)
+        before = _older_path(tree, current.boundary)
         steps.append((current, current.boundary, before))
         current = before
     older: list[Message] = []
@@ -163,10 +163,10 @@ def _read_compactions(
     return tuple(compactions), older
 
 
-def _older_path(tree: LineTree, boundary: Boundary, notes: Notes) -> ActivePath | None:
+def _older_path(tree: LineTree, boundary: Boundary) -> ActivePath | None:
     """Give the path that a compaction replaced; None if its lines are not in this file, as in a fork."""
     start = tree.nodes.get(boundary.node.logical_parent or "") or tree.nodes.get(boundary.tail or "")
-    return None if start is None else walk(tree, start, notes, before=boundary.node.number)
+    return None if start is None else walk(tree, start, before=boundary.node.number)
 
 
 def _last_origin(messages: Sequence[Message]) -> Origin | None:

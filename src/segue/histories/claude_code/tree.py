@@ -19,6 +19,7 @@ import msgspec
 
 from segue.histories.kit.lines import Line, content_end, decode_object, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.stamps import milliseconds_of
 
 CONVERSATION: Final = frozenset({"user", "assistant", "attachment", "system"})
 
@@ -42,6 +43,7 @@ class Node(msgspec.Struct):
     data: bytes
     start: int
     size: int
+    timestamp: str | None
     parsed: dict[str, Any] | None
     children: list[Node] = []
 
@@ -90,6 +92,28 @@ class LineTree:
     facts: dict[str, dict[str, Any]]
     boundaries: dict[str, Boundary]
     checkpoint: Checkpoint | None = None
+    _stamps: dict[bool, list[tuple[int, int, Node]]] | None = None
+    _replies: dict[str, list[Node]] | None = None
+
+    def stamps(self, *, side: bool) -> list[tuple[int, int, Node]]:
+        """Give the lines that have a time, sorted by it and then in the order of the file, with time and position."""
+        if self._stamps is None:
+            self._stamps = {False: [], True: []}
+            for node in self.nodes.values():
+                if (time := milliseconds_of(node.timestamp)) is not None:
+                    self._stamps[node.side].append((time, node.number, node))
+            for listed in self._stamps.values():
+                listed.sort(key=lambda each: each[:2])
+        return self._stamps[side]
+
+    def lines_of(self, reply: str) -> list[Node]:
+        """Give the lines of a reply, in the order of the file."""
+        if self._replies is None:
+            self._replies = {}
+            for node in self.nodes.values():
+                if node.message_id and node.type == "assistant":
+                    self._replies.setdefault(node.message_id, []).append(node)
+        return self._replies.get(reply, [])
 
     @property
     def is_cleared(self) -> bool:
@@ -146,7 +170,7 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
             elif kind in _FACTS:
                 tree.facts[kind] = fields
             notes.record(kind or "unknown", number, end - begin, fields if notes.keeps else None)
-        elif uuid in nodes and _content_of(fields) != _content_of(nodes[uuid].fields(notes)):
+        elif uuid in nodes and not _is_repeated(nodes[uuid], fields, data[begin:end], notes):
             notes.unreadable(number, "another line with the same uuid")
         elif uuid in nodes:
             notes.record("repeated line", number, end - begin, fields if notes.keeps else None)
@@ -159,6 +183,13 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
                 _pass_checkpoint(tree, node)
     _link(tree, notes)
     return tree
+
+
+def _is_repeated(node: Node, fields: dict[str, Any], line: bytes, notes: Notes) -> bool:
+    """Whether a line with the uuid of an earlier one repeats it; that one is not parsed again for the same bytes."""
+    if node.size == len(line) and node.data.startswith(line, node.start):
+        return True
+    return _content_of(fields) == _content_of(node.fields(notes))
 
 
 def _content_of(fields: dict[str, Any]) -> tuple[object, ...]:
@@ -209,6 +240,7 @@ def _make_node(kind: str, uuid: str, fields: dict[str, Any], place: tuple[int, b
         reply,
         results if kind == "user" else (),
         *place,
+        stamp if type(stamp := fields.get("timestamp")) is str else None,
         fields,
     )
 

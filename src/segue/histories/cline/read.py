@@ -5,14 +5,18 @@ Facts this file rests on (Cline 3.0.65, seen 2026-11-15; cline/cline 2026-08-22,
   folder, the title and the times.
 - The content of a result is a list of `{query, result, success, error}`.
 - Thinking is stored without its signature.
+- A user's words are in `<user_input mode="act">`.                                    (3.0.65, seen 2026-11-18)
 - In VS Code a task was `api_conversation_history.json`, a list of Anthropic messages without models.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
-from segue.conversation.messages import Message
+from msgspec.structs import replace
+
+from segue.conversation.messages import Message, UserMessage
 from segue.errors import LoadError
 from segue.histories.kit.anthropic_turns import read_turn
 from segue.histories.kit.documents import describe_document, finish_history, load_value, parse_object, refuse_branch
@@ -25,11 +29,13 @@ from segue.histories.kit.origins import find_origin
 from segue.histories.kit.pieces import usage_of
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.text_results import has_text_results, pair_text_results
 from segue.histories.kit.unread import note_unread
 
 NAME: Final = "cline"
 KNOWN_RECORDS: Final = frozenset({"system prompt"})
 _SUFFIX: Final = ".messages.json"
+_INPUT: Final = re.compile(r"\A<user_input(?: [^>]*)?>(.*)</user_input>\s*\Z", re.DOTALL)
 
 
 def read(source: Source, view: View) -> History:
@@ -50,6 +56,8 @@ def read(source: Source, view: View) -> History:
         made = _read_message(object_of(fields), number, notes)
         note_unread({"message": fields}, made, number, notes, since=since)
         messages += made
+    if has_text_results(messages):
+        messages = pair_text_results(messages)
     if prompt := text_of(document.get("system_prompt")):
         notes.record("system prompt", 0, len(prompt.encode("utf-8", "replace")), prompt if notes.keeps else None)
     manifest = _read_manifest(source, notes)
@@ -59,7 +67,7 @@ def read(source: Source, view: View) -> History:
         NAME,
         notes,
         messages,
-        session_id=text_of(document.get("sessionId")) or task_id(source.name),
+        session_id=text_of(document.get("sessionId")) or task_id(source.name) or task_id(source.path or ""),
         version=text_of(own.get("version")),
         title=text_of(metadata.get("title")),
         cwd=text_of(manifest.get("cwd")),
@@ -71,7 +79,7 @@ def read(source: Source, view: View) -> History:
 
 def _read_message(fields: dict[str, Any], number: int, notes: Notes) -> list[Message]:
     info, metrics = object_of(fields.get("modelInfo")), object_of(fields.get("metrics"))
-    model = text_of(info.get("id"))
+    model = text_of(info.get("id")) or text_of(info.get("modelId"))
     names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens")
     new, cached, written = (integer_of(metrics.get(name)) for name in names)
     usage = usage_of(
@@ -81,13 +89,27 @@ def _read_message(fields: dict[str, Any], number: int, notes: Notes) -> list[Mes
         cache_write=written,
         cost=metrics.get("cost"),
     )
-    origin = None if model is None else find_origin(model, text_of(info.get("provider")) or "")
+    origin = (
+        None
+        if model is None
+        else find_origin(model, text_of(info.get("provider")) or text_of(info.get("providerId")) or "")
+    )
     time = milliseconds_of(fields.get("ts"))
     made = read_turn(fields, number, notes, origin=origin, time=time, usage=usage)
+    made = [_with_words(message) if isinstance(message, UserMessage) else message for message in made]
     envelope = without(fields, ("content", "role"))
     if asked := [_asked(block) for block in objects_of(fields.get("content")) if block.get("type") == "tool_result"]:
         envelope["results"] = asked
     return [with_envelope(message, NAME, envelope) for message in made]
+
+
+def _with_words(message: UserMessage) -> UserMessage:
+    """Give the words of the user without the tag that the program puts around them."""
+    content = tuple(
+        replace(piece, text=found[1]) if piece.kind == "text" and (found := _INPUT.match(piece.text)) else piece
+        for piece in message.content
+    )
+    return message if content == message.content else replace(message, content=content)
 
 
 def _asked(block: dict[str, Any]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ FORMAT: Final = Format(
         folder=".gemini",
         variables=("GEMINI_CLI_HOME/.gemini",),
         patterns=("tmp/*/chats/session-*.jsonl", "tmp/*/chats/session-*.json"),
+        project_file=".project_root",
     ),
     setting_files=("projects.json",),
     closes_calls=False,

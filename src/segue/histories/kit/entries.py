@@ -165,6 +165,18 @@ class EntryCodec:
     read_plain: Callable[[Entry, Reading], Message | None] = lambda _entry, _reading: None
 
 
+_LISTS: Final = ("content", "parts", "blocks", "contents")
+"""Fields of entries with the list of their content."""
+
+
+def _has_fewer_pieces(run: Sequence[Entry], messages: Sequence[Message]) -> bool:
+    """Whether a run has more blocks than its messages have pieces: one of an unknown kind may have been left out."""
+    blocks = sum(
+        len(cast("list[object]", entry[key])) for entry in run for key in _LISTS if type(entry.get(key)) is list
+    )
+    return blocks > 0 and blocks > sum(len(message.content) for message in messages)
+
+
 def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> list[Message]:
     """Read the messages of entries; what cannot be read is noted."""
     runs: list[_Run] = []
@@ -183,7 +195,7 @@ def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> l
             waiting += run
             continue
         if messages:
-            if not all(message.content for message in messages):
+            if not all(message.content for message in messages) or _has_fewer_pieces(run, messages):
                 made = [message.content for message in messages]
                 for entry in run:
                     note_unread(entry, made, reading.line, reading.notes, since=reading.notes.left_out)

@@ -216,6 +216,57 @@ def items_under(value: object, under: Sequence[str]) -> Sequence[object]:
     return cast("list[object]", value) if isinstance(value, (list, tuple)) else ()
 
 
+# -- what nearly fits --------------------------------------------------------------------------------------------------
+
+_COMMON: Final = frozenset(
+    {"role", "content", "type", "id", "name", "message", "messages", "data", "timestamp", "status", "title", "version",
+     "text", "source", "kind", "model", "agent", "input", "output", "prompt", "response", "request", "meta", "tools",
+     "first", "answer", "question", "summary", "items", "parts", "history", "key", "value"}
+)  # fmt: skip
+"""Keys that data of every kind has: alone they resemble nothing."""
+
+
+def near_signs(form: Form, sight: Sight) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield the signs of a form that hold and those that do not, where something rare holds and something does not."""
+    match form.where:
+        case "object":
+            value = sight.value
+            items: Sequence[object] = (cast("object", value),) if type(value) is dict else ()
+        case "items":
+            items = items_under(sight.value, form.under)
+        case "lines":
+            items = sight.lines
+        case _:
+            return
+    if not items:
+        return
+
+    def holds(sign: str, where: Sequence[object]) -> bool:
+        (test,) = _compiled((sign,))
+        return all(map(test, where)) if sign.startswith("!") else any(map(test, where))
+
+    judged = [(sign, holds(sign, items)) for sign in form.needs] + [
+        (sign, holds(sign, items[:1])) for sign in form.first
+    ]
+    fits = tuple(sign for sign, fit in judged if fit and not sign.startswith("!"))
+    against = [sign for sign, fit in judged if not fit]
+    if form.own and not any(holds(sign, items) for sign in form.own):
+        against.append("|".join(form.own))
+    if form.name and not against:
+        against.append(f"name {form.name}")
+    if against and any(first_key(sign) not in _COMMON or "=" in sign or "^" in sign for sign in fits):
+        yield fits, tuple(against)
+
+
+def describe_missing(sign: str) -> str:
+    """Describe a sign that does not hold, for an error."""
+    if sign.startswith("!"):
+        return f"it also has {sign[1:]}"
+    if sign.startswith("name "):
+        return f"its name is not {sign[5:]}"
+    return f"it has no {sign.replace('|', ' or ')}"
+
+
 # -- signs -------------------------------------------------------------------------------------------------------------
 
 

@@ -26,7 +26,8 @@ class Place:
     folder; `system_folders` are those of other systems, by the name that Python gives them (`darwin`, `win32`).
     `patterns` find the files of sessions below it, `databases` SQLite databases. `projects` find files and databases
     below the folder of a project, for agents that store their sessions there. `others` are places of other programs
-    that store the same format; nothing is written there.
+    that store the same format; nothing is written there. `project_file` is the name of a file above a session that
+    holds the folder of its project, for programs whose session files do not name it.
     """
 
     folder: str
@@ -36,6 +37,7 @@ class Place:
     projects: tuple[str, ...] = ()
     others: tuple[Place, ...] = ()
     system_folders: Mapping[str, str] = field(default_factory=dict[str, str])
+    project_file: str = ""
 
 
 @final
@@ -55,7 +57,8 @@ class Excerpt(NamedTuple):
 class Cut(NamedTuple):
     """Where a session is compacted: the messages before `at` stay in the file and are no longer sent.
 
-    `text` stands for them: the first message of the user and the note of the cut. `tokens` is what they have.
+    `text` stands for them: the first message of the user and the note of the cut. `tokens` is what the whole session
+    had before it was compacted, as programs record it.
     """
 
     at: int

@@ -8,6 +8,7 @@ Facts this file rests on:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar, cast, final
 
 import msgspec
@@ -60,16 +61,26 @@ def decode_object(line: Line, notes: Notes, *, last: bool = False) -> dict[str, 
     try:
         value: object = msgspec.json.decode(line.data)
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
-        try:
-            value = parse_json(line.data)
-        except LoadError as error:
-            reason = "the last line is cut off" if last else error.reason
-            notes.unreadable(line.number, reason)
+        value, reason = _parse_slowly(line.data, notes)
+        if reason is not None:
+            notes.unreadable(line.number, "the last line is cut off" if last else reason)
             return None
     if not isinstance(value, dict):
         notes.unreadable(line.number, f"an object is expected, not {type(value).__name__}")
         return None
     return cast("dict[str, Any]", value)
+
+
+def _parse_slowly(data: bytes, notes: Notes) -> tuple[object, str | None]:
+    """Parse a line that is not strict JSON, or give the reason why it is none; a line that is repeated only once."""
+    mark = blake2b(data, digest_size=16).digest()
+    if mark in notes.refused:
+        return None, notes.refused[mark]
+    try:
+        return parse_json(data), None
+    except LoadError as error:
+        notes.refused[mark] = error.reason
+        return None, error.reason
 
 
 def decode_objects(data: bytes, notes: Notes) -> Iterator[tuple[Line, dict[str, Any]]]:

@@ -25,6 +25,8 @@ class Notes:
         self._changes: list[Change] = []
         self._records: list[Record] = []
         self._unreadable = 0
+        self.refused: dict[bytes, str] = {}
+        """Why lines cannot be read, by the digest of their bytes: a line that is repeated is parsed once."""
 
     @property
     def keeps(self) -> bool:

@@ -25,6 +25,7 @@ from segue.plurals import counted
 from segue.projection.policy import Fit, Policy
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.request import Request, prepare_intact
+from segue.tokens import estimate_tokens
 
 _MARK: Final = "history"
 """The key of `extra` with the position of a message, while it is projected."""
@@ -159,7 +160,8 @@ def _keep_whole(context: Context, kept: Sequence[int], model: Model, policy: Pol
         for change in request.report.changes
         if change.code in _BY_FITTING and len(change.path) > 1 and int(change.path[1]) >= gone
     ]
-    tokens = sum(change.tokens for change in dropped)
+    window = everything.projection.window
+    tokens = estimate_tokens(everything.projection.context, model) if window is None else window.estimate
     return _Whole(messages, (*dropped, *everything.report.changes, *behind), first, "\n\n".join(opening), tokens)
 
 

@@ -5,6 +5,8 @@ Facts this file rests on (OpenHands/software-agent-sdk, openhands-sdk 1.58.0; re
   event each. Actions with one `llm_response_id` are one answer; the arguments are those of `tool_call`, as JSON text.
 - `AgentErrorEvent` and `UserRejectObservation` are results of calls. A `Condensation` names events that are not sent
   any more, and the summary that stands for them.
+- Older events have in `message` what the screen shows. Without `tool_call_metadata` (models without functions) the
+  action itself is the call, and the observation names it in `cause`.               (trajectories, read 2026-11-18)
 - A trajectory of the older versions is a list of `action` and `observation` objects. What the model said stands in
   `tool_call_metadata.model_response`, the same on every action of one answer.
 """
@@ -38,9 +40,13 @@ STATE: Final = "base_state.json"
 KNOWN_RECORDS: Final = frozenset({
     "ConversationStateUpdateEvent", "PauseEvent", "agent_state_changed", "change_agent_state", "recall", "null",
 })  # fmt: skip
-_SHOWN: Final = ("tools", "activated_skills", "extras")
-_REPEATED: Final = (*_SHOWN, "action", "summary", "message")
+_SHOWN: Final = ("tools", "activated_skills", "extras", "message", "llm_metrics")
+_REPEATED: Final = (*_SHOWN, "action", "summary")
 """Fields of an event that serve the display, and those that repeat its call."""
+_TOOL_ACTIONS: Final = frozenset(
+    {"run", "run_ipython", "read", "write", "edit", "browse", "browse_interactive", "call_tool_mcp", "delegate"}
+)
+"""Older actions that call a tool."""
 _MODEL_WORDS: Final = ("content", "final_thought", "thought")
 """Arguments of an older action that are words of the model."""
 
@@ -102,6 +108,8 @@ class _Reader:
         self.prompt = ""
         self._notes = notes
         self._model = model
+        self._called: set[str] = set()
+        """Ids of older actions that are calls without an id of the model."""
 
     def add(self, event: dict[str, Any], number: int) -> None:
         """Read one event."""
@@ -121,7 +129,8 @@ class _Reader:
             shown["args"] = without(object_of(event["args"]), _MODEL_WORDS)
         if has_call and (seen := object_of(event.get("observation"))):
             shown["observation"] = without(seen, ("command", "metadata"))
-        note_unread(shown, made, number, self._notes, since=since)
+        if kind not in KNOWN_RECORDS:
+            note_unread(shown, made, number, self._notes, since=since)
         if before is None or not self._is_last(event):
             self._notes.record(kind or "unknown", number, 0, event if self._notes.keeps else None)
 
@@ -180,6 +189,14 @@ class _Reader:
             yield from self._older(event, fields, time)
         elif event.get("tool_call_id"):
             yield _result(event, text_of(event.get("tool_call_id")) or "", fields, time)
+        elif event.get("action") in _TOOL_ACTIONS and event.get("source") == "agent":
+            pieces = [TextContent(text=text) for text in _action_texts(event)]
+            arguments = without(object_of(event.get("args")), _MODEL_WORDS)
+            call = make_call(f"event_{event.get('id')}", event["action"], arguments)
+            self._called.add(str(event.get("id")))
+            yield self._answer([*pieces, call], None, fields, time)
+        elif "observation" in event and str(event.get("cause")) in self._called:
+            yield _result(event, f"event_{event['cause']}", fields, time)
         elif "action" in event and (words := _action_texts(event)):
             if event.get("source") == "user":
                 yield with_envelope(UserMessage.of("\n".join(words), timestamp=time), NAME, fields)

@@ -25,9 +25,11 @@ from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Compaction, History, Session
 from segue.histories.kit.lines import object_of, objects_of, task_id, text_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import find_origin
 from segue.histories.kit.pieces import reasoning_item
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.text_results import has_text_results, pair_text_results
 from segue.histories.kit.unread import note_unread
 
 NAME: Final = "roo-code"
@@ -69,6 +71,8 @@ def read(source: Source, view: View) -> History:
         last = AssistantMessage(content=tuple(reasoning), protocol=WIRE.protocol, provider="", model="")
         active.append(last)
         everything.append(last)
+    if has_text_results(everything):
+        active, everything = pair_text_results(active), pair_text_results(everything)
     compaction = _compaction(items, replaced, active)
     full = view.name == "full" and compaction is not None
     manifest = parse_object(source.neighbours.read(source.name.removesuffix(FILE) + "history_item.json"))
@@ -105,7 +109,10 @@ def _read_message(
 ) -> list[Message]:
     time = milliseconds_of(fields.get("ts"))
     envelope = without(fields, ("content", "role"))
-    made = read_turn(fields, number, notes, origin=None, time=time, usage=None)
+    info = object_of(fields.get("modelInfo"))
+    model = text_of(info.get("modelId"))
+    origin = None if model is None else find_origin(model, text_of(info.get("providerId")) or "")
+    made = read_turn(fields, number, notes, origin=origin, time=time, usage=None)
     words = text_of(fields.get("reasoning_content"))
     before = [*reasoning, *([ThinkingContent(thinking=words)] if words else [])]
     if before and made and isinstance(made[0], AssistantMessage):
