@@ -18,7 +18,7 @@ RELEASE ?=
 # What `make quick` runs: the core types, the laws of projection and codecs, one exchange of each protocol, the flow of a
 # request.
 QUICK := tests/conversation tests/framing tests/models tests/projection tests/protocols/kit tests/protocols/test_*.py \
-	tests/client/flow tests/test_errors.py tests/test_outbox.py tests/test_request.py tests/test_sessions.py
+	tests/client/flow tests/test_errors.py tests/requests/test_outbox.py tests/requests/test_prepare.py tests/histories/test_sessions.py
 
 # Compiled files are kept regardless of the environment: the tests start hundreds of Python programs.
 unexport PYTHONDONTWRITEBYTECODE

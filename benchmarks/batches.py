@@ -20,7 +20,7 @@ from cases import DEEPSEEK
 from figures import Figure
 from replies import make_history
 
-from segue.request import prepare
+from segue import prepare
 
 _TARGET: Final = "anthropic/claude-sonnet-4-5"
 _LENGTHS: Final = range(40, 61)

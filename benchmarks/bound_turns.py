@@ -16,10 +16,9 @@ from msgspec.structs import replace
 from replies import make_history
 from transcripts import make_turn
 
-from segue import Context, Message, Model, dump, get_model, load
-from segue.binding.digests import DigestCache
-from segue.outbox import Outbox
-from segue.request import Request, prepare_again
+from segue import Context, Message, Model, Outbox, dump, get_model, load
+from segue.requests.binding.digests import DigestCache
+from segue.requests.prepare import Request, prepare_again
 
 BINDING: Final = replace(get_model("anthropic/claude-opus-5-5"), context_window=100_000_000, max_input=0)
 PLAIN: Final = replace(BINDING, rules={**BINDING.rules, "bound_prefix": False, "bound_account": "no"})

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from replies import make_history
 from transcripts import as_plain, make_transcript
 
-from segue import Context, Model, UnknownProtocol, get_model
+from segue import Context, Model, UnknownProtocol, get_model, prepare
 from segue.protocols.registry import get_protocol
-from segue.request import prepare
 
 
 def _large(name: str) -> Model:

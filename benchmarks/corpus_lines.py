@@ -13,7 +13,7 @@ from cases import DEEPSEEK
 from replies import make_history
 from transcripts import make_transcript
 
-from segue.request import prepare
+from segue import prepare
 
 _LENGTHS: Final = range(40, 61)
 _SEEDS: Final = 40

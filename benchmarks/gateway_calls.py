@@ -19,11 +19,11 @@ from cases import CLAUDE, DEEPSEEK
 from replies import make_history, write_reply
 from streamed import mixed_stream
 
+from segue import prepare
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.service import Gateway
 from segue.gateway.transport import AiohttpTransport
-from segue.request import prepare
 
 _CONFIG: Final = '[models."m"]\ntry = ["deepseek/deepseek-v4-pro"]\n[state]\nstore = "none"\n'
 _LENGTH: Final = 20

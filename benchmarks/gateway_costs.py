@@ -30,7 +30,7 @@ from gateway_servers import EVENTS, KEY
 from measure import CONTROL
 from replies import make_history
 
-from segue.request import prepare
+from segue import prepare
 
 _LENGTH: Final = 20
 """Messages of the request: about 38 KB, as agents send them."""

@@ -18,7 +18,7 @@ from peer_processes import PeerProcess, start_peer
 from peer_support import ANTHROPIC, make_task
 from peers import Environment
 
-from segue.request import prepare
+from segue import prepare
 
 _LONGEST: Final[Mapping[str, int]] = {"langchain": 1_000}
 """Peers are not measured above this length, where one call takes seconds."""

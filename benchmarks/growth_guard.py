@@ -35,17 +35,21 @@ from segue import (
     Context,
     EncodeError,
     Model,
+    Outbox,
     ReplyProjector,
     TextContent,
     ToolCall,
     UserMessage,
+    append_message,
     check,
     dump,
     estimate_tokens,
     frame_encoder,
     get_model,
     load,
+    prepare,
     project,
+    read_session,
     stream_encoder,
 )
 from segue.events import (
@@ -59,14 +63,11 @@ from segue.events import (
     ToolCallStart,
 )
 from segue.models.origin import new_assistant_message
-from segue.outbox import Outbox
 from segue.projection.projector import Projector
 from segue.protocols.api import decode_request, decode_response, encode_request, encode_response, stream_decoder
 from segue.protocols.kit.json_values import is_list, is_object
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import all_protocols
-from segue.request import prepare
-from segue.sessions import append_message, read_session
 from segue.testing.frames import split_stream, write_frame
 
 SMALL: Final = 400

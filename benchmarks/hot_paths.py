@@ -31,11 +31,9 @@ from streamed import mixed_stream
 from transcripts import make_turn
 from windows import count_all
 
-from segue import Model, Projector, convert, dump, load, project, read_session, write_session
+from segue import Model, Outbox, Projector, convert, dump, load, prepare, project, read_session, write_session
 from segue.counting.counter import TokenCounter
-from segue.outbox import Outbox
 from segue.protocols.api import decode_request
-from segue.request import prepare
 
 _OTHER: Final = {"anthropic-messages": "openai-chat", "openai-chat": "openai-responses"}
 """The protocol of a client that reads a stream of another one; for all others it is Anthropic's."""
@@ -115,7 +113,7 @@ def _reading_a_session(length: int, folder: Path) -> HotPath:
         "read_session",
         lambda: lambda: read_session(path),
         lambda: [orjson.loads(line) for line in lines],
-        "segue.sessions:read_session",
+        "segue.histories.sessions:read_session",
     )
 
 
@@ -149,7 +147,7 @@ def _converting(prepared: PreparedCase) -> HotPath:
         f"convert {writer.protocol} -> {target.protocol}",
         lambda: lambda: convert(source, source=writer.protocol, target=target).content,
         lambda: (orjson.loads(data), orjson.dumps(body)),
-        "segue.request:convert",
+        "segue.requests.prepare:convert",
     )
 
 
@@ -176,7 +174,9 @@ def _one_more_turn(prepared: PreparedCase) -> HotPath:
             _ = outbox.prepare(context).content
         return lambda: outbox.prepare(now).content
 
-    return HotPath(f"warm turn {prepared.case.wire}", begin, lambda: orjson.dumps(body), "segue.outbox:Outbox.prepare")
+    return HotPath(
+        f"warm turn {prepared.case.wire}", begin, lambda: orjson.dumps(body), "segue.requests.outbox:Outbox.prepare"
+    )
 
 
 def _counting(prepared: PreparedCase) -> HotPath:
@@ -261,7 +261,7 @@ def _serving(calls: GatewayCalls) -> Iterator[HotPath]:
         "gateway request",
         lambda: lambda: calls.call(stream=False),
         lambda: orjson.dumps(orjson.loads(body)),
-        "segue.calls:read_call",
+        "segue.calls.reading:read_call",
     )
     yield HotPath(
         "gateway stream",
@@ -275,7 +275,7 @@ def _importing() -> Iterator[HotPath]:
     """New interpreters; the reference imports the one dependency."""
     statements = {
         "import of the types": ("from segue import Context, dump, load", "segue._lazy"),
-        "import of prepare": ("from segue import prepare", "segue.request"),
+        "import of prepare": ("from segue import prepare", "segue.requests.prepare"),
         "segue --help": (
             'import sys; sys.argv = ["segue", "--help"]; from segue.cli.entry import main; main()',
             "segue.cli.entry",

@@ -16,6 +16,7 @@ from cases import CASES, PreparedCase, prepare_case
 from figures import Figure
 from measure import Effort, compare
 
+from segue import prepare
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
@@ -23,7 +24,6 @@ from segue.projection.projector import project, prompt_of
 from segue.projection.workspace.scan import scan_messages
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.registry import get_protocol
-from segue.request import prepare
 
 _ARGUMENTS_AS_TEXT: Final = frozenset({"openai-chat", "openai-responses"})
 _SIGNATURE_FIELDS: Final = ("text_signature", "thinking_signature", "thought_signature")

@@ -23,8 +23,8 @@ from peer_processes import PeerProcess, start_peer
 from peer_support import BEDROCK, GOOGLE, has_no_goal, less_work, make_task, make_tasks, why_unsupported
 from peers import Environment
 
+from segue import convert, prepare
 from segue.protocols.api import decode_request
-from segue.request import convert, prepare
 
 _CHIEF: Final = ("pydantic-ai", "litellm")
 """Peers with a goal for every protocol; they are measured as often as segue, the others less often."""

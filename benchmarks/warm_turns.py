@@ -22,9 +22,7 @@ from peer_support import ANTHROPIC, CHAT, RESPONSES, make_task
 from peers import Environment
 from transcripts import make_turn
 
-from segue import Context
-from segue.outbox import Outbox
-from segue.request import prepare
+from segue import Context, Outbox, prepare
 
 _NOT_COUNTED: Final = 2
 _COUNTED: Final = 4

@@ -31,7 +31,7 @@ PYODIDE: Final = "314.0.7"
 """The runtime: Python 3.14 with the platform pyemscripten_2026_0, for which msgspec has a wheel (msgspec 0.22.0)."""
 PYODIDE_SHA256: Final = "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0"
 RUNTIME: Final = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-LEFT_OUT: Final = frozenset({"cli", "client", "corpus", "gateway", "testing", "__main__.py", "pytest_plugin.py"})
+LEFT_OUT: Final = frozenset({"cli", "client", "corpus", "gateway", "testing", "__main__.py"})
 """What needs a network, files or a server, and is not imported by the rest."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self';"

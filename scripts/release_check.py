@@ -95,7 +95,9 @@ def _run(
 def _check_names(tag: str | None, repository: str | None) -> Iterator[str]:
     """Compare the tag with the version and the changelog, and the address with that of pyproject.toml."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    version = re.findall(r'__version__ = "(.+)"', (ROOT / "src/segue/version.py").read_text(encoding="utf-8"))[0]
+    version = re.findall(
+        r'__version__ = "(.+)"', (ROOT / "src/segue/foundation/version.py").read_text(encoding="utf-8")
+    )[0]
     own = settings["tool"]["segue"]["repository"]
     if tag is not None and tag != f"v{version}":
         yield f"the tag {tag} is not that of version {version}; it has to be v{version}"

@@ -3,7 +3,7 @@
 pytest and xdist take 2.5 ms for each test, more than most rows take themselves (measured 2026-11-17; there are 24,000).
 The rows are merged before pytest makes a test of each.
 Without the option each row is a test of its own. A failure names its rows, so that each can be run alone:
-`pytest 'tests/test_calls.py::test_a_path_is_read[a row]'`.
+`pytest 'tests/calls/test_reading.py::test_a_path_is_read[a row]'`.
 
 Rows are merged only if the function needs nothing that pytest makes for each test: no fixture of that scope, no mark of
 a row, no `pytest.skip`.

@@ -17,7 +17,7 @@ import pytest
 
 from segue.protocols.api import decode_response
 from segue.protocols.registry import all_protocols
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "benchmarks"
@@ -416,7 +416,9 @@ def test_every_hot_path_calls_the_function_that_it_names_and_gives_a_result(modu
 def test_a_path_that_computes_nothing_is_refused(module_of):
     paths, worker = module_of("hot_paths"), module_of("speed_worker")
     for result in (None, b"", len):
-        idle = paths.HotPath("idle", lambda result=result: lambda: result, lambda: None, "segue.request:prepare")
+        idle = paths.HotPath(
+            "idle", lambda result=result: lambda: result, lambda: None, "segue.requests.prepare:prepare"
+        )
         with pytest.raises(TypeError, match=r"idle gives .* it measures nothing"):
             worker.check_result(idle)
 

@@ -55,7 +55,7 @@ def assert_findings(out: str) -> None:
 def load_plug_in() -> tuple[str, ...]:
     """Give the option that loads the plug-in, where the installed package is older than its entry point."""
     loaded = [each.value for each in entry_points(group="pytest11")]
-    return () if "segue.pytest_plugin" in loaded else ("-p", "segue.pytest_plugin")
+    return () if "segue.testing.pytest_plugin" in loaded else ("-p", "segue.testing.pytest_plugin")
 
 
 def test_the_fixtures_of_the_plug_in(tmp_path):
@@ -66,7 +66,7 @@ def test_the_plug_in_imports_nothing_of_segue_for_other_tests(tmp_path):
     tmp_path.joinpath("test_none.py").write_text(
         "import sys\n\ndef test_none():\n"
         "    names = {name for name in sys.modules if name.startswith('segue.')}\n"
-        "    assert names <= {'segue._lazy', 'segue.pytest_plugin'}\n"
+        "    assert names <= {'segue._lazy', 'segue.testing', 'segue.testing.pytest_plugin'}\n"
     )
     words = [sys.executable, "-m", "pytest", "-q", *load_plug_in(), "-p", "no:cacheprovider"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)

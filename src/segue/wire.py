@@ -4,8 +4,14 @@ Use it to import other programs' requests, to write a reply in a provider's form
 conversation to a model, use `segue.prepare`: it projects the conversation for that model first.
 """
 
-from segue.calls import Call, read_call
-from segue.checking import check
+from segue.calls.reading import Call, read_call
+from segue.calls.replies import (
+    encode_error,
+    encode_model,
+    encode_model_list,
+    encode_token_count,
+    stream_encoder,
+)
 from segue.protocols.api import (
     decode_error,
     decode_request,
@@ -18,13 +24,7 @@ from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import ErrorReply, Violation, WireError
 from segue.protocols.kit.stream_writing import StreamEncoder
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.reply_encoding import (
-    encode_error,
-    encode_model,
-    encode_model_list,
-    encode_token_count,
-    stream_encoder,
-)
+from segue.requests.check import check
 
 __all__ = [  # noqa: RUF022 - verbs first
     "detect_protocol",

@@ -26,7 +26,7 @@ from typing import Final, NoReturn
 CAN_FORK: Final = hasattr(os, "fork") and sys.platform != "win32"
 PER_START: Final = ("PYTHON", "LC_", "LANG")
 """How the names of the variables begin that Python reads when it starts."""
-SELDOM: Final = ("segue.cli.mcp_server", "segue.pytest_plugin")
+SELDOM: Final = ("segue.cli.mcp_server", "segue.testing.pytest_plugin")
 """No run of the program needs the plug-in, and few the server, whose package takes as long as all of segue."""
 
 

@@ -17,9 +17,9 @@ from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage, Message, StopReason, UserMessage
 from segue.errors import RequestFailed
 from segue.failures.failure import FailureKind
+from segue.histories.sessions import read_session
 from segue.models.model import Model
 from segue.projection.policy import Policy
-from segue.sessions import read_session
 from servers.llama import WEATHER, WIRES, LlamaServer
 
 ASKED = Context(messages=(UserMessage.of("How is the weather?"),))

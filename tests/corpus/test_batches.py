@@ -12,7 +12,7 @@ import pytest
 
 from corpus.building import chat, segue, write
 from segue import Context, Model, UserMessage, check, decode_request, decode_response, load, prepare
-from segue.batch_forms import batch_forms, find_form, read_request_line, read_result_line
+from segue.calls.batch_forms import batch_forms, find_form, read_request_line, read_result_line
 from segue.corpus.batch_files.joining import Joiner, read_sent
 from segue.corpus.batch_files.writing import BatchFiles, line_of
 from segue.corpus.batches import Batch, RowDetails

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from segue.calls.replies import stream_encoder
 from segue.conversation.content import (
     AssistantContent,
     NativeContent,
@@ -39,7 +40,6 @@ from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.protocols.api import decode_request, encode_request, stream_decoder
 from segue.protocols.registry import get_protocol
-from segue.reply_encoding import stream_encoder
 
 KEY: Final = b"0123456789abcdef0123456789abcdef"
 INBOUND: Final = ("anthropic-messages", "openai-responses", "google-genai", "openai-chat", "ollama-chat")

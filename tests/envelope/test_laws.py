@@ -37,7 +37,7 @@ from segue.envelope.conversation import has_envelopes
 from segue.envelope.envelopes import MARK
 from segue.models.model import Model
 from segue.protocols.registry import get_protocol
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 _JOINED = ("openai-chat", "ollama-chat")
 """Protocols whose messages have one text: thinking as text cannot be told from it."""

@@ -22,7 +22,7 @@ from envelope.simulated import (
 from segue.conversation.context import Context
 from segue.envelope.envelopes import MARK
 from segue.errors import EmptyConversation
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 SWITCHES = int(os.environ.get("SEGUE_SWITCHES", "100000"))
 _LONGEST = 12

@@ -23,7 +23,6 @@ from gateway.bound_clients import WIRES, WireClient
 from gateway.bound_walk import Walk
 from gateway.running import KEYS, config_text
 from segue import Client, Context, Model, UserMessage
-from segue.binding import bind
 from segue.client.http.accounts import Accounts
 from segue.errors import SettingsError
 from segue.gateway.app import create_app
@@ -31,7 +30,8 @@ from segue.gateway.config import load_config
 from segue.gateway.conversations import Conversations
 from segue.gateway.service import Gateway
 from segue.projection.workspace.ownership import ONE_OF_SEVERAL
-from segue.request import Request
+from segue.requests.binding import bind
+from segue.requests.prepare import Request
 from segue.testing.emulator import EmulatedCall, Emulator, EmulatorServer, Step, serve_in_thread
 
 SONNET = "claude-sonnet-5-5"

@@ -18,14 +18,14 @@ from msgspec.structs import replace
 from gateway.bound_clients import WIRES
 from gateway.bound_walk import OPUS, Served, Walk, called, served, signature_at
 from gateway.raw_clients import RAW_WIRES
-from segue.binding.bind import Sender, stamp_body
-from segue.binding.stamp import Stamp
 from segue.conversation.messages import AssistantMessage
 from segue.envelope import attaching, state
 from segue.gateway import straight
 from segue.gateway.conversations import Conversations
 from segue.protocols.api import check
 from segue.protocols.kit.protocol import Protocol
+from segue.requests.binding.bind import Sender, stamp_body
+from segue.requests.binding.stamp import Stamp
 from segue.testing.emulator import EmulatedCall, Step
 
 CLIENT = httpx2.Client()

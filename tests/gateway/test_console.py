@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from gateway.running import KEYS, config_text, running
+from segue.foundation.json_text import encode_valid_json
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.console import search
@@ -19,8 +20,7 @@ from segue.gateway.records import RequestRow
 from segue.gateway.service import Gateway
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.store import Store, StoredRow
-from segue.json_text import encode_valid_json
-from segue.sessions import read_session
+from segue.histories.sessions import read_session
 from segue.testing.emulator import Step, emulate, serve_in_thread
 
 SECRET = "the colour is mauve"

@@ -23,7 +23,7 @@ from segue.protocols.api import encode_request, resolve_endpoint
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.routing import Route
 from segue.protocols.registry import all_protocols
-from segue.request import prepare
+from segue.requests.prepare import prepare
 from segue.testing.emulator import EmulatedCall, Emulator, EmulatorServer, Step, emulate, load_steps
 
 MODELS = (

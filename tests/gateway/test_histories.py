@@ -16,7 +16,7 @@ from gateway.running import running
 from projection.histories import TARGETS, make_own, make_ugly
 from property_testing import scaled_examples
 from protocols.every_protocol import all_codecs
-from segue.calls import Call, read_call
+from segue.calls.reading import Call, read_call
 from segue.conversation.exact import is_exact
 from segue.envelope.keys import START_OF_CHAIN
 from segue.errors import EmptyConversation
@@ -26,7 +26,7 @@ from segue.gateway.histories import Histories, Read, Seam
 from segue.gateway.runtime import Runtime
 from segue.projection.report import Report
 from segue.protocols.registry import get_protocol
-from segue.request import prepare
+from segue.requests.prepare import prepare
 from segue.testing.emulator import EmulatedCall, Step
 
 PATHS = {

@@ -13,7 +13,7 @@ import pytest
 
 from gateway.asgi_client import KEY, PATHS, Client, has_form, make
 from gateway.running import Running, running
-from segue.calls import LONGEST_NAME, read_call
+from segue.calls.reading import LONGEST_NAME, read_call
 from segue.errors import CallError, UnknownModel
 from segue.models import family
 from segue.models.catalogue import packaged_catalogue

@@ -42,7 +42,7 @@ from segue.envelope.state import State, dump_state, endpoint_label, load_state
 from segue.gateway.records import RequestRow
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.schema import MIGRATIONS
-from segue.sessions import read_session_models
+from segue.histories.sessions import read_session_models
 from segue.testing.emulator import Step
 
 FOLDERS = sorted(path.parent for path in Path(__file__).parent.glob("*/conversation.json"))

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, final
 
 from histories.agent_programs import FOLDER
 from segue import ToolDefinition
-from segue.calls import Call, read_call
+from segue.calls.reading import Call, read_call
 from segue.conversation.context import Prompt
 from segue.errors import CallError
 from segue.testing.emulator import EmulatedCall, Emulator, Step, serve_in_thread

@@ -35,7 +35,7 @@ from segue import (
     resolve_rules,
 )
 from segue.models.catalogue import installed_catalogue
-from segue.request import with_routers
+from segue.requests.prepare import with_routers
 
 TOML = """
 [[providers]]

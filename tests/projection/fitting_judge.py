@@ -16,7 +16,7 @@ from segue.projection.fitting.plan import find_plan
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projection, Projector, project
 from segue.protocols.api import check, resolve_endpoint
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 POLICY = Policy()
 POLICY_FIT = Fit()

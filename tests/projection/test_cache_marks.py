@@ -12,7 +12,7 @@ from segue.models.model import Model
 from segue.projection.projector import Projector, project
 from segue.projection.report import ChangeCode
 from segue.protocols.api import check, decode_request, encode_request
-from segue.request import convert, prepare
+from segue.requests.prepare import convert, prepare
 
 SONNET = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True)
 OPUS = Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True)

@@ -13,7 +13,7 @@ from segue.models.model import Model
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.api import decode_request, decode_response, encode_request
 from segue.protocols.registry import all_protocols
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 GPT: Final = Model("gpt-5", "openai", "openai-responses", reasoning=True)
 CLAUDE: Final = Model("claude-opus-4-6", "anthropic", "anthropic-messages", reasoning=True)

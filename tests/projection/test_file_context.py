@@ -13,7 +13,7 @@ from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import project
 from segue.protocols.api import check, decode_request, encode_request
-from segue.request import convert, prepare
+from segue.requests.prepare import convert, prepare
 
 KINDS = ("text", "image", "document")
 CLAUDE = Model("claude-opus-4-8", "anthropic", "anthropic-messages", input=KINDS)

@@ -22,7 +22,6 @@ from segue.conversation.context import Context, Options, Summary, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
 from segue.errors import DoesNotFit, SettingsError
 from segue.models.model import Model, Price
-from segue.outbox import Outbox
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projection, Projector, project
@@ -30,7 +29,8 @@ from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import SummaryWanted
 from segue.protocols.api import check, resolve_endpoint
 from segue.protocols.registry import PROTOCOLS
-from segue.request import prepare
+from segue.requests.outbox import Outbox
+from segue.requests.prepare import prepare
 from segue.testing.history_laws import check_fits
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)

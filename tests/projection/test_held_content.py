@@ -13,14 +13,14 @@ from segue.conversation.messages import ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation, ProjectionRefused
 from segue.models.catalogue import get_model
 from segue.models.model import Model
-from segue.outbox import Outbox
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector, project
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import HistoryNeeded
 from segue.protocols.api import check
 from segue.protocols.registry import PROTOCOLS, get_protocol
-from segue.request import Request, convert, prepare
+from segue.requests.outbox import Outbox
+from segue.requests.prepare import Request, convert, prepare
 
 ASK = {"role": "user", "content": "And now?"}
 ARN = "arn:aws:bedrock:us-east-1:123456789012:prompt/ABCDEFGHIJ:1"

@@ -34,13 +34,13 @@ from segue.conversation.context import Context
 from segue.conversation.messages import Message, StopReason
 from segue.errors import EmptyConversation
 from segue.models.model import Model
-from segue.outbox import Outbox
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector, project
 from segue.projection.report import ChangeCode
 from segue.protocols.api import check
 from segue.protocols.registry import PROTOCOLS, get_protocol
-from segue.request import Request, convert, prepare
+from segue.requests.outbox import Outbox
+from segue.requests.prepare import Request, convert, prepare
 
 HI = user("hi")
 BOTH = [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]

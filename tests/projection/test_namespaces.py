@@ -10,9 +10,9 @@ from projection.building import GEMINI, GPT, GPT_NEXT, SONNET, assistant, call, 
 from segue import check, convert, decode_request, decode_response, prepare
 from segue.conversation.context import Context
 from segue.models.model import Model
-from segue.outbox import Outbox
 from segue.projection.projector import Projector, project
 from segue.projection.report import ChangeCode
+from segue.requests.outbox import Outbox
 
 P = "openai-responses"
 GROK = Model("grok-4", "xai", P)

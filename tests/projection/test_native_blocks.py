@@ -25,14 +25,14 @@ from segue.conversation.content import (
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.models.model import Model
-from segue.outbox import Outbox
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector, project
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.api import decode_request, encode_request, resolve_endpoint
 from segue.protocols.kit.codec import Violation
 from segue.protocols.registry import PROTOCOLS, get_protocol
-from segue.request import prepare
+from segue.requests.outbox import Outbox
+from segue.requests.prepare import prepare
 
 
 def check(body: Mapping[str, object], *, protocol: str, model: Model) -> list[Violation]:

@@ -18,13 +18,13 @@ from segue.conversation.messages import AssistantMessage, Message, SystemMessage
 from segue.conversation.stored import dump, load
 from segue.counting.counter import TokenCounter
 from segue.errors import ConversationError, DoesNotFit, DumpError
+from segue.histories.sessions import append_header, append_message, read_session, write_session
 from segue.models.model import Model
 from segue.projection.dropped import find_dropped
 from segue.projection.fitting.facts import FactExtractor
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projector, project
-from segue.request import prepare
-from segue.sessions import append_header, append_message, read_session, write_session
+from segue.requests.prepare import prepare
 
 MODEL = Model("gpt-5.4", "openai", "openai-chat", context_window=6000)
 COUNTER = TokenCounter(MODEL)

@@ -14,13 +14,13 @@ from segue.errors import ProjectionError
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.outbox import Outbox
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projector, project
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded, RenameNeeded, ThinkingOff
 from segue.protocols.api import check, decode_request, encode_request
-from segue.request import Request, convert, prepare
+from segue.requests.outbox import Outbox
+from segue.requests.prepare import Request, convert, prepare
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=32_000)
 NEW_CLAUDE = Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True)

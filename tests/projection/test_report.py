@@ -42,7 +42,7 @@ from segue.projection.report import (
     describe_loss,
 )
 from segue.protocols.registry import PROTOCOLS
-from segue.request import convert
+from segue.requests.prepare import convert
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=1000)
 OLD_CLAUDE = Model("claude-3-5-haiku-latest", "anthropic", "anthropic-messages", input=("text",))

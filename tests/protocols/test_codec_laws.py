@@ -15,7 +15,7 @@ from segue.conversation.context import Context, NativeTool, Options
 from segue.conversation.messages import UserMessage
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.registry import get_protocol
-from segue.request import prepare
+from segue.requests.prepare import prepare
 from segue.testing import HISTORY_LAWS, SAMPLE_LAWS, sample_laws, value_laws
 from segue.testing.compare import tools_given
 from segue.testing.protocol_laws import check_record

@@ -16,7 +16,7 @@ import pytest
 
 from segue import Context, Model, ToolDefinition, UserMessage, get_model, prepare
 from segue.protocols.registry import get_protocol
-from segue.request import Request, convert
+from segue.requests.prepare import Request, convert
 
 MODELS: Final[Mapping[str, Model]] = {
     "openai-chat": Model("gpt-4.1", "openai", "openai-chat"),

@@ -24,7 +24,7 @@ from segue.protocols.registry import _FOLDERS, PROTOCOLS
 
 ROOT = Path(segue.protocols.__file__).parent
 SHARED = {"kit", "chat_family"}
-BELOW = {"errors", "plurals", "quoting", "conversation", "models", "framing"}
+BELOW = {"conversation", "errors", "foundation", "framing", "models"}
 
 of_every_folder = pytest.mark.parametrize("name", _FOLDERS)
 

@@ -23,7 +23,7 @@ from segue.errors import EmptyConversation
 from segue.projection.report import Change, Loss
 from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.kit.protocol import Protocol
-from segue.request import Request, convert
+from segue.requests.prepare import Request, convert
 
 CODECS = {codec.name: codec for codec in all_codecs()}
 ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in CODECS and row["status"] == 200]

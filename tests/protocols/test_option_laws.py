@@ -20,7 +20,7 @@ from segue.models.model import Model
 from segue.models.thinking import THINKING_LEVELS
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.registry import PROTOCOLS, get_protocol
-from segue.request import Request, prepare
+from segue.requests.prepare import Request, prepare
 
 HELLO: Final = Context(messages=(UserMessage.of("hello"),))
 WITH_TOOL: Final = Context(

@@ -11,11 +11,11 @@ from protocols import traffic
 from protocols.every_protocol import all_codecs
 from protocols.sdk_accumulation import ACCUMULATIONS, filled
 from protocols.sdk_views import VIEWS, view_of_message
+from segue.calls.replies import stream_encoder
 from segue.conversation.context import ToolDefinition
 from segue.models.model import Model
 from segue.projection.replies.projector import ReplyProjector
 from segue.protocols.api import resolve_endpoint
-from segue.reply_encoding import stream_encoder
 
 CODECS = {codec.name: codec for codec in all_codecs()}
 ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in ACCUMULATIONS]

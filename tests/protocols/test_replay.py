@@ -25,7 +25,7 @@ from segue.models.origin import new_assistant_message
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.api import check, decode_request, encode_request, resolve_endpoint
 from segue.protocols.registry import PROTOCOLS
-from segue.request import Request, prepare
+from segue.requests.prepare import Request, prepare
 
 Path = tuple[str | int, ...]
 

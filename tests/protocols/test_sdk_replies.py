@@ -23,13 +23,13 @@ from google.genai import types as google_types
 from mistralai.client.models import ChatCompletionResponse, CompletionChunk
 from pydantic import TypeAdapter
 
+from segue.calls.replies import stream_encoder
 from segue.conversation.content import TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.conversation.replayed import message_events
 from segue.projection.replies.projector import project_reply
 from segue.protocols.api import decode_response, encode_response
 from segue.protocols.registry import all_protocols, get_protocol
-from segue.reply_encoding import stream_encoder
 
 CALL: Final = ToolCall(id="call_1", name="read", arguments={"path": "a"})
 MADE: Final = {

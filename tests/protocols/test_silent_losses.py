@@ -12,7 +12,7 @@ from segue.projection.report import ChangeCode, Loss
 from segue.protocols.api import decode_request, decode_response, encode_request, encode_response, stream_decoder
 from segue.protocols.detection import detect_protocol
 from segue.protocols.registry import PROTOCOLS, get_protocol
-from segue.request import convert
+from segue.requests.prepare import convert
 
 HI: list[Any] = [{"role": "user", "content": "hi"}]
 TWO_IDS = {"model": "gpt-5.4", "messages": HI, "user": "u1", "safety_identifier": "s1"}

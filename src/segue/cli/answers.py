@@ -15,7 +15,7 @@ from segue.client.flow.attempts import Attempt
 from segue.client.http.streams import Stream
 from segue.conversation.messages import AssistantMessage, Usage
 from segue.failures.failure import FailureKind
-from segue.plurals import counted
+from segue.foundation.plurals import counted
 
 
 def print_answer(

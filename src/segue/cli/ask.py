@@ -16,7 +16,7 @@ from segue.cli.targets import ASK, complete_model, open_catalogue
 from segue.conversation.content import UserContent
 from segue.conversation.context import Options
 from segue.conversation.messages import AssistantMessage
-from segue.json_text import encode_json
+from segue.foundation.json_text import encode_json
 from segue.models.model import Model
 from segue.projection.report import Report
 

@@ -25,12 +25,12 @@ from segue.conversation.context import Context, Options
 from segue.conversation.messages import UserMessage
 from segue.conversation.pages import PAGES
 from segue.errors import SegueError, UnknownModel
+from segue.foundation.plurals import counted
+from segue.histories.sessions import append_model, read_session_models, write_session
 from segue.models.catalogue import Catalogue, installed_catalogue
 from segue.models.model import Model
 from segue.models.price import add_usage
-from segue.plurals import counted
 from segue.projection.projector import project
-from segue.sessions import append_model, read_session_models, write_session
 
 _HELP: Final = """\
 /model NAME   send your next messages to another model, and show what changes

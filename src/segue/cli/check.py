@@ -9,8 +9,6 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
-from segue.check_scope import explain_check
-from segue.checking import check as check_body
 from segue.cli.inputs import EXAMPLE, SourceFile, choose_input, example_option, open_input
 from segue.cli.places import LinesOfPaths
 from segue.cli.progress import Advance, show_progress
@@ -30,17 +28,19 @@ from segue.corpus.pieces import find_again
 from segue.corpus.rows import ID_COLUMN
 from segue.corpus.training import ONLY_REQUESTS, has_weights, is_training_line, writing_model
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
+from segue.foundation.json_text import encode_valid_json
+from segue.foundation.plurals import counted
 from segue.histories.opening import BadLine, How, Opened, OpenedDocument, open_line
-from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.models.evidence import Grade
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.projection.policy import Policy
 from segue.projection.report import Loss
 from segue.protocols.api import WINDOW_EXCEEDED, find_endpoint
 from segue.protocols.registry import PROTOCOLS
-from segue.tokens import estimate_tokens
+from segue.requests.check import check as check_body
+from segue.requests.check_scope import explain_check
+from segue.requests.tokens import estimate_tokens
 
 Level = Literal["error", "warning", "notice"]
 

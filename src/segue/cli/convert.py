@@ -36,7 +36,7 @@ from segue.histories.opening import Opened, OpenedDocument
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Loss, Report
 from segue.protocols.registry import PROTOCOLS
-from segue.tokens import Length, measure
+from segue.requests.tokens import Length, measure
 
 _LOSSES: Final = frozenset({Loss.OPAQUE, Loss.CONTENT})
 _MEGABYTE: Final = 1024 * 1024

@@ -28,8 +28,8 @@ from segue.corpus.runs import RowStopped, RunStep, convert_shards, converting
 from segue.corpus.shards import BAD, Shard, form_of, pieces_of, plan
 from segue.corpus.summary import Summary, rounded
 from segue.errors import CorpusError
+from segue.foundation.plurals import counted
 from segue.histories.opening import Opened
-from segue.plurals import counted
 
 _LISTED = 20
 """How many bad lines are printed; all of them are in the quarantine file."""

@@ -21,9 +21,9 @@ from segue.cli.reports import ReportForm, report_option
 from segue.cli.targets import catalogue_option, complete_model
 from segue.conversation.pages import PAGES
 from segue.errors import LoadError
+from segue.foundation.plurals import counted
 from segue.histories.kit.history import Written
 from segue.histories.registry import all_formats, get_format
-from segue.plurals import counted
 from segue.projection.report import Report
 
 

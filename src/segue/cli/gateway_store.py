@@ -12,13 +12,13 @@ from typing import Any, Final, TypeVar
 import click
 
 from segue.errors import SettingsError
+from segue.foundation.plurals import counted
 from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.defaults import complete_config
 from segue.gateway.store.backups import back_up, restore_file
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.opening import file_of_store, open_store, read_store_name
 from segue.gateway.store.store import Limits, Store
-from segue.plurals import counted
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}

@@ -20,12 +20,12 @@ from segue.cli.reports import ReportForm, report_option
 from segue.cli.sessions import in_order, pick_one
 from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option, reasoning_option
 from segue.errors import LoadError
+from segue.foundation.plurals import counted
 from segue.histories.api import find_sessions, keep_originals, restore_history
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import History, Written
 from segue.histories.registry import all_formats, get_format
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Report
 

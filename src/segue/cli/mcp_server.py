@@ -20,7 +20,6 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import Resource, ToolAnnotations
 
-from segue.checking import check
 from segue.cli.handover import agent_format, default_model, hand_over
 from segue.cli.history_outputs import render_commands
 from segue.cli.mcp_gate import Fence, Gate, NotAllowed, Unreadable, is_plain, source_of
@@ -29,17 +28,18 @@ from segue.conversation.content import AnyContent
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.errors import DoesNotFit, SegueError, SettingsError, UnknownFormat, UnknownModel, render_path
+from segue.foundation.json_text import encode_valid_json
+from segue.foundation.version import __version__
 from segue.histories.api import find_sessions, restore_history
 from segue.histories.kit.history import Session
-from segue.json_text import encode_valid_json
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.dropped import find_dropped
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import project
 from segue.protocols.registry import PROTOCOLS
-from segue.tokens import measure
-from segue.version import __version__
+from segue.requests.check import check
+from segue.requests.tokens import measure
 
 _INSTRUCTIONS = """\
 Sessions of coding agents on this machine (Claude Code, Codex, Gemini CLI and others), read as they are stored.

@@ -21,13 +21,13 @@ from segue.cli.targets import (
     open_catalogue,
 )
 from segue.errors import UnknownModel
-from segue.json_text import encode_valid_json
+from segue.foundation.json_text import encode_valid_json
+from segue.foundation.plurals import counted
 from segue.models.catalogue import Catalogue
 from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model
 from segue.models.providers import PROVIDERS
 from segue.models.rules import Rules
-from segue.plurals import counted
 from segue.protocols.registry import resolve_dialect, resolve_rules
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from segue.cli.inputs import raise_named
 from segue.conversation.foreign import FORMAT
 from segue.conversation.stored import dump, load
 from segue.errors import ConversationError, LoadError
-from segue.plurals import counted
-from segue.sessions import append_header, read_session
+from segue.foundation.plurals import counted
+from segue.histories.sessions import append_header, read_session
 
 
 @click.command("pin")

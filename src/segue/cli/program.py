@@ -8,7 +8,7 @@ from typing import Final, cast, final
 
 import click
 
-from segue.version import __version__
+from segue.foundation.version import __version__
 
 COMMANDS: Final[dict[str, str]] = {
     "convert": "Write a conversation as a request for another model, and report every change.",

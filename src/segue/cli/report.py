@@ -16,8 +16,8 @@ from segue.corpus.jobs import JobDescription
 from segue.corpus.notes import ShardNote, find_note, read_notes
 from segue.corpus.summary import Summary, merge
 from segue.errors import CorpusError
-from segue.json_text import encode_valid_json
-from segue.plurals import counted
+from segue.foundation.json_text import encode_valid_json
+from segue.foundation.plurals import counted
 
 
 @click.command("report")

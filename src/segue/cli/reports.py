@@ -10,9 +10,9 @@ import click
 
 from segue.cli.wording import in_program_words
 from segue.errors import render_path
-from segue.json_text import encode_valid_json
+from segue.foundation.json_text import encode_valid_json
 from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report, describe_loss, describe_size, weight_of
-from segue.tokens import Length
+from segue.requests.tokens import Length
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,7 +12,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from segue.batch_forms import read_result_line
+from segue.calls.batch_forms import read_result_line
 from segue.cli.inputs import raise_named
 from segue.cli.statuses import Status
 from segue.cli.targets import catalogue_option, complete_model, open_catalogue
@@ -20,9 +20,9 @@ from segue.corpus.batch_files.joining import Joiner, SentLine, read_sent
 from segue.corpus.batch_files.writing import IDS, BatchTable, read_table
 from segue.corpus.files import LOCAL
 from segue.errors import CorpusError, DecodeError, UnknownModel
+from segue.foundation.plurals import counted
 from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.protocols.kit.batch_results import Fields, ResultLine, results_of_document
 
 FAILURES: Final = ".failures.jsonl"

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from segue.cli.listening import listen
 from segue.cli.starting import LOCAL_OFFER, check_usable
 from segue.errors import SegueError
+from segue.foundation.plurals import counted
 from segue.gateway.config import SETUP_NAMES, Config, load_config, read_config
 from segue.gateway.defaults import Address, complete_config, is_echo, needs_key, read_address, with_model
 from segue.models.built_in import LOCAL
-from segue.plurals import counted
 
 
 @click.command("serve")

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from segue.cli.inputs import FORMAT_NAMES
 from segue.cli.session_rows import pick_session, session_lines
 from segue.errors import SegueError
+from segue.foundation.json_text import encode_valid_json
+from segue.foundation.plurals import counted
 from segue.histories.api import find_sessions, list_source, read_history
 from segue.histories.kit.history import Session
 from segue.histories.places import current_projects, may_contain
-from segue.json_text import encode_valid_json
-from segue.plurals import counted
 
 _AROUND: Final = 40
 """How many characters are shown before what was found."""

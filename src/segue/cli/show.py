@@ -16,15 +16,15 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
 from segue.conversation.pages import PAGES
 from segue.errors import LoadError, UnknownModel
+from segue.foundation.json_text import encode_valid_json
+from segue.foundation.plurals import counted
 from segue.histories.opening import BadLine, How, OpenedDocument, open_line
-from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.price import compute_cost
-from segue.plurals import counted
 from segue.projection.dropped import find_dropped
 from segue.projection.projector import project
-from segue.tokens import measure
+from segue.requests.tokens import measure
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,12 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import escape
-from typing import Final
+from typing import Final, Protocol
 
-from segue.conversation.content import AnyContent
-from segue.conversation.context import Context
+from segue.conversation.content import AnyContent, SystemContent
 from segue.conversation.messages import Message
-from segue.json_text import encode_valid_json
+from segue.foundation.json_text import encode_valid_json
 
 _SHOWN: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _FOLDED_RESULT: Final = 400
@@ -32,7 +31,21 @@ pre.words{font:inherit}summary{cursor:pointer;opacity:.8}img{max-width:100%}.err
 _POLICY: Final = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def render_html(context: Context, *, title: str = "Conversation") -> str:
+class Readable(Protocol):
+    """What a page shows: a `Context`, which shows itself in notebooks with this module and is not imported here."""
+
+    @property
+    def system_prompt(self) -> str | tuple[SystemContent, ...] | None:
+        """The instructions."""
+        ...
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages in their order."""
+        ...
+
+
+def render_html(context: Readable, *, title: str = "Conversation") -> str:
     """Write a conversation as a page that stands alone and loads nothing; thinking and calls are folded."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -42,7 +55,7 @@ def render_html(context: Context, *, title: str = "Conversation") -> str:
     )
 
 
-def render_fragment(context: Context) -> str:
+def render_fragment(context: Readable) -> str:
     """Write the messages as HTML that can stand in another page, such as a notebook."""
     parts = (
         [f"<details><summary>instructions</summary>{_words(_system(context))}</details>\n"] if _system(context) else []
@@ -81,12 +94,12 @@ def _words(text: str) -> str:
     return f'<pre class="words">{escape(text)}</pre>'
 
 
-def render_markdown(context: Context, *, title: str = "Conversation") -> str:
+def render_markdown(context: Readable, *, title: str = "Conversation") -> str:
     """Write a conversation as Markdown; thinking, calls and results are in folded blocks, as GitHub shows them."""
     return "".join((f"# {title}\n\n", *_markdown_parts(context)))
 
 
-def _markdown_parts(context: Context) -> Iterator[str]:
+def _markdown_parts(context: Readable) -> Iterator[str]:
     if system := _system(context):
         yield _markdown_fold("instructions", system)
     for message in context.messages:
@@ -112,7 +125,7 @@ def _markdown_fold(title: str, text: str) -> str:
     return f"<details><summary>{escape(title)}</summary>\n\n{fence}\n{text}\n{fence}\n\n</details>\n\n"
 
 
-def _system(context: Context) -> str:
+def _system(context: Readable) -> str:
     given = context.system_prompt
     if given is None or isinstance(given, str):
         return given or ""

@@ -19,7 +19,7 @@ import msgspec
 from segue.conversation.events import Event
 from segue.conversation.limits import Stored
 from segue.errors import DumpError, LoadError, NewerFormat
-from segue.json_text import encode_json
+from segue.foundation.json_text import encode_json
 
 EVENTS_FORMAT: Final = "segue-events/1"
 _NAME: Final = "segue-events/"

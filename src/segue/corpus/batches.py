@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, final
 
 from segue.corpus.summary import Summary
-from segue.json_text import encode_json
+from segue.foundation.json_text import encode_json
 
 
 @final

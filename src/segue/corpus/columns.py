@@ -18,8 +18,8 @@ import msgspec
 
 from segue.corpus.rows import ID_COLUMN, Fields, Reader, Row
 from segue.errors import DecodeError, MissingExtra
+from segue.foundation.json_text import encode_json
 from segue.histories.data_rows import ANSWERS, QUESTIONS, TURN_COLUMNS
-from segue.json_text import encode_json
 
 Table: TypeAlias = Any
 """A `pyarrow.Table` or a `pyarrow.RecordBatch`; pyarrow has no types."""

@@ -25,12 +25,12 @@ from segue.corpus.rows import Reader, Row
 from segue.corpus.summary import ChangeSample, Summary, sample_key, smallest
 from segue.counting.counter import TokenCounter
 from segue.errors import SegueError, render_path
-from segue.json_text import encode_json, encode_valid_json
+from segue.foundation.json_text import encode_json, encode_valid_json
 from segue.models.price import batch_share, find_cost
 from segue.projection.projector import Projection
 from segue.projection.report import Change, Report
 from segue.protocols.kit.drift import find_drift
-from segue.request import Request
+from segue.requests.prepare import Request
 
 _SHOWN: Final = 200
 """Characters of the content before and after a change that a sample shows."""

@@ -12,14 +12,14 @@ import msgspec
 from segue.conversation.context import Options
 from segue.corpus.training import INVENTED, invented_content
 from segue.errors import ProjectionError
+from segue.foundation.json_text import encode_json
 from segue.histories.api import write_history
 from segue.histories.opening import OpenedDocument
-from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.projection.projector import Projection
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
-from segue.request import Request
+from segue.requests.prepare import Request
 
 FORMATS: Final = ("sharegpt", "hf-messages")
 """Formats of histories that have one row for each conversation."""

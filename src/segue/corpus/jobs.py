@@ -8,9 +8,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
 import msgspec
 
 from segue.corpus.rows import Reader
+from segue.foundation.version import __version__
 from segue.models.model import Model
 from segue.projection.policy import Policy
-from segue.version import __version__
 
 Purpose: TypeAlias = Literal["requests", "batch", "training"]
 SPAN: Final = 256 * 1024 * 1024

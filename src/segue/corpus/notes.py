@@ -16,8 +16,8 @@ from segue.corpus.jobs import JobDescription
 from segue.corpus.shards import DONE, Shard
 from segue.corpus.summary import Summary
 from segue.errors import CorpusError
-from segue.json_text import encode_valid_json
-from segue.version import __version__
+from segue.foundation.json_text import encode_valid_json
+from segue.foundation.version import __version__
 
 
 @final

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias, cast, final
 
 import msgspec
 
-from segue.batch_forms import read_request_line
+from segue.calls.batch_forms import read_request_line
 from segue.conversation.limits import parse_json
 from segue.errors import DecodeError, LoadError
 from segue.histories.data_rows import (

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
 from segue.errors import ProjectionError, ProjectionRefused, render_path
+from segue.foundation.json_text import encode_json
 from segue.histories.kit.entries import WEIGHT, find_weight
 from segue.histories.opening import OpenedDocument
-from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import project, prompt_of
@@ -26,7 +26,7 @@ from segue.projection.report import SENTENCES, Change, ChangeCode
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.facts import TrainingForm
 from segue.protocols.registry import find_protocol, get_protocol, resolve_rules
-from segue.request import Request
+from segue.requests.prepare import Request
 
 INVENTED: Final = frozenset(
     {

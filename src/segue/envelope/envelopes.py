@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 from segue.envelope.canonical import text_bytes
 from segue.envelope.state import State, dump_state, load_state
 from segue.errors import MissingExtra, SettingsError
-from segue.plurals import counted
+from segue.foundation.plurals import counted
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV

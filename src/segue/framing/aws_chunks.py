@@ -18,8 +18,8 @@ from typing import Final, cast
 import msgspec
 
 from segue.errors import DecodeError
+from segue.foundation.json_text import encode_json
 from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
-from segue.json_text import encode_json
 
 _CHUNK: Final = "chunk"
 _TYPES: Final[Mapping[str, str]] = {

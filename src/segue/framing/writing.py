@@ -25,7 +25,7 @@ from zlib import crc32
 import msgspec
 
 from segue.errors import EncodeError
-from segue.json_text import encode_json
+from segue.foundation.json_text import encode_json
 
 StreamFrame: TypeAlias = Mapping[str, object] | str
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias, cast
 
+from segue.calls.replies import encode_error, stream_encoder
 from segue.client.flow.misreported_errors import explain_error as explain_reply
 from segue.client.flow.reading import parse_body
 from segue.client.flow.steps import Broken, Head
@@ -15,18 +16,17 @@ from segue.conversation.messages import StopReason
 from segue.errors import EncodeError, RequestFailed, SegueError, UnknownModel
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
+from segue.foundation.json_text import encode_json
+from segue.foundation.quoting import quote_header
 from segue.framing.writing import frame_encoder
 from segue.gateway.exchange import Exchange, failure_of, is_content
 from segue.gateway.hints import fit_last_frame, status_of_refused_key
 from segue.gateway.service import LOG, now_ms
 from segue.gateway.writing import Headers, Send, StreamWriter
-from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.protocols.api import encode_response
 from segue.protocols.kit.json_values import object_of
-from segue.quoting import quote_header
-from segue.reply_encoding import encode_error, stream_encoder
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 

@@ -17,7 +17,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from segue.calls import Call, find_error_form
+from segue.calls.reading import Call, find_error_form
+from segue.calls.replies import encode_model, encode_model_list, encode_token_count
 from segue.client.http.telemetry import Telemetry
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
@@ -44,7 +45,6 @@ from segue.gateway.spending import check_name, select_models, usable_models
 from segue.gateway.stored_replies import answer_stored
 from segue.models.model import Model
 from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
-from segue.reply_encoding import encode_model, encode_model_list, encode_token_count
 
 _TOO_SLOW: Final = 408
 _UNGATED: Final = ("/health", "/readyz")

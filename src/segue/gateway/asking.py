@@ -10,7 +10,7 @@ from typing import NamedTuple, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.calls import Call
+from segue.calls.reading import Call
 from segue.client.session.outboxes import Outboxes
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage, Message

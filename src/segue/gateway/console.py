@@ -15,11 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from segue.calls import LONGEST_NAME
+from segue.calls.reading import LONGEST_NAME
 from segue.conversation.context import Context
 from segue.conversation.messages import Usage
 from segue.conversation.stored import dump, dump_message, load
 from segue.errors import SegueError, UnknownModel
+from segue.foundation.json_text import encode_valid_json
 from segue.gateway.contents import Content, load_content
 from segue.gateway.gate import TURN, Turn
 from segue.gateway.intake import Refused
@@ -30,10 +31,9 @@ from segue.gateway.series import Series
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.store import Store, UsedStates
-from segue.json_text import encode_valid_json
 from segue.models.model import Model
-from segue.request import Request as PreparedRequest
-from segue.request import prepare
+from segue.requests.prepare import Request as PreparedRequest
+from segue.requests.prepare import prepare
 
 _T = TypeVar("_T")
 Scope: TypeAlias = "str | None"

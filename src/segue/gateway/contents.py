@@ -11,7 +11,7 @@ import msgspec
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage
 from segue.conversation.stored import dump, dump_message
-from segue.json_text import encode_json
+from segue.foundation.json_text import encode_json
 
 _FAST: Final = 1
 _MOST_BYTES: Final = 4_000_000

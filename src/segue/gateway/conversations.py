@@ -18,11 +18,11 @@ from msgspec.structs import replace
 
 from segue.conversation.marks import all_marks_of
 from segue.conversation.messages import AssistantMessage, Message
+from segue.foundation.json_text import encode_valid_json
 from segue.gateway.routing import Routed, Router
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import StoredConversation
-from segue.json_text import encode_valid_json
 from segue.models.model import Model
 from segue.projection.workspace.ownership import is_same_account, known_account, made_with
 

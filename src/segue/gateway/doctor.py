@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from segue.errors import SegueError
+from segue.foundation.plurals import counted
+from segue.foundation.version import __version__
 from segue.gateway.config import Config
 from segue.gateway.defaults import read_address
 from segue.gateway.runtime import Runtime
@@ -23,9 +25,7 @@ from segue.gateway.store.opening import open_store, read_store_name
 from segue.gateway.store.schema import MIGRATIONS
 from segue.models.model import Model
 from segue.models.providers import find_row
-from segue.plurals import counted
 from segue.protocols.kit.json_values import object_of
-from segue.version import __version__
 
 _LARGEST_SKEW: Final = 60.0
 """Seconds. Signed requests to AWS fail at five minutes; expiry and budgets follow the clock."""

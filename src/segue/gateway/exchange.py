@@ -45,7 +45,7 @@ from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
 from segue.protocols.kit.drift import find_drift
 from segue.protocols.registry import get_protocol
-from segue.request import Request, prepare_again
+from segue.requests.prepare import Request, prepare_again
 
 _TRACE_HEADERS: Final = ("traceparent", "tracestate")
 """Headers of a client that are sent on to a provider if `telemetry.propagate` is set and no span is written here."""

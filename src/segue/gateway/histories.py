@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, cast, final
 
 import msgspec
 
-from segue.calls import HALF_CHARACTERS, Call, find_protocol, read_further
+from segue.calls.reading import HALF_CHARACTERS, Call, find_protocol, read_further
 from segue.client.session.outboxes import Outboxes
 from segue.conversation.messages import Message
 from segue.envelope.keys import Chain

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
-from segue.calls import Call, count_values, find_protocol, parse_body, read_call
+from segue.calls.reading import Call, count_values, find_protocol, parse_body, read_call
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.config import LimitsTable
 from segue.gateway.gate import Turn

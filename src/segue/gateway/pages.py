@@ -14,13 +14,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from segue.foundation.version import __version__
 from segue.gateway.console import Console, ScopedEndpoint, away, json_response
 from segue.gateway.guarding import find_digest, is_own_host, is_remote
 from segue.gateway.intake import Refused
 from segue.gateway.keys import ANYONE
 from segue.gateway.metrics import CONTENT_TYPE
 from segue.gateway.service import Gateway
-from segue.version import __version__
 
 _Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _GREETING: Final = "This is a segue gateway. Use this address as the base URL of a client; /health tells its version.\n"

@@ -16,17 +16,17 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.calls import Call
+from segue.calls.reading import Call
 from segue.conversation.content import AssistantContent
 from segue.conversation.context import Context
 from segue.errors import Path
 from segue.failures.failure import FailureKind
+from segue.foundation.json_text import encode_json
 from segue.gateway.config import SAME
 from segue.gateway.histories import Read
 from segue.gateway.intake import Admission, Refused
 from segue.gateway.responses import is_own_reply
 from segue.gateway.service import Gateway
-from segue.json_text import encode_json
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.object_places import Finding, ObjectPlaces, find_places
 from segue.protocols.registry import find_protocol

@@ -28,18 +28,18 @@ from typing import Any, Final, NamedTuple, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.calls import Call, check_name, read_continued
+from segue.calls.reading import Call, check_name, read_continued
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.limits import parse_json
 from segue.conversation.messages import AssistantMessage, Message
 from segue.conversation.stored import dump_message, load, load_message
 from segue.errors import EncodeError, LoadError
 from segue.failures.failure import FailureKind
+from segue.foundation.json_text import encode_json
 from segue.gateway.intake import Admission, Refused
 from segue.gateway.service import Gateway
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.store import StoredReply
-from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.protocols.api import encode_request, encode_response
 from segue.protocols.kit.held_content import StoredForm

@@ -15,6 +15,7 @@ from segue.client.flow.backoff import Retry
 from segue.client.http.clients import AsyncClient
 from segue.client.http.telemetry import Telemetry
 from segue.errors import SettingsError, UnknownModel
+from segue.foundation.plurals import counted
 from segue.gateway.config import SAME, Config, read_secret
 from segue.gateway.defaults import Address, check_reach, read_address
 from segue.gateway.keys import ClientKey, digest_of, tenant_of
@@ -22,7 +23,6 @@ from segue.gateway.routing import Breaker, Router
 from segue.gateway.transport import AiohttpTransport
 from segue.models.built_in import ECHO
 from segue.models.catalogue import Catalogue, installed_catalogue, load_catalogue
-from segue.plurals import counted
 
 _LOG: Final = logging.getLogger("segue.gateway")
 _SHORTEST_CLIENT_KEY: Final = 16

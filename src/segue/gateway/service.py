@@ -16,11 +16,12 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.binding.digests import DigestCache
 from segue.client.http.telemetry import Telemetry
 from segue.envelope.envelopes import Envelopes
 from segue.errors import SegueError, SettingsError
 from segue.failures.failure import FailureKind
+from segue.foundation.json_text import encode_valid_json
+from segue.foundation.plurals import counted
 from segue.gateway.config import Config, read_config, read_secret
 from segue.gateway.conversations import Conversations
 from segue.gateway.defaults import Address, needs_key, read_address
@@ -41,8 +42,7 @@ from segue.gateway.store.private_files import read_or_make_secret
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import Limits, StoredRow
 from segue.gateway.tracing import Tracing, log_request, open_telemetry
-from segue.json_text import encode_valid_json
-from segue.plurals import counted
+from segue.requests.binding.digests import DigestCache
 
 _NO_KEY: Final = "the key is not one of this gateway; its operator makes one with `segue gateway keys create NAME`"
 FIRST_KEY: Final = "the store has its first key: from now on every client needs one, also on this machine"

@@ -27,12 +27,14 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.calls import Call, has_socket, parse_body, read_continued, read_further
+from segue.calls.reading import Call, has_socket, parse_body, read_continued, read_further
+from segue.calls.replies import encode_error, stream_encoder
 from segue.client.session.outboxes import Outboxes
 from segue.conversation.events import DoneEvent, StartEvent
 from segue.conversation.messages import StopReason, Usage
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure
+from segue.foundation.json_text import encode_json
 from segue.gateway.answers import Receive, answer_stream, explain_error, explain_to_client
 from segue.gateway.asking import Continuation, read_asked
 from segue.gateway.exchange import Exchange, random_name
@@ -43,11 +45,9 @@ from segue.gateway.provider_objects import check_body
 from segue.gateway.responses import Whole, find_whole, previous_id, turns_of_request, without_previous
 from segue.gateway.service import Gateway
 from segue.gateway.writing import Send
-from segue.json_text import encode_json
 from segue.models.catalogue import Catalogue
 from segue.models.origin import new_assistant_message
 from segue.protocols.registry import get_protocol
-from segue.reply_encoding import encode_error, stream_encoder
 
 _CREATE: Final = "response.create"
 _STEER: Final = "response.steer"

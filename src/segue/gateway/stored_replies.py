@@ -22,10 +22,11 @@ from hashlib import sha256
 from typing import Any, Final, cast
 from urllib.parse import urlencode
 
-from segue.calls import Call
+from segue.calls.reading import Call
 from segue.client.flow.steps import Broken
 from segue.errors import LoadError
 from segue.failures.failure import Failure, FailureKind
+from segue.foundation.quoting import quote_segment
 from segue.gateway.answers import send_failure, send_fetched, send_json
 from segue.gateway.intake import Admission
 from segue.gateway.responses import KeptReply, find_kept, find_turns, model_of
@@ -35,7 +36,6 @@ from segue.gateway.writing import Send
 from segue.protocols.api import encode_response
 from segue.protocols.kit.held_content import StoredForm
 from segue.protocols.registry import get_protocol
-from segue.quoting import quote_segment
 
 _METHODS: Final = {"retrieve": "GET", "delete": "DELETE", "cancel": "POST", "input_items": "GET"}
 _PATHS: Final = {"cancel": "/cancel", "input_items": "/input_items"}

@@ -11,9 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from segue.binding.bind import Sender
-from segue.binding.digests import DigestCache
-from segue.binding.passing import pass_body
 from segue.conversation.context import Context, Options
 from segue.envelope.conversation import FoundStates, Stored
 from segue.envelope.envelopes import MARK
@@ -24,7 +21,10 @@ from segue.projection.projector import Projection
 from segue.projection.report import Report
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.registry import get_protocol
-from segue.request import Request
+from segue.requests.binding.bind import Sender
+from segue.requests.binding.digests import DigestCache
+from segue.requests.binding.passing import pass_body
+from segue.requests.prepare import Request
 
 _MARK: Final = MARK.encode()
 

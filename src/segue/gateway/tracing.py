@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from segue.client.http.telemetry import SECONDS, Telemetry, describe_model
 from segue.errors import MissingExtra
+from segue.foundation.json_text import encode_valid_json
+from segue.foundation.version import __version__
 from segue.gateway.config import TelemetryTable
 from segue.gateway.metrics import Metrics
 from segue.gateway.records import RequestRow
-from segue.json_text import encode_valid_json
 from segue.models.model import Model
-from segue.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram

@@ -18,11 +18,12 @@ from typing import BinaryIO, Final, NamedTuple, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.batch_forms import read_request_line
+from segue.calls.batch_forms import read_request_line
 from segue.conversation.context import Prompt
 from segue.conversation.limits import without_line
 from segue.conversation.stored import load
 from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
+from segue.foundation.plurals import counted
 from segue.histories import places
 from segue.histories.data_rows import as_body, is_as_sent
 from segue.histories.explaining import Unexplained, is_marked, refusal, refuse_unexplained
@@ -54,7 +55,6 @@ from segue.histories.recognition import (
     recognise_sight,
 )
 from segue.histories.registry import all_formats, find_format, formats_with_sessions, get_format
-from segue.plurals import counted
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.protocols.detection import detect_protocol
 from segue.protocols.registry import PROTOCOLS

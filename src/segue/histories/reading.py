@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Prompt
 from segue.conversation.limits import parse_json, without_line
 from segue.errors import LoadError
+from segue.foundation.plurals import counted
 from segue.histories import places
 from segue.histories.kit.evidence import Sight
 from segue.histories.kit.format import Format
@@ -21,14 +22,13 @@ from segue.histories.kit.history import History, HistoryOrigin
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.unread import lacks_content, note_unread, with_content
+from segue.histories.sessions import read_session_lines
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.projection.report import Change, ChangeCode, Loss, Report
-from segue.sessions import read_session_lines
 
 if TYPE_CHECKING:
     from segue.projection.policy import Policy
-    from segue.request import Request
+    from segue.requests.prepare import Request
 
 HISTORY: Final = "history"
 """The key of `Context.extra` with title, folder and times of the history, so that a stored conversation keeps them."""
@@ -64,7 +64,7 @@ class OpenedDocument(NamedTuple):
             EmptyConversation: the conversation has no content to send.
             ProjectionRefused: the policy refuses a necessary change.
         """
-        from segue.request import prepare, prepare_prompt  # a list of sessions does not need projection
+        from segue.requests.prepare import prepare, prepare_prompt  # a list of sessions does not need projection
 
         if self.protocol is None:
             return prepare(self.prompt.context, model, policy=policy)

@@ -17,7 +17,7 @@ from warnings import warn
 
 import msgspec
 
-from segue.batch_forms import read_request_line
+from segue.calls.batch_forms import read_request_line
 from segue.conversation.limits import parse_json
 from segue.errors import LoadError, UnknownFormat
 from segue.histories.forms import CHAT_LINES, EXCHANGE, FORMS, ROWS, SESSION, STORED, UNREADABLE

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from segue._registry import Registry
 from segue.errors import UnknownFormat
+from segue.foundation.registry import Registry
 from segue.histories.kit.format import Format
 
 _FOLDERS: Final[Mapping[str, str]] = {

@@ -14,13 +14,13 @@ import msgspec
 from segue.errors import DecodeError, LoadError, SegueError
 from segue.failures.classify import classify
 from segue.failures.failure import FailureKind
+from segue.foundation.json_text import encode_valid_json
 from segue.histories.opening import parse_session_name
 from segue.inspector.inspection import describe_given, find_target, open_conversation, wire_json
 from segue.inspector.library import SHORT, Library, OpenConversation
 from segue.inspector.local_sessions import list_sessions
 from segue.inspector.pieces import find_image
 from segue.inspector.side_by_side import SideBySide
-from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.protocols.registry import PROTOCOLS

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.checking import check, compare_requests
 from segue.conversation.context import Context
 from segue.conversation.limits import parse_json
 from segue.conversation.messages import Message
@@ -27,16 +26,16 @@ from segue.errors import (
     UnknownModel,
     render_path,
 )
+from segue.foundation.json_text import encode_valid_json
+from segue.foundation.plurals import counted
 from segue.histories.kit.history import History
 from segue.histories.opening import How, OpenedDocument, open_source, open_value
 from segue.histories.registry import get_format
 from segue.inspector.alignment import align
 from segue.inspector.pieces import Json
 from segue.inspector.side_by_side import SideBySide
-from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.projection.dropped import find_dropped
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, project
@@ -45,8 +44,9 @@ from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_checked
 from segue.protocols.kit.codec import Violation
 from segue.protocols.registry import PROTOCOLS, get_protocol
-from segue.request import Request
-from segue.tokens import measure
+from segue.requests.check import check, compare_requests
+from segue.requests.prepare import Request
+from segue.requests.tokens import measure
 
 _SUGGESTED: Final = 3
 """How many targets the page starts with."""

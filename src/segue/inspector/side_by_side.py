@@ -12,6 +12,7 @@ from typing import Final, final
 from segue.conversation.context import Context
 from segue.conversation.messages import Message
 from segue.errors import render_path
+from segue.foundation.json_text import encode_valid_json
 from segue.inspector.alignment import AlignedPair, align_equal
 from segue.inspector.pieces import (
     Json,
@@ -23,7 +24,6 @@ from segue.inspector.pieces import (
     show_pair,
     show_pieces,
 )
-from segue.json_text import encode_valid_json
 from segue.projection.report import SENTENCES, Change, describe_loss
 
 _MOST_CHANGES: Final = 50

@@ -39,8 +39,8 @@ from warnings import warn
 
 import msgspec
 
-from segue._entry_points import find_entry_points
 from segue.errors import ModelError, UnknownModel
+from segue.foundation.entry_points import find_entry_points
 from segue.models.built_in import BUILT_IN, find_built_in
 from segue.models.catalogue_file import CatalogueFile, CatalogueSource, parse_catalogue, toml_as_json
 from segue.models.model import Modality, Model, Price

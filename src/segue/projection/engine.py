@@ -309,7 +309,7 @@ class Engine:
     def send_with(self, account: str | None, refused: frozenset[str]) -> None:
         """Project for this account from now on, and without these signatures."""
         rules, ownership = self.target.rules, self.target.ownership
-        if rules.bound_prefix:  # decided where the request is encoded: see `segue.binding`
+        if rules.bound_prefix:  # decided where the request is encoded: see `segue.requests.binding`
             return
         self._refused = refused
         bound = account if rules.bound_account in ACCOUNT_BOUND else None

@@ -15,8 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.errors import Path, render_path
-from segue.json_text import encode_valid_json
-from segue.plurals import counted
+from segue.foundation.json_text import encode_valid_json
+from segue.foundation.plurals import counted
 
 
 class Loss(StrEnum):

@@ -17,8 +17,8 @@ from typing import Final, TypeVar, cast
 
 import msgspec
 
-from segue._registry import Registry
 from segue.errors import SettingsError, UnknownProtocol
+from segue.foundation.registry import Registry
 from segue.models.catalogue import get_model
 from segue.models.dialect import Dialect
 from segue.models.family import Family

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn, cast, final
 
-from segue._registry import Named
-from segue.plurals import counted
+from segue.foundation.plurals import counted
+from segue.foundation.registry import Named
 
 
 @final

@@ -6,13 +6,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from segue.calls import read_call
+from segue.calls.reading import read_call
+from segue.calls.replies import encode_model, encode_model_list, encode_token_count
 from segue.conversation.context import Prompt
 from segue.errors import CallError, UnknownProtocol
 from segue.protocols.api import find_endpoint, resolve_endpoint
 from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.routing import NEEDS_PROMPT, Route
-from segue.reply_encoding import encode_model, encode_model_list, encode_token_count
 from segue.testing.broken_law import expect_equal, fail
 
 _PREFIXES: Final = ("", "/gateway", "/api/v1")

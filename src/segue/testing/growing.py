@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from segue.checking import compare_requests
 from segue.errors import render_path
 from segue.models.model import Model
+from segue.requests.check import compare_requests
 
 
 def assert_continues(

@@ -14,14 +14,14 @@ from segue.conversation.messages import SystemMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.outbox import Outbox
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projector, project
 from segue.projection.report import ChangeCode
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import PROTOCOLS, get_protocol
-from segue.request import Request, convert, prepare
+from segue.requests.outbox import Outbox
+from segue.requests.prepare import Request, convert, prepare
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.compare import (
     answered_prefixes,

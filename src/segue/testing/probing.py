@@ -23,7 +23,7 @@ from segue.conversation.messages import AssistantMessage, ToolResultMessage, Use
 from segue.errors import RequestFailed
 from segue.failures.failure import Failure, FailureKind
 from segue.models.model import Model
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 Verdict = Literal["yes", "no", "unknown"]
 

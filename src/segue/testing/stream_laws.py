@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from segue.calls.replies import encode_error, stream_encoder
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.events import (
@@ -40,7 +41,6 @@ from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.stream_writing import StreamFrame
 from segue.protocols.kit.streaming import Frame
-from segue.reply_encoding import encode_error, stream_encoder
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.frames import split_stream
 

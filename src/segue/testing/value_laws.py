@@ -15,14 +15,13 @@ from itertools import count
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from segue.checking import check
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
 from segue.conversation.stored import dump, dump_message, load_message
 from segue.errors import ConversationError, DecodeError, EmptyConversation, Path, render_path
+from segue.foundation.json_text import encode_json
 from segue.framing.writing import frame_encoder
-from segue.json_text import encode_json
 from segue.projection.replies.projector import ReplyProjector, project_reply
 from segue.protocols.api import decode_request, decode_response, encode_response, resolve_endpoint
 from segue.protocols.detection import detect_protocol, detect_reply
@@ -31,7 +30,8 @@ from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.storable import UNREADABLE
 from segue.protocols.kit.streaming import Frame
 from segue.protocols.registry import all_protocols
-from segue.request import prepare
+from segue.requests.check import check
+from segue.requests.prepare import prepare
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.stream_laws import encode_events
 

@@ -11,7 +11,7 @@ from segue.client.flow.attempts import Attempt
 from segue.client.flow.request_flow import Ask, Flow
 from segue.client.flow.steps import Answer, Broken, Head, Moment, ReadEvents
 from segue.conversation.events import Event
-from segue.request import Request
+from segue.requests.prepare import Request
 
 
 @dataclass

@@ -16,7 +16,7 @@ from segue.errors import UnknownModel
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.protocols.registry import all_protocols, get_protocol
-from segue.tokens import estimate_tokens
+from segue.requests.tokens import estimate_tokens
 from servers.script import Reply
 from servers.scripted import ScriptedServer
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from segue.client.http.clients import Client
 from segue.client.session.conversation import Conversation
 from segue.conversation.messages import UserMessage
+from segue.histories.sessions import read_session
 from segue.models.model import Model
-from segue.sessions import read_session
 
 MODEL = Model("m", "p", "openai-chat", base_url="http://127.0.0.1")
 SIZES = (10, 10, 10, 5_000, 40_000, 400_000)

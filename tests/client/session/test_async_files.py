@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from client.wires import TEXT, WIRES
-from segue import sessions
 from segue.client.http.clients import AsyncClient
 from segue.client.session import history
 from segue.client.session.conversation import AsyncConversation
 from segue.conversation.messages import StopReason, UserMessage
 from segue.errors import ConversationError, DumpError, SessionLocked, SettingsError, UnknownModel
-from segue.sessions import append_message, read_session
+from segue.histories import sessions
+from segue.histories.sessions import append_message, read_session
 from servers.scripted import ScriptedServer
 
 CHAT = WIRES["openai-chat"]

@@ -20,9 +20,9 @@ from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.context import Context, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import ConversationError, EmptyConversation, RequestFailed, SessionLocked, SettingsError
+from segue.histories.sessions import append_message, read_session
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.sessions import append_message, read_session
 from servers.script import Phase, Reply
 from servers.scripted import ScriptedServer
 
@@ -263,8 +263,8 @@ def test_without_a_model_the_last_one_of_the_file_is_used(client: Client, tmp_pa
 
 
 def test_a_conversation_keeps_one_outbox_for_each_model(server: ScriptedServer, client: Client, monkeypatch):
-    from segue.outbox import Outbox
-    from segue.request import prepare
+    from segue.requests.outbox import Outbox
+    from segue.requests.prepare import prepare
 
     made: list[Model] = []
 

@@ -15,11 +15,11 @@ from segue.client.http.clients import AsyncClient, Client
 from segue.client.session.conversation import AsyncConversation, Conversation
 from segue.conversation.messages import UserMessage
 from segue.errors import SettingsError, UnknownModel
+from segue.histories.sessions import append_message, append_model, read_session
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.protocols.registry import resolve_rules
-from segue.sessions import append_message, append_model, read_session
 from servers.scripted import ScriptedServer
 
 CHAT = WIRES["openai-chat"]

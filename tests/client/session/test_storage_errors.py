@@ -15,7 +15,7 @@ from segue.client.http.clients import Client
 from segue.client.session.conversation import AsyncConversation, Conversation
 from segue.conversation.messages import StopReason, ToolResultMessage, UserMessage
 from segue.errors import ConversationError, DumpError
-from segue.sessions import read_session
+from segue.histories.sessions import read_session
 from servers.script import Phase
 from servers.scripted import ScriptedServer
 

@@ -23,11 +23,11 @@ from segue.conversation.context import Context, Origin, Summary
 from segue.conversation.messages import AssistantMessage, Diagnostic, Message, ToolResultMessage, UserMessage
 from segue.counting.counter import TokenCounter
 from segue.errors import SettingsError
+from segue.histories.sessions import read_session
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.projector import project
 from segue.projection.requirements import SummaryWanted
-from segue.sessions import read_session
 from servers.script import Reply
 from servers.scripted import Received, ScriptedServer
 

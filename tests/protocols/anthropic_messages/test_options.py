@@ -14,7 +14,7 @@ from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 from segue.protocols.api import decode_request, encode_request
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.registry import resolve_dialect, resolve_rules
-from segue.request import Request, convert, prepare
+from segue.requests.prepare import Request, convert, prepare
 
 P = "anthropic-messages"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}

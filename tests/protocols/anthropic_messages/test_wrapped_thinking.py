@@ -14,7 +14,7 @@ from segue.models.model import Model
 from segue.projection.projector import project
 from segue.protocols.api import check, decode_request, decode_response, encode_request, encode_response, stream_decoder
 from segue.protocols.kit.readable_signatures import read_wrapped
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 ROUTER = Model("moonshotai/kimi-k3", "openrouter", "anthropic-messages", reasoning=True)
 CLAUDE = Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True)

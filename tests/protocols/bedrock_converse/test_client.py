@@ -32,7 +32,7 @@ from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 NOT_STREAMED = (False,)
 HI = [{"role": "user", "content": [{"text": "hi"}]}]

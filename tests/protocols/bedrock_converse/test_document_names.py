@@ -14,10 +14,10 @@ from segue.conversation.content import FileContent, TextContent, ToolCall
 from segue.conversation.context import Context, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.models.model import Model
-from segue.outbox import Outbox
 from segue.protocols.bedrock_converse.document_names import DocumentNames, legal_name
 from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.outbox import Outbox
+from segue.requests.prepare import prepare
 
 NAMES = {
     "the extension goes": ("report.pdf", "pdf", "report"),

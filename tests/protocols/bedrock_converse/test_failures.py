@@ -15,7 +15,7 @@ from segue.conversation.messages import AssistantMessage, StopReason, ToolResult
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 ANTHROPIC = get_model("anthropic/claude-sonnet-4-5")

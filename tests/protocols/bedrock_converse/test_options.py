@@ -26,7 +26,7 @@ from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
 from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 from segue.protocols.registry import resolve_rules
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 P = "bedrock-converse"
 FIELDS = "additionalModelRequestFields"

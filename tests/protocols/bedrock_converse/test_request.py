@@ -22,7 +22,7 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.protocols.api import decode_request, encode_request
 from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 P = "bedrock-converse"
 

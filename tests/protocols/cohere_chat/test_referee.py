@@ -21,7 +21,7 @@ from protocols.exchanges import COHERE
 from segue.errors import EmptyConversation
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 WRONG = {
     "a list that is a text": {"messages": "hi"},

@@ -11,7 +11,7 @@ from segue.conversation.context import Context, NativeTool, Options, Prompt, Too
 from segue.conversation.messages import UserMessage
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
-from segue.request import convert, prepare
+from segue.requests.prepare import convert, prepare
 
 HI = {"role": "user", "content": "hi"}
 SCHEMA = {"type": "object", "properties": {}}

@@ -21,7 +21,7 @@ from segue.conversation.messages import AssistantMessage, SystemMessage, ToolRes
 from segue.errors import EncodeError
 from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.protocols.kit.codec import Endpoint
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 PNG = "iVBORw0KGgo="
 

@@ -19,7 +19,7 @@ from segue.conversation.messages import AssistantMessage, StopReason, ToolResult
 from segue.errors import EmptyConversation
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 
 def texts_first(context: Context) -> Context:

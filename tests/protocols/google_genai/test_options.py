@@ -15,7 +15,7 @@ from segue.models.model import Model
 from segue.protocols.api import decode_request, encode_request, resolve_endpoint
 from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.protocols.kit.verbatim import data_of
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 PRO = endpoint_of("gemini-2.5-pro")
 OWN = resolve_endpoint(Model("gemini-3-pro-mine", "google", "google-genai", reasoning=True))

@@ -14,7 +14,7 @@ from segue.conversation.messages import AssistantMessage, StopReason, ToolResult
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.api import decode_request, encode_request
 from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
-from segue.request import convert, prepare
+from segue.requests.prepare import convert, prepare
 
 PNG = "iVBORw0KGgo="
 HI = {"role": "user", "parts": [{"text": "hi"}]}

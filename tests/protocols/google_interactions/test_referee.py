@@ -20,7 +20,7 @@ from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.protocols.api import encode_response
 from segue.protocols.google_interactions.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 SAMPLES = {sample.name: sample for sample in CODEC.samples()}
 ANY_NAME = {"model": "gemini-3.5-flash"}

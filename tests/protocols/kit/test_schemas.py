@@ -10,7 +10,7 @@ import segue
 from segue.models.model import Model
 from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.kit.schemas import find_faults, is_closed, schema_name
-from segue.request import convert
+from segue.requests.prepare import convert
 
 CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 FORM = {"name": "person", "description": "Someone.", "schema": CLOSED, "strict": True}

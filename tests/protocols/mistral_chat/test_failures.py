@@ -16,7 +16,7 @@ from segue.models.model import Model
 from segue.projection.policy import Texts
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 TEXTS = Texts()
 HI = UserMessage.of("hi")

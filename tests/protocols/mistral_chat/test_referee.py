@@ -24,7 +24,7 @@ from segue.conversation.context import Context, Options
 from segue.errors import EmptyConversation, EncodeError
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 WRONG = {
     "a list that is a text": {"messages": "hi"},

@@ -13,10 +13,10 @@ from segue.conversation.messages import AssistantMessage, StopReason, UserMessag
 from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.outbox import Outbox
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.outbox import Outbox
+from segue.requests.prepare import prepare
 
 HI = {"role": "user", "content": "hi"}
 SCHEMA = {"type": "object", "properties": {}}

@@ -26,7 +26,7 @@ from segue.conversation.messages import AssistantMessage, StopReason, ToolResult
 from segue.errors import EmptyConversation, EncodeError
 from segue.protocols.api import decode_response
 from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 READABLE = [case for case in OLLAMA.names if case != "a-drawn-picture"]  # pictures in a reply stop the client itself
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

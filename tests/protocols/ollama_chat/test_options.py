@@ -10,7 +10,7 @@ from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import UserMessage
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
-from segue.request import convert, prepare
+from segue.requests.prepare import convert, prepare
 
 HI = Context(messages=(UserMessage.of("hi"),))
 

@@ -20,7 +20,7 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.protocols.api import encode_request
 from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
-from segue.request import convert, prepare
+from segue.requests.prepare import convert, prepare
 
 P = "ollama-chat"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -21,7 +21,7 @@ from segue.conversation.messages import AssistantMessage, SystemMessage, ToolRes
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.kit.verbatim import choose
 from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 HI = {"role": "user", "content": "hi"}
 

@@ -21,7 +21,7 @@ from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.reading import join_texts
 from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 from segue.protocols.openai_chat.think_tags import TAGS
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 PROTOCOL = "openai-chat"
 MODELS = (

@@ -14,7 +14,7 @@ from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
 from segue.protocols.api import decode_request, encode_request
 from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
-from segue.request import convert, prepare
+from segue.requests.prepare import convert, prepare
 
 HI = {"role": "user", "content": "hi"}
 HELLO = UserMessage.of("hi")

@@ -22,7 +22,7 @@ from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.protocols.api import decode_response
 from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 openai = pytest.importorskip("openai")
 httpx2 = pytest.importorskip("httpx2")

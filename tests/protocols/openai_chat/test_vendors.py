@@ -18,7 +18,7 @@ from segue.models.providers import PROVIDERS
 from segue.protocols.api import check
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 HELLO = UserMessage.of("hi")
 ANSWER = AssistantMessage(content=(TextContent(text="a"),))

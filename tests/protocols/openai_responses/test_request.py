@@ -17,7 +17,7 @@ from segue.projection.projector import project
 from segue.projection.report import ChangeCode
 from segue.protocols.api import decode_request, encode_request
 from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
-from segue.request import convert, prepare
+from segue.requests.prepare import convert, prepare
 
 P = "openai-responses"
 IMAGE = "data:image/png;base64,iVBORw0KGgo="

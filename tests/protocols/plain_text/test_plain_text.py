@@ -19,7 +19,7 @@ from segue.errors import DecodeError, EmptyConversation, EncodeError
 from segue.protocols.kit.codec import WireError
 from segue.protocols.plain_text.protocol import PROTOCOL as CODEC
 from segue.protocols.plain_text.transcript import write_transcript
-from segue.request import Request, prepare
+from segue.requests.prepare import Request, prepare
 
 JPEG = ImageContent(data="/9j/4AAQSkZJRgABAQEASABI", mime_type="image/jpeg")
 CALL = ToolCall(id="c1", name="weather", arguments={"city": "Oslo"})

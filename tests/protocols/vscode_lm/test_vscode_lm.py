@@ -39,7 +39,7 @@ from segue.projection.report import ChangeCode
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import WireError
 from segue.protocols.vscode_lm.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.requests.prepare import prepare
 
 P = "vscode-lm"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -12,7 +12,7 @@ from segue.conversation.messages import AssistantMessage, Usage
 from segue.counting.counter import TokenCounter
 from segue.models.model import Model
 from segue.models.price import find_cost, find_fees
-from segue.request import Request
+from segue.requests.prepare import Request
 
 
 def find_usage(message: AssistantMessage, *, is_whole: bool, request: Request | None, model: Model) -> Usage | None:

@@ -25,8 +25,8 @@ from segue.conversation.context import Context
 from segue.conversation.marks import all_marks_of
 from segue.failures.failure import Failure, FailureKind
 from segue.models.model import Model
-from segue.request import Request
-from segue.tokens import estimate_tokens
+from segue.requests.prepare import Request
+from segue.requests.tokens import estimate_tokens
 
 
 @final

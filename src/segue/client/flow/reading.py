@@ -25,7 +25,7 @@ from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
 from segue.framing.ndjson import NdjsonDecoder
 from segue.framing.sse import SseDecoder, SseEvent
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.request import Request
+from segue.requests.prepare import Request
 
 Ending: TypeAlias = DoneEvent | ErrorEvent
 _Frame: TypeAlias = SseEvent | AwsEvent | bytes

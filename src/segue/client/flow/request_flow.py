@@ -65,7 +65,7 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Policy
 from segue.projection.report import Report, place_of
-from segue.request import Request, prepare
+from segue.requests.prepare import Request, prepare
 
 
 class Prepare(Protocol):

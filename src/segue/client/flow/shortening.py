@@ -19,7 +19,7 @@ from segue.counting.counter import TokenCounter
 from segue.failures.failure import Failure
 from segue.models.model import Model
 from segue.projection.policy import Policy
-from segue.request import Request
+from segue.requests.prepare import Request
 
 _SMALLER: Final = 0.75
 """The part of the window that is used where the provider names no limit."""

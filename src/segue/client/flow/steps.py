@@ -16,7 +16,7 @@ from segue.conversation.context import Context
 from segue.conversation.events import Event
 from segue.failures.failure import FailureKind
 from segue.projection.requirements import SummaryWanted
-from segue.request import Request
+from segue.requests.prepare import Request
 
 
 @final

@@ -21,9 +21,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from msgspec.structs import replace
 
 from segue.errors import SettingsError
+from segue.foundation.quoting import quote_variable
 from segue.models.dialect import Dialect
 from segue.models.model import Model
-from segue.quoting import quote_variable
 
 _VARIABLE: Final = re.compile(r"\{([A-Z][A-Z0-9_]*)\}")
 _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {

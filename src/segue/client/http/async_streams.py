@@ -18,7 +18,7 @@ from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, UserMessage
 from segue.errors import MissingExtra, SettingsError
 from segue.models.model import Model
-from segue.request import Request, prepare
+from segue.requests.prepare import Request, prepare
 
 _Value = TypeVar("_Value")
 

@@ -40,7 +40,7 @@ from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import with_routers
 from segue.protocols.context_input import ContextInput, read_input
-from segue.request import prepare as make_request
+from segue.requests.prepare import prepare as make_request
 
 if TYPE_CHECKING:
     import httpx2

@@ -20,8 +20,8 @@ from segue.conversation.context import Context, Options, Prompt
 from segue.errors import EmptyConversation, EncodeError, SettingsError
 from segue.models.model import Model
 from segue.projection.policy import Policy
-from segue.request import Request, prepare
-from segue.tokens import estimate_tokens
+from segue.requests.prepare import Request, prepare
+from segue.requests.tokens import estimate_tokens
 
 
 class Counting:

@@ -19,10 +19,10 @@ from typing import Final, TypeAlias, TypeVar, cast
 from urllib.parse import urlsplit
 
 from segue.errors import SettingsError
+from segue.foundation.quoting import check_header
 from segue.models.dialect import Dialect
 from segue.models.model import Model
 from segue.models.provider import Provider
-from segue.quoting import check_header
 
 Token: TypeAlias = str | Mapping[str, str]
 """The result of an `auth` function: a token, sent as a bearer, or the headers themselves."""

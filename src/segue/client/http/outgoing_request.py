@@ -33,16 +33,16 @@ from segue.client.http.settings import Body, Setup
 from segue.client.http.signing import AwsSigner
 from segue.errors import SettingsError
 from segue.failures.failure import FailureKind
-from segue.json_text import encode_json
+from segue.foundation.json_text import encode_json
+from segue.foundation.plurals import counted
+from segue.foundation.quoting import check_header, join_headers
+from segue.foundation.version import __version__
 from segue.models.catalogue import get_model, installed_catalogue
 from segue.models.model import Model
 from segue.models.provider import Provider
 from segue.models.providers import find_row
-from segue.plurals import counted
 from segue.protocols.registry import resolve_dialect
-from segue.quoting import check_header, join_headers
-from segue.request import Request
-from segue.version import __version__
+from segue.requests.prepare import Request
 
 _SECRET_HEADERS: Final = frozenset(
     {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}

@@ -21,7 +21,7 @@ from segue.conversation.context import Options
 from segue.errors import MissingExtra, SettingsError
 from segue.models.catalogue import Catalogue
 from segue.models.provider import Provider
-from segue.request import Request
+from segue.requests.prepare import Request
 
 if TYPE_CHECKING:
     import ssl

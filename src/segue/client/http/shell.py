@@ -20,8 +20,8 @@ from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
 from segue.errors import RequestFailed
 from segue.failures.failure import Failure, FailureKind
+from segue.foundation.plurals import counted
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.projection.report import Report
 
 OnEnd: TypeAlias = Callable[[AssistantMessage, tuple[Attempt, ...]], None]

@@ -17,7 +17,7 @@ from segue.client.http.shell import TERMINAL, OnEnd, Shell, read_moment
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
 from segue.errors import MissingExtra, SettingsError
-from segue.request import Request
+from segue.requests.prepare import Request
 
 _Value = TypeVar("_Value")
 

@@ -21,11 +21,11 @@ from segue.client.flow.steps import ReadEvents
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, Message, StopReason
 from segue.errors import MissingExtra
-from segue.json_text import encode_json
+from segue.foundation.json_text import encode_json
+from segue.foundation.version import __version__
 from segue.models.model import Model
 from segue.protocols.registry import get_protocol
-from segue.request import Request
-from segue.version import __version__
+from segue.requests.prepare import Request
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context as TraceContext

@@ -28,9 +28,9 @@ from segue.conversation.context import Context, Options, Summary
 from segue.conversation.media_checks import check_media
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import ConversationError, SettingsError, UnknownModel
+from segue.foundation.plurals import counted
 from segue.models.catalogue import Catalogue, get_model, installed_catalogue
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.projection.policy import Policy
 from segue.projection.report import Report
 from segue.protocols.context_input import read_input

@@ -16,8 +16,7 @@ from segue.conversation.context import Context, Summary, Tool
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message, ToolResultMessage, UserMessage
 from segue.errors import ConversationError
-from segue.models.model import Model
-from segue.sessions import (
+from segue.histories.sessions import (
     StrPath,
     append_header,
     append_line,
@@ -26,6 +25,7 @@ from segue.sessions import (
     dump_model,
     read_session_models,
 )
+from segue.models.model import Model
 
 MessageInput: TypeAlias = str | UserContent | UserMessage | Sequence[str | UserContent]
 """A new user message: a text, content, several of them, or a message."""

@@ -22,7 +22,7 @@ from contextlib import suppress
 from typing import Final
 
 from segue.errors import SessionLocked
-from segue.sessions import StrPath, refuse_device
+from segue.histories.sessions import StrPath, refuse_device
 
 if sys.platform == "win32":
     import msvcrt

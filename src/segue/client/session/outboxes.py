@@ -8,9 +8,9 @@ from typing import Final
 from segue.conversation.context import Context, Options
 from segue.conversation.exact import is_exact
 from segue.models.model import Model
-from segue.outbox import Outbox
 from segue.projection.policy import Policy
-from segue.request import Request
+from segue.requests.outbox import Outbox
+from segue.requests.prepare import Request
 
 _KEPT: Final = 4
 """How many outboxes are kept: a conversation alternates between a few models, and each outbox holds encoded bytes."""
@@ -33,7 +33,7 @@ class Outboxes:
         account: str | None = None,
         refused: frozenset[str] = frozenset(),
     ) -> Request:
-        """Project and encode the conversation for a model, like `segue.request.prepare`."""
+        """Project and encode the conversation for a model, like `segue.requests.prepare.prepare`."""
         with self._lock:
             outbox = self._find(model, policy)
         return outbox.prepare(context, options=options, account=account, refused=refused)

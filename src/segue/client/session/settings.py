@@ -11,10 +11,10 @@ from segue.client.session.summarising import Summarise
 from segue.conversation.content import SystemContent
 from segue.conversation.context import Options, Tool
 from segue.errors import SettingsError
+from segue.histories.sessions import StrPath
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.protocols.context_input import ContextInput
-from segue.sessions import StrPath
 
 
 class ConversationSettings(TypedDict, total=False):

@@ -8,7 +8,8 @@ from typing import NamedTuple, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.batch_forms import batch_forms, read_request_line
+from segue.calls.batch_forms import batch_forms, read_request_line
+from segue.calls.replies import encode_error
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage
 from segue.conversation.stored import dump
@@ -16,7 +17,7 @@ from segue.corpus.batch_files.writing import BatchTable
 from segue.errors import DecodeError, SegueError, UnknownModel
 from segue.failures.classify import classify
 from segue.failures.failure import Failure
-from segue.json_text import encode_json
+from segue.foundation.json_text import encode_json
 from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.models.price import batch_share, reduce_cost
@@ -25,7 +26,6 @@ from segue.protocols.api import decode_request, decode_response, encode_response
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.batch_results import Fields, Outcome, ResultLine, read_http_result
 from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
-from segue.reply_encoding import encode_error
 
 
 @final

@@ -7,16 +7,16 @@ from typing import Any, Final, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.batch_forms import find_form
+from segue.calls.batch_forms import find_form
 from segue.corpus.batches import BadRow, Batch
 from segue.corpus.files import Files, Pending
 from segue.corpus.rows import Row
 from segue.errors import CorpusError
-from segue.json_text import encode_json, encode_valid_json
+from segue.foundation.json_text import encode_json, encode_valid_json
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.protocols.kit.batch_form import BatchForm
-from segue.request import Request
+from segue.requests.prepare import Request
 
 IDS: Final = ".ids.json"
 """The ending of the table beside a batch file."""

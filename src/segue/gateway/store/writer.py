@@ -16,10 +16,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final, final
 
+from segue.foundation.plurals import counted
 from segue.gateway.store.circuit import Circuit
 from segue.gateway.store.database import StoreAway, StoreBusy, StoreError, StoreNotWritable
 from segue.gateway.store.store import Store, Stored
-from segue.plurals import counted
 
 _BATCH: Final = 100
 _MOST_WAITING: Final = 5_000

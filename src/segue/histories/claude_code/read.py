@@ -12,6 +12,7 @@ from typing import Any, Final
 from segue.conversation.context import Context, Origin, Summary
 from segue.conversation.messages import Message
 from segue.errors import LoadError
+from segue.foundation.plurals import counted
 from segue.histories.claude_code.path import ActivePath, find_ends, find_leaf, walk
 from segue.histories.claude_code.path import with_results as add_results
 from segue.histories.claude_code.tree import Boundary, LineTree, Node, read_tree
@@ -22,7 +23,6 @@ from segue.histories.kit.lines import first_objects, text_of, title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
-from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 KNOWN_RECORDS: Final = frozenset({

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Summary
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, Usage, UserMessage
 from segue.errors import DecodeError, LoadError
+from segue.foundation.plurals import counted
 from segue.histories.codex.rollout import Rollout, RolloutItem, find_thread, is_added, read_rollout
 from segue.histories.kit.envelope import find_title, name_results, with_envelope
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin, Parent
@@ -28,7 +29,6 @@ from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.kit.wire import TurnCodec
 from segue.models.providers import PROVIDERS
-from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "codex"

@@ -18,11 +18,11 @@ from importlib import import_module
 from typing import Any, Final, cast, final
 
 from segue.errors import LoadError
+from segue.foundation.plurals import counted
 from segue.histories.kit.lines import Line, decode_objects, integer_of, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source
 from segue.histories.kit.stamps import milliseconds_of
-from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 _ZSTANDARD: Final = b"\x28\xb5\x2f\xfd"

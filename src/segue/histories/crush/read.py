@@ -20,6 +20,7 @@ from segue.conversation.content import AssistantContent, TextContent, ThinkingCo
 from segue.conversation.context import Summary
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import LoadError
+from segue.foundation.plurals import counted
 from segue.histories.kit.documents import finish_history, json_text, parse_text, refuse_branch
 from segue.histories.kit.envelope import plain_text, with_envelope
 from segue.histories.kit.history import Child, Compaction, History, Session
@@ -30,7 +31,6 @@ from segue.histories.kit.pieces import make_call, media_of, stop_of, string_of
 from segue.histories.kit.source import AgentDatabase, Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.unread import note_unread
-from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "crush"

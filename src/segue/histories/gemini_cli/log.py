@@ -17,10 +17,10 @@ from itertools import pairwise
 from typing import Any, Final, cast, final
 
 from segue.errors import LoadError
+from segue.foundation.plurals import counted
 from segue.histories.kit.lines import Line, decode_object, decode_objects, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.unread import note_unread
-from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 GOT_IT: Final = "Got it. Thanks for the additional context!"

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Summary
 from segue.conversation.messages import AssistantMessage, Message, StopReason, SystemMessage, Usage
 from segue.errors import DecodeError, LoadError
+from segue.foundation.plurals import counted
 from segue.histories.gemini_cli.log import (
     GOT_IT,
     SESSION_CONTEXT,
@@ -39,7 +40,6 @@ from segue.histories.kit.origins import with_marked_origin
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.kit.wire import TurnCodec
-from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "gemini-cli"

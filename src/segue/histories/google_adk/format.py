@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from segue.errors import LoadError
+from segue.foundation.plurals import counted
 from segue.histories.google_adk.codec import AUTHOR, CODEC, WIRE
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
@@ -25,7 +26,6 @@ from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import AgentDatabase
 from segue.histories.kit.stamps import make_id, milliseconds_of
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.projection.report import Change, ChangeCode, Loss
 
 _VERBATIM: Final = frozenset(

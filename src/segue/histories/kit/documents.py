@@ -11,6 +11,7 @@ from segue.conversation.context import Context, Summary
 from segue.conversation.limits import parse_json
 from segue.conversation.messages import Message
 from segue.errors import LoadError, SegueError
+from segue.foundation.plurals import counted
 from segue.histories.kit.envelope import find_title, name_results
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin, Parent, Session
@@ -18,7 +19,6 @@ from segue.histories.kit.lines import object_of, title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import time_of
-from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 LINES: Final = "\x00lines"

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import final
 
 from segue.errors import Path
+from segue.foundation.plurals import counted
 from segue.histories.kit.history import Record
-from segue.plurals import counted
 from segue.projection.report import Change, ChangeCode, Loss, Report
 
 

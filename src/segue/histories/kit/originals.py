@@ -23,11 +23,11 @@ from msgspec.structs import replace
 from segue.conversation.messages import Message
 from segue.conversation.stored import dump, load
 from segue.errors import SegueError
+from segue.foundation.plurals import counted
 from segue.histories.kit.envelope import is_own_text
 from segue.histories.kit.history import History, Originals
 from segue.histories.kit.lines import text_of
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.protocols.registry import resolve_rules
 

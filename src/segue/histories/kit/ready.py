@@ -16,16 +16,16 @@ from segue.conversation.content import TextContent
 from segue.conversation.context import Context
 from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import EmptyConversation
+from segue.foundation.plurals import counted
 from segue.histories.kit.broken_media import replace_broken_media
 from segue.histories.kit.envelope import find_envelope, is_own_text, plain_text
 from segue.histories.kit.format import Cut
 from segue.histories.kit.notes import Notes
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.projection.policy import Fit, Policy
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.request import Request, prepare_intact
-from segue.tokens import estimate_tokens
+from segue.requests.prepare import Request, prepare_intact
+from segue.requests.tokens import estimate_tokens
 
 _MARK: Final = "history"
 """The key of `extra` with the position of a message, while it is projected."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, final
 
 from segue.errors import LoadError
+from segue.foundation.plurals import counted
 from segue.histories.kit.history import Branch
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import View
-from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, final
 
 from segue.conversation.context import Context, Summary
 from segue.errors import LoadError
+from segue.foundation.plurals import counted
 from segue.histories.kit.envelope import find_title
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin, Parent
 from segue.histories.kit.lines import object_of, objects_of, text_of, title_of, without
@@ -25,7 +26,6 @@ from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.opencode.store import load
 from segue.histories.opencode.turns import NAME, MessageReader, time_of_info
-from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 KNOWN_RECORDS: Final = frozenset(

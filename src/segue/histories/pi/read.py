@@ -24,6 +24,7 @@ from segue.conversation.context import Context, Summary
 from segue.conversation.foreign import read_message
 from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import LoadError
+from segue.foundation.plurals import counted
 from segue.histories.kit.envelope import find_title, name_results, with_envelope
 from segue.histories.kit.history import Compaction, History, HistoryOrigin, Parent
 from segue.histories.kit.lines import Line, decode_objects, object_of, text_of, title_of, without
@@ -32,7 +33,6 @@ from segue.histories.kit.origins import last_origin, with_marked_origin
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.kit.trees import Tree
-from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "pi"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, CacheMark, TextContent, UserContent
 from segue.conversation.messages import Message, UserMessage
 from segue.errors import Path
-from segue.plurals import counted
+from segue.foundation.plurals import counted
 from segue.projection.fitting.fold import Fold, split_level
 from segue.projection.fitting.given import Fitted, Given
 from segue.projection.fitting.marks import Marks

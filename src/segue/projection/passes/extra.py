@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, Extra, TextContent
 from segue.conversation.messages import Message
+from segue.foundation.quoting import SECRET_NAME
 from segue.models.rules import Rules
 from segue.projection.passes.held_content import ELSEWHERE
 from segue.projection.policy import fill
@@ -32,7 +33,6 @@ from segue.projection.workspace.workspace import INSERTED, Workspace
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.verbatim import FORMAT_KEYS
 from segue.protocols.registry import PROTOCOLS
-from segue.quoting import SECRET_NAME
 
 _NEVER_SENT: Final = frozenset({"stored", REPLY})
 """Keys that are always kept, because no codec sends them: unknown fields of a file, and fields of a reply."""

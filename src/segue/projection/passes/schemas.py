@@ -18,7 +18,7 @@ from typing import Final, cast
 
 import msgspec
 
-from segue.json_text import encode_json
+from segue.foundation.json_text import encode_json
 from segue.models.rules import Rules
 from segue.projection.report import Loss
 from segue.protocols.kit.schemas import (

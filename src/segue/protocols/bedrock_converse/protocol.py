@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from segue.foundation.quoting import quote_segment
 from segue.models.model import Model
 from segue.protocols.bedrock_converse.document_names import names_documents
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
@@ -13,7 +14,6 @@ from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_parts
 from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.token_count import TokenCount
-from segue.quoting import quote_segment
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.foundation.plurals import counted
 from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON, GEMINI_ALWAYS_THINKS
 from segue.models.rules import Rules
-from segue.plurals import counted
 from segue.protocols.google_genai.check_server_tools import check_server_tools
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.keys import read_keys, texts_of

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.foundation.plurals import counted
 from segue.models.model_ids import GEMINI_2_0
-from segue.plurals import counted
 from segue.protocols.google_genai.content import CALL, RESULT, SIGNATURE
 from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.google_genai.media import INLINE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from segue.foundation.quoting import quote_path
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
@@ -11,7 +12,6 @@ from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.protocol import Documentation, Protocol, read_parts
 from segue.protocols.kit.token_count import TokenCount
-from segue.quoting import quote_path
 
 _PATH_PREFIXES: Final = ("models/", "tunedModels/", "projects/", "publishers/")
 """Prefixes of model ids that are paths already."""

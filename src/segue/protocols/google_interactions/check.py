@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from segue.errors import Path
+from segue.foundation.plurals import counted
 from segue.models.rules import Rules
-from segue.plurals import counted
 from segue.protocols.google_interactions.content import CONTENTS, MEDIA
 from segue.protocols.google_interactions.native import REPLAY
 from segue.protocols.google_interactions.options import FORMAT, GENERATION

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, cast
 
 from segue.errors import Path
-from segue.json_text import encode_json
+from segue.foundation.json_text import encode_json
 from segue.models.model import Modality, Model
 from segue.models.rules import Rules
 from segue.protocols.kit.checking import Found, objects_of

@@ -13,9 +13,9 @@ import re
 from typing import Final, cast
 
 from segue.conversation.messages import Diagnostic
+from segue.foundation.plurals import counted
 from segue.models.family import Family
 from segue.models.model_ids import CLAUDE_BINDS_ACCOUNT, CLAUDE_BINDS_PREFIX
-from segue.plurals import counted
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.prefix_form import Dropped

@@ -13,8 +13,8 @@ from typing import cast, final
 
 import msgspec
 
+from segue.foundation.quoting import quote_segment
 from segue.protocols.kit.codec import ErrorReply, Fault, JsonObject
-from segue.quoting import quote_segment
 
 
 @final

@@ -9,7 +9,8 @@ from typing import Final, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.calls import Call
+from segue.calls.reading import Call
+from segue.calls.replies import encode_error, encode_token_count, stream_encoder
 from segue.conversation.content import AssistantContent, NativeContent
 from segue.conversation.context import Prompt
 from segue.conversation.events import Event, StartEvent
@@ -26,7 +27,7 @@ from segue.protocols.kit.codec import ErrorReply
 from segue.protocols.kit.namespaces import Namespaces
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol, resolve_rules
-from segue.reply_encoding import encode_error, encode_token_count, stream_encoder
+from segue.requests.tokens import estimate_tokens
 from segue.testing.emulator.binding import Caller, Ledger, Transformation
 from segue.testing.emulator.claude_state import ClaudeState, RequestState, add_transformations
 from segue.testing.emulator.edits import Edited, edit_messages, edit_responses, find_item_refusal
@@ -35,7 +36,6 @@ from segue.testing.emulator.prompt_cache import PromptCache
 from segue.testing.emulator.refusals import Refusal, refuse_body, refuse_model
 from segue.testing.emulator.script import UNSCRIPTED, Script, Step, content_of
 from segue.testing.emulator.signing import Signer, realm_of
-from segue.tokens import estimate_tokens
 
 _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
     400: FailureKind.INVALID_REQUEST,

@@ -19,14 +19,14 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec.structs import replace
 
-from segue.calls import Call, read_call
+from segue.calls.reading import Call, read_call
+from segue.calls.replies import encode_error, encode_model_list
 from segue.errors import CallError, SegueError
 from segue.failures.failure import Failure, FailureKind
+from segue.foundation.json_text import encode_json
 from segue.framing.writing import frame_encoder
-from segue.json_text import encode_json
 from segue.models.catalogue import find_models
 from segue.protocols.registry import get_protocol, protocol_names
-from segue.reply_encoding import encode_error, encode_model_list
 from segue.testing.emulator.answering import Answer, EmulatedProvider, framing_of
 from segue.testing.emulator.binding import Caller, Ledger, Recipient, Transformation
 from segue.testing.emulator.bodies import BodyReader

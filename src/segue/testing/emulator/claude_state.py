@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast, final
 
-from segue.calls import Call
+from segue.calls.reading import Call
 from segue.conversation.content import AssistantContent
 from segue.protocols.kit.facts import ClaudeWire
 from segue.protocols.registry import get_protocol

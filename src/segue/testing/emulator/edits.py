@@ -23,8 +23,8 @@ from segue.conversation.content import AssistantContent, NativeContent
 from segue.conversation.context import Prompt
 from segue.errors import SegueError
 from segue.models.model import Model
+from segue.requests.tokens import estimate_tokens
 from segue.testing.emulator.signing import Signer
-from segue.tokens import estimate_tokens
 
 Body: TypeAlias = Mapping[str, Any]
 

@@ -23,7 +23,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple, cast, final
 
-from segue.calls import Call
+from segue.calls.reading import Call
+from segue.calls.replies import encode_error
 from segue.errors import Path, SegueError
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
@@ -32,9 +33,8 @@ from segue.models.model import Model
 from segue.protocols.api import WINDOW_EXCEEDED, check
 from segue.protocols.kit.codec import Violation
 from segue.protocols.registry import all_protocols, get_protocol, protocol_names
-from segue.reply_encoding import encode_error
+from segue.requests.tokens import estimate_tokens
 from segue.testing.emulator.claude import claude_of
-from segue.tokens import estimate_tokens
 
 _DATED: Final = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|latest)$")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from segue.calls import Call
+from segue.calls.reading import Call
 from segue.failures.failure import Failure, FailureKind
 from segue.protocols.registry import get_protocol
 from segue.testing.emulator.answering import Answer, refuse

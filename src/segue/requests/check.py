@@ -14,9 +14,9 @@ from typing import Final, cast, final
 import msgspec
 
 from segue.errors import DecodeError, Path, render_path
+from segue.foundation.plurals import counted
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.protocols.api import check as check_alone
 from segue.protocols.api import decode_request, find_endpoint
 from segue.protocols.kit.codec import Endpoint, Violation
@@ -24,7 +24,7 @@ from segue.protocols.kit.json_values import Block, same
 from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol
-from segue.tokens import estimate_tokens
+from segue.requests.tokens import estimate_tokens
 
 _TOOLS: Final = ("tools", "toolConfig")
 _INSTRUCTIONS: Final = ("system", "instructions", "systemInstruction", "preamble")

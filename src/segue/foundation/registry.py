@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar, cast, final
 from warnings import warn
 
-from segue._entry_points import find_entry_points
 from segue.errors import SettingsError, UnknownFormat, UnknownProtocol
+from segue.foundation.entry_points import find_entry_points
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

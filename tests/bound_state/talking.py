@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from binding.strict_server import StrictServer, blocks_of
+from bound_state.strict_server import StrictServer, blocks_of
 from segue import (
     ChangeCode,
     Context,

@@ -10,17 +10,12 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.appending import Remembered, fit_appended
-from segue.binding.bind import MakeStamp, Sender, account_check, account_stamp, bind, stamp_body
-from segue.binding.digests import START, DigestCache
-from segue.binding.run import OTHER_ACCOUNT
-from segue.binding.stamp import Stamp
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.marks import all_marks_of, mark_of, marks_of, stored_digest
 from segue.conversation.messages import AssistantMessage, Message, Sent
 from segue.errors import DecodeError, ProjectionRefused, SettingsError
-from segue.fitting_requests import fit_request
-from segue.json_text import encode_json
+from segue.foundation.json_text import encode_json
+from segue.foundation.quoting import check_path, join_headers
 from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.models.providers import find_row
@@ -43,8 +38,13 @@ from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.plain_text.rules import PROTOCOL as PLAIN_TEXT
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
-from segue.provider_data import set_other_data_apart
-from segue.quoting import check_path, join_headers
+from segue.requests.appending import Remembered, fit_appended
+from segue.requests.binding.bind import MakeStamp, Sender, account_check, account_stamp, bind, stamp_body
+from segue.requests.binding.digests import START, DigestCache
+from segue.requests.binding.run import OTHER_ACCOUNT
+from segue.requests.binding.stamp import Stamp
+from segue.requests.fitting import fit_request
+from segue.requests.provider_data import set_other_data_apart
 
 _READER: Final = Model("reader", PLAIN_TEXT, PLAIN_TEXT)
 """The target of `transcribe`."""

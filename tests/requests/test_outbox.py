@@ -23,11 +23,11 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.outbox import Outbox
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector
 from segue.protocols.api import decode_request
-from segue.request import prepare
+from segue.requests.outbox import Outbox
+from segue.requests.prepare import prepare
 
 NAMES = [codec.name for codec in all_codecs()]
 

@@ -7,11 +7,11 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from segue.binding.digests import ReplyTurn
-from segue.binding.run import BoundRun
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
 from segue.conversation.messages import AssistantMessage, Message
 from segue.projection.report import Change, ChangeCode, Loss
+from segue.requests.binding.digests import ReplyTurn
+from segue.requests.binding.run import BoundRun
 
 
 def without_blocks(message: AssistantMessage, positions: Sequence[int], filler: str) -> AssistantMessage:

@@ -15,10 +15,10 @@ from property_testing import tiers
 from segue import Context, Model, Options, SegueError, UserMessage, prepare, read_call
 from segue.client.http.addressing import fill_url
 from segue.errors import SettingsError
+from segue.foundation.quoting import check_header, check_path, quote_header, quote_path, quote_segment
 from segue.gateway.answers import raw_headers
 from segue.gateway.transport import AiohttpTransport
 from segue.protocols.registry import PROTOCOLS, get_protocol
-from segue.quoting import check_header, check_path, quote_header, quote_path, quote_segment
 
 CONTEXT = Context(messages=(UserMessage.of("hi"),))
 BASE = "https://provider.example/base"

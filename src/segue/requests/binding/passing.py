@@ -11,15 +11,15 @@ from typing import cast
 
 import msgspec
 
-from segue.binding.bind import Sender, account_check, account_stamp, assistant_turns, prefix_form
-from segue.binding.digests import TurnDigests
-from segue.binding.run import Frame, choose_run
-from segue.binding.stamp import Stamp
 from segue.conversation.marks import all_marks_of, digest_value, mark_of, stored_digest
 from segue.conversation.messages import AssistantMessage, Message
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.protocol import Protocol
+from segue.requests.binding.bind import Sender, account_check, account_stamp, assistant_turns, prefix_form
+from segue.requests.binding.digests import TurnDigests
+from segue.requests.binding.run import Frame, choose_run
+from segue.requests.binding.stamp import Stamp
 
 
 def pass_body(codec: Protocol, body: Block, messages: Sequence[Message], sender: Sender) -> Stamp | None:

@@ -9,10 +9,6 @@ from typing import Final, NamedTuple, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.binding.digests import DigestCache, ReplyTurn, TurnDigests
-from segue.binding.run import BoundRun, Frame, choose_run
-from segue.binding.stamp import Stamp
-from segue.binding.withholding import note_withheld, without_blocks
 from segue.conversation.content import ThinkingContent
 from segue.conversation.context import Context
 from segue.conversation.marks import digest_value, mark_of, marks_of, stored_digest
@@ -28,6 +24,10 @@ from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import resolve_rules
+from segue.requests.binding.digests import DigestCache, ReplyTurn, TurnDigests
+from segue.requests.binding.run import BoundRun, Frame, choose_run
+from segue.requests.binding.stamp import Stamp
+from segue.requests.binding.withholding import note_withheld, without_blocks
 
 Encode: TypeAlias = Callable[[Projection], Wire]
 MakeStamp: TypeAlias = Callable[[], Stamp]

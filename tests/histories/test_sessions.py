@@ -21,14 +21,13 @@ from hypothesis import strategies as st
 from ancestors import GO, GO_READ, PI, PI_READ
 from property_testing import scaled_examples
 from samples import EVERYTHING
-from segue import sessions
 from segue.conversation.content import TextContent
 from segue.conversation.context import Context, Origin, Summary, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.conversation.stored import dump, dump_message, dump_summary
 from segue.errors import ConversationError, DumpError, LoadError, NewerFormat, SessionChanged, TornLine
-from segue.models.model import Model
-from segue.sessions import (
+from segue.histories import sessions
+from segue.histories.sessions import (
     append_header,
     append_message,
     append_model,
@@ -38,6 +37,7 @@ from segue.sessions import (
     session_file,
     write_session,
 )
+from segue.models.model import Model
 from strategies import messages, storable_contexts, summaries
 
 HEADER: Final = b'{"format":"segue/1"}'

@@ -22,7 +22,6 @@ from segue.conversation.content import NativeContent, SystemContent, TextContent
 from segue.conversation.context import Context, Options, Prompt, Tool
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from segue.errors import Path
-from segue.fitting_requests import fit_request
 from segue.projection.policy import Policy, fill
 from segue.projection.projector import Projection, project, refuse_changes
 from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
@@ -30,6 +29,7 @@ from segue.projection.requirements import Requirement
 from segue.projection.workspace.scan import UNFINISHED
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.registry import get_protocol
+from segue.requests.fitting import fit_request
 
 Project: TypeAlias = Callable[[Context, Options | None], Projection]
 Instructions: TypeAlias = Mapping[str, Any]

@@ -33,10 +33,10 @@ def segue_emulator() -> Iterator[EmulatorServer]:
 @pytest.fixture
 def assert_accepted() -> Callable[[Mapping[str, object], str], None]:
     """Give a function that fails if a provider would refuse a request body, for a model or a protocol."""
-    from segue.checking import check
     from segue.errors import render_path
     from segue.models.catalogue import get_model
     from segue.protocols.registry import PROTOCOLS
+    from segue.requests.check import check
 
     def accepted(body: Mapping[str, object], target: str) -> None:
         model = None if target in PROTOCOLS else get_model(target)

@@ -11,8 +11,8 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from binding.strict_server import StrictServer, blocks_of, prefix_of
-from binding.talking import LOOK, OPUS, Talk
+from bound_state.strict_server import StrictServer, blocks_of, prefix_of
+from bound_state.talking import LOOK, OPUS, Talk
 from segue import ChangeCode, Model, Options, Policy, UserMessage, get_model
 from segue.models.readers import reads_reasoning
 

@@ -6,10 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, final
 
-from segue.binding.bind import MakeStamp, Sender, account_check, can_ask, make_frame, make_stamp, strip, with_messages
-from segue.binding.digests import ReplyTurn, TurnDigests
-from segue.binding.run import BoundRun, Frame, choose_run, grow_run
-from segue.binding.withholding import note_withheld
 from segue.conversation.context import Context
 from segue.conversation.messages import Message
 from segue.projection.policy import Policy
@@ -18,6 +14,19 @@ from segue.projection.report import Change, Report, place_of
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Wire
 from segue.protocols.kit.prefix_form import PrefixForm
+from segue.requests.binding.bind import (
+    MakeStamp,
+    Sender,
+    account_check,
+    can_ask,
+    make_frame,
+    make_stamp,
+    strip,
+    with_messages,
+)
+from segue.requests.binding.digests import ReplyTurn, TurnDigests
+from segue.requests.binding.run import BoundRun, Frame, choose_run, grow_run
+from segue.requests.binding.withholding import note_withheld
 
 _NO_REPLIES: Final[list[ReplyTurn]] = []
 

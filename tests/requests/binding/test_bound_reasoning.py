@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from binding.strict_server import BETA, StrictServer
-from binding.talking import LOOK, OPUS, Talk
+from bound_state.strict_server import BETA, StrictServer
+from bound_state.talking import LOOK, OPUS, Talk
 from segue import (
     AssistantMessage,
     ChangeCode,
@@ -27,9 +27,9 @@ from segue import (
     get_model,
     prepare,
 )
-from segue.binding import binder
 from segue.conversation.marks import marks_of
 from segue.protocols.anthropic_messages.prefix import PREFIX
+from segue.requests.binding import binder
 
 SYSTEM = "the system prompt has changed since"
 TOOLS = "the tools have changed since"

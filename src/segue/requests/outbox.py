@@ -29,10 +29,6 @@ from typing import Final, NamedTuple, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.appending import Known, fit_appended
-from segue.binding.bind import Sender, assistant_turns, prefix_form
-from segue.binding.binder import Binder
-from segue.binding.digests import START, ReplyTurn, TurnDigests
 from segue.conversation.context import Context, Options, Prompt, Tool, is_known_prefix
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
@@ -44,7 +40,11 @@ from segue.projection.workspace.ownership import known_account
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.registry import get_protocol
-from segue.request import Request, first_stamp, prepare
+from segue.requests.appending import Known, fit_appended
+from segue.requests.binding.bind import Sender, assistant_turns, prefix_form
+from segue.requests.binding.binder import Binder
+from segue.requests.binding.digests import START, ReplyTurn, TurnDigests
+from segue.requests.prepare import Request, first_stamp, prepare
 
 _ENCODER: Final = msgspec.json.Encoder()
 

@@ -49,10 +49,10 @@ from segue import (
     stream_decoder,
     transcribe,
 )
-from segue.outbox import Outbox
 from segue.projection.policy import Texts
 from segue.protocols.kit.json_values import detached
 from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rules
+from segue.requests.outbox import Outbox
 
 CLAUDE = get_model("anthropic/claude-sonnet-4-5")
 GPT = get_model("openai/gpt-5.4")

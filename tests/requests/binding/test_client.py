@@ -10,8 +10,8 @@ import httpx2
 import pytest
 from msgspec.structs import replace
 
-from binding.strict_server import StrictServer, blocks_of
-from binding.talking import LOOK, OPUS
+from bound_state.strict_server import StrictServer, blocks_of
+from bound_state.talking import LOOK, OPUS
 from segue import (
     ChangeCode,
     Client,

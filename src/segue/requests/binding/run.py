@@ -27,9 +27,9 @@ from typing import Final, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.binding.digests import START, ReplyTurn
 from segue.conversation.marks import stored_digest
 from segue.conversation.messages import AssistantMessage, Sent
+from segue.requests.binding.digests import START, ReplyTurn
 
 _SYSTEM: Final = "the system prompt has changed since"
 _TOOLS: Final = "the tools have changed since"

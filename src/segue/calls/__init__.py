@@ -1,0 +1,1 @@
+"""Calls of other programs: what a client sent is read, what it is answered is written; lines of batch files."""
