@@ -249,7 +249,7 @@ def _relaying(model: Model, protocol: str) -> HotPath:
         f"relay {model.protocol} -> {protocol}",
         lambda: lambda: relay_stream(pieces, model, protocol),
         yardstick,
-        f"{_folder_of(protocol)}.stream_writer:finish",
+        f"{_folder_of(protocol)}.{'stream_writer' if protocol == 'openai-responses' else 'stream'}:finish",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from segue import History, Loss, Policy, read_history, write_history
-from segue.histories.claude_code import path
+from segue.histories.claude_code import tree as path
 from segue.histories.claude_code import turns as lines_module
 from segue.histories.kit import lines as kit_lines
 from segue.histories.kit.envelope import find_envelope, is_own_text, plain_text

@@ -204,7 +204,7 @@ def test_a_compressed_session_of_codex_is_read(tmp_path):
 
 
 def test_without_a_library_a_compressed_session_says_what_to_install(tmp_path, monkeypatch):
-    from segue.histories.codex import rollout
+    from segue.histories.codex import read as rollout
 
     def nothing(name: str) -> object:
         raise ImportError(name)
@@ -217,7 +217,7 @@ def test_without_a_library_a_compressed_session_says_what_to_install(tmp_path, m
 
 
 def test_a_compressed_session_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
-    from segue.histories.codex import rollout
+    from segue.histories.codex import read as rollout
 
     monkeypatch.setattr(rollout, "_LARGEST", 10_000)
     path = tmp_path / "rollout-2026-11-15T12-00-00-01a1df3f.jsonl.zst"

@@ -7,9 +7,7 @@ import inspect
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
 from types import UnionType
 from typing import Literal, get_args, get_origin, get_type_hints
@@ -17,8 +15,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import pytest
 
 import segue.protocols
-from segue.errors import SettingsError
-from segue.protocols.kit.protocol import MODULES, Protocol, read_parts
+from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
 from segue.protocols.registry import _FOLDERS, PROTOCOLS
 
@@ -49,14 +46,6 @@ def test_a_folder_imports_only_lower_layers_shared_code_and_itself(name):
                     assert rest[1] in {*SHARED, folder}, f"{path.name} imports {module}"
 
 
-def _defined(name: str) -> Iterator[tuple[str, object]]:
-    """Give the fields of a record that the modules of its folder define, with their values."""
-    for module, names in MODULES.items():
-        path = f"{_FOLDERS[name]}.{module}"
-        found = vars(import_module(path)) if find_spec(path) is not None else {}
-        yield from (("name" if one == "PROTOCOL" else one.lower(), found[one]) for one in names if one in found)
-
-
 def _inner(function: object) -> object:
     """Give the function that the record has wrapped."""
     if isinstance(function, PlainChecks):
@@ -65,14 +54,15 @@ def _inner(function: object) -> object:
 
 
 @of_every_folder
-def test_the_record_has_what_the_modules_of_its_folder_define(name):
-    defined = dict(_defined(name))
-    assert {field: _inner(getattr(PROTOCOLS[name], field)) for field in defined} == defined
+def test_a_record_names_each_of_its_fields(name):
+    text = (ROOT / _FOLDERS[name].rpartition(".")[2] / "protocol.py").read_text("utf-8")
+    calls = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Call)]
+    (made,) = (call for call in calls if ast.unparse(call.func) == "Protocol")
+    assert all(keyword.arg in Protocol.__struct_fields__ for keyword in made.keywords)
 
 
 @of_every_folder
 def test_the_values_of_a_record_have_the_types_that_it_declares(name):
-    """The modules are imported by name, so that a type checker does not compare them with the record."""
     for field, declared in get_type_hints(Protocol).items():
         value = _inner(getattr(PROTOCOLS[name], field))
         options = [one for one in get_args(declared) or () if get_origin(one) is Callable] or [declared]
@@ -81,20 +71,6 @@ def test_the_values_of_a_record_have_the_types_that_it_declares(name):
             assert (taken, returned) == get_args(options[0]), field
         elif value is not None and get_origin(declared) not in (UnionType, Callable, Literal):
             assert isinstance(value, get_origin(declared) or declared), field
-
-
-def test_a_record_has_what_the_modules_of_its_folder_define():
-    assert read_parts("segue.protocols.mistral_chat")["routes"] is PROTOCOLS["mistral-chat"].routes
-    assert "routes" not in read_parts("segue.protocols.plain_text")
-
-
-def test_a_module_that_gives_nothing_to_a_record_is_refused():
-    with pytest.raises(SettingsError, match=r"plain_text\.transcript gives nothing to a protocol; see `MODULES`"):
-        read_parts("segue.protocols.plain_text", "transcript")
-    with pytest.raises(SettingsError, match=r"openai_chat\.native gives nothing to a protocol"):
-        read_parts("segue.protocols.openai_chat", "native")
-    with pytest.raises(ModuleNotFoundError, match=r"plain_text\.routes"):
-        read_parts("segue.protocols.plain_text", "routes")
 
 
 def _loaded_by(program: str) -> list[str]:

@@ -28,7 +28,7 @@ from segue.events import (
     UsageEvent,
 )
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.openai_responses.native import is_item_id
+from segue.protocols.openai_responses.content import is_item_id
 from segue.testing.stream_laws import decode_frames, encode_events, make_reply
 
 STREAMING = [codec for codec in all_codecs() if codec.stream_encoder is not None]

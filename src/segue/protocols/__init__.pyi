@@ -14,7 +14,6 @@ from segue.protocols.kit.protocol import Framing as Framing
 from segue.protocols.kit.protocol import Protocol as Protocol
 from segue.protocols.kit.protocol import Sample as Sample
 from segue.protocols.kit.protocol import fixed_path as fixed_path
-from segue.protocols.kit.protocol import read_parts as read_parts
 from segue.protocols.kit.protocol import read_samples as read_samples
 from segue.protocols.kit.routing import Route as Route
 from segue.protocols.kit.streaming import Frame as Frame
@@ -60,7 +59,6 @@ __all__ = [
     "fixed_path",
     "get_protocol",
     "keep",
-    "read_parts",
     "read_samples",
     "register_protocol",
     "restore",

@@ -35,8 +35,8 @@ from segue.protocols.kit.prefix_form import Dropped
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.plain_text.content import write_transcript
 from segue.protocols.plain_text.rules import PROTOCOL as PLAIN_TEXT
-from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
 from segue.requests.appending import Remembered, fit_appended
 from segue.requests.binding.bind import MakeStamp, Sender, account_check, account_stamp, bind, stamp_body

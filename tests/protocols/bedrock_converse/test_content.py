@@ -23,7 +23,7 @@ from segue.protocols.bedrock_converse.content import (
     encode_assistant_content,
     encode_user_content,
 )
-from segue.protocols.bedrock_converse.document_names import DocumentNames
+from segue.protocols.bedrock_converse.native import DocumentNames
 from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 
 P = "bedrock-converse"

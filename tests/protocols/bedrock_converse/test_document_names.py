@@ -14,7 +14,7 @@ from segue.conversation.content import FileContent, TextContent, ToolCall
 from segue.conversation.context import Context, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.models.model import Model
-from segue.protocols.bedrock_converse.document_names import DocumentNames, legal_name
+from segue.protocols.bedrock_converse.native import DocumentNames, legal_name
 from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 from segue.requests.outbox import Outbox
 from segue.requests.prepare import prepare

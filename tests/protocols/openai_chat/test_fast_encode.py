@@ -13,8 +13,8 @@ from segue.conversation.content import CacheMark, NativeContent, TextContent, Th
 from segue.errors import EncodeError
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.openai_chat.assistant import encode_assistant
-from segue.protocols.openai_chat.fast_encode import fast_encode
 from segue.protocols.openai_chat.reasoning import plain_field
+from segue.protocols.openai_chat.turns import fast_encode
 
 ENDPOINTS = [resolve_endpoint(model) for model in TARGETS["openai-chat"]]
 TEXT = TextContent(text="yes")

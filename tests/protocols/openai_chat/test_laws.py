@@ -20,7 +20,7 @@ from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.reading import join_texts
 from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
-from segue.protocols.openai_chat.think_tags import TAGS
+from segue.protocols.openai_chat.reasoning import TAGS
 from segue.requests.prepare import prepare
 
 PROTOCOL = "openai-chat"

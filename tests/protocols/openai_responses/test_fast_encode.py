@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from projection.histories import TARGETS, make_own, make_ugly
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.errors import EncodeError
-from segue.protocols.openai_responses.fast_encode import write_turn_fast
-from segue.protocols.openai_responses.turns import write_turn
+from segue.protocols.openai_responses.turns import write_turn, write_turn_fast
 
 TEXT = TextContent(text="yes", text_signature='{"id":"msg_1","status":"completed"}')
 THOUGHT = ThinkingContent(thinking="hm", thinking_signature='{"id":"rs_1","encrypted_content":"c2VjcmV0"}')

@@ -17,8 +17,8 @@ from segue.conversation.context import Context, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EmptyConversation, EncodeError
 from segue.protocols.kit.codec import WireError
+from segue.protocols.plain_text.content import write_transcript
 from segue.protocols.plain_text.protocol import PROTOCOL as CODEC
-from segue.protocols.plain_text.transcript import write_transcript
 from segue.requests.prepare import Request, prepare
 
 JPEG = ImageContent(data="/9j/4AAQSkZJRgABAQEASABI", mime_type="image/jpeg")

@@ -28,7 +28,7 @@ from segue import (
     prepare,
 )
 from segue.conversation.marks import marks_of
-from segue.protocols.anthropic_messages.prefix import PREFIX
+from segue.protocols.anthropic_messages.request import PREFIX
 from segue.requests.binding import binder
 
 SYSTEM = "the system prompt has changed since"

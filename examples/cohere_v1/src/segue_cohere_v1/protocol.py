@@ -5,11 +5,38 @@ from __future__ import annotations
 from typing import Final
 
 from segue import Model
-from segue.protocols import NOT_IN_A_BODY, Documentation, Protocol, fixed_path, read_parts
+from segue.protocols import NOT_IN_A_BODY, Documentation, Protocol, fixed_path, read_samples
 from segue.protocols.kit.reply_form import ReplyForm
+from segue_cohere_v1.batch_forms import BATCH_FORMS
+from segue_cohere_v1.check import check
+from segue_cohere_v1.clues import CLUES
+from segue_cohere_v1.errors import decode_error, encode_error
+from segue_cohere_v1.request import decode_request, encode_request
+from segue_cohere_v1.response import decode_response, encode_response
+from segue_cohere_v1.routes import ROUTES
+from segue_cohere_v1.rules import DIALECT, PROVIDER, RULES
+from segue_cohere_v1.rules import PROTOCOL as NAME
+from segue_cohere_v1.stream import stream_decoder
+from segue_cohere_v1.stream_writer import stream_encoder
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__),
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    clues=CLUES,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    check=check,
+    batch_forms=BATCH_FORMS,
+    routes=ROUTES,
+    stream_encoder=stream_encoder,
+    samples=read_samples(__package__),
     framing="ndjson",  # cohere 7.3.1: "The default is `\\n` delimited events"
     path=fixed_path("/v1/chat"),
     reply_form=ReplyForm(thinking=False, refusals=("ERROR_TOXIC",)),

@@ -287,7 +287,7 @@ def _describe_content(request: Request, message: AssistantMessage) -> dict[str, 
 def _write_messages(messages: tuple[Message, ...]) -> str:
     from segue.histories.kit.entries import Writing
     from segue.histories.kit.notes import Notes
-    from segue.histories.opentelemetry.codec import CODEC
+    from segue.histories.opentelemetry.format import CODEC
 
     return _json(CODEC.write(messages, Writing(messages, Notes())))
 

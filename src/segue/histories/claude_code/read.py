@@ -13,9 +13,8 @@ from segue.conversation.context import Context, Origin, Summary
 from segue.conversation.messages import Message
 from segue.errors import LoadError
 from segue.foundation.plurals import counted
-from segue.histories.claude_code.path import ActivePath, find_ends, find_leaf, walk
-from segue.histories.claude_code.path import with_results as add_results
-from segue.histories.claude_code.tree import Boundary, LineTree, Node, read_tree
+from segue.histories.claude_code.tree import ActivePath, Boundary, LineTree, Node, find_ends, find_leaf, read_tree, walk
+from segue.histories.claude_code.tree import with_results as add_results
 from segue.histories.claude_code.turns import NAME, SYNTHETIC, LineReader, text_of_line
 from segue.histories.kit.envelope import find_envelope, find_title, plain_text
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin

@@ -1,5 +1,12 @@
 """The lines of a Claude Code session as a tree.
 
+The path through the tree of a Claude Code session that the program sends.
+
+Plain lines of a Claude Code session: most of a long one, and made into messages without the codec.
+
+The codec compares a turn with its own encoding, to find what has to be kept verbatim. That takes most of the time of
+reading a session. What is not plain is left to it.
+
 Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
 - A line with a `uuid` hangs under its `parentUuid`.
 - Lines without a `uuid` repeat messages and hold settings; they are no part of the conversation.
@@ -8,18 +15,37 @@ Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
   that are still sent; before, `preservedSegment` named the first and the last of them.
 - `last-prompt` has in `leafUuid` the end of the path. `explicit` says that the user went back to it, with null to the
   beginning; it holds until the next line.
+
+Facts this file rests on (Claude Code 2.1.325, seen 2026-11-16):
+- The newest line is the end of the path, unless a checkpoint (`last-prompt`) names a line that it does not continue.
+- The result of the n-th parallel call hangs under the line of that call; the next line hangs under one of the results.
+  The next call of the same reply may hang under the result of the call before it, or under a `progress` line (2.1.29
+  to 2.1.181). So all lines of the file with the `message.id` of a reply on the path belong to it, with their results.
+- The old lines that a compaction keeps are sent behind its line `anchorUuid`. What hangs under the anchor or under
+  another old line is sent behind them. Only the newest compaction counts.
+- A line whose parent is missing hangs under the newest line of the five seconds before it.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, cast, final
 
 import msgspec
+from msgspec.structs import replace
 
+from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
+from segue.conversation.fast_checks import is_plain
+from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, Usage, UserMessage
 from segue.histories.kit.lines import Line, content_end, decode_object, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.wire import TurnCodec
+from segue.models.price import find_cost
+from segue.protocols.kit.readable_signatures import is_wrapped
 
 CONVERSATION: Final = frozenset({"user", "assistant", "attachment", "system"})
 
@@ -273,3 +299,378 @@ def _read_boundary(node: Node, notes: Notes) -> Boundary:
     return Boundary(
         node, text_of(segment.get("anchorUuid")), text_of(segment.get("headUuid")), text_of(segment.get("tailUuid"))
     )
+
+
+def find_leaf(tree: LineTree, *, side: bool) -> Node | None:
+    """Give the end of the active path: the newest line of the conversation, or the checkpoint beside it."""
+    found = (node for node in reversed(tree.nodes.values()) if node.type in CONVERSATION and node.side == side)
+    newest = next(found, None)
+    checkpoint = None if tree.checkpoint is None else tree.nodes.get(tree.checkpoint.leaf or "")
+    if newest is None or side or tree.checkpoint is None or checkpoint is None or checkpoint.side:
+        return newest
+    if not tree.checkpoint.explicit and _continues(tree, newest, checkpoint):
+        return newest
+    return checkpoint
+
+
+def _continues(tree: LineTree, newest: Node, checkpoint: Node) -> bool:
+    """Whether a line hangs somewhere under the checkpoint, or under another result of the same parallel calls."""
+    reply: Node | None = checkpoint
+    seen: set[str] = set()
+    while reply is not None and reply.type in {"attachment", "system"} and reply.uuid not in seen:
+        seen.add(reply.uuid)
+        reply = tree.nodes.get(reply.parent or "")
+    calls = None
+    if reply is not None and any(reply.results):
+        caller = tree.nodes.get(reply.parent or "")
+        calls = None if caller is None or caller.type != "assistant" else caller.message_id
+    seen.clear()
+    node: Node | None = newest
+    while node is not None and node.uuid not in seen:
+        if node is checkpoint or (calls is not None and node.type == "assistant" and node.message_id == calls):
+            return True
+        seen.add(node.uuid)
+        node = tree.nodes.get(node.parent or "")
+    return False
+
+
+@final
+@dataclass
+class ActivePath:
+    """The lines from the first to the last, and the compaction that the path begins with, if there is one."""
+
+    nodes: list[Node]
+    boundary: Boundary | None
+    kept: list[Node]
+    """The old lines that are sent behind the summary."""
+
+
+def walk(tree: LineTree, leaf: Node, *, before: int | None = None) -> ActivePath:
+    """Walk from the end of a path to its beginning: the first line, or the newest compaction.
+
+    `before` is the number of a line: compactions from there on are not applied.
+    """
+    boundary = _newest_boundary(tree, before)
+    kept = [] if boundary is None else _kept_lines(tree, boundary)
+    if boundary is not None and kept and leaf.number < boundary.node.number and leaf not in kept:
+        return walk(tree, leaf, before=boundary.node.number)
+    links = _Links(tree, boundary, kept)
+    nodes: list[Node] = []
+    seen: set[str] = set()
+    node: Node | None = links.find_end(leaf)
+    while node is not None and node.uuid not in seen:
+        seen.add(node.uuid)
+        nodes.append(node)
+        node = links.parent(node, seen)
+    nodes.reverse()
+    first = next((tree.boundaries[node.uuid] for node in nodes[:1] if node.uuid in tree.boundaries), None)
+    return ActivePath(nodes, first, [node for node in kept if node.uuid in seen] if first is boundary else [])
+
+
+def _newest_boundary(tree: LineTree, before: int | None) -> Boundary | None:
+    for boundary in reversed(tree.boundaries.values()):
+        if before is None or boundary.node.number < before:
+            return boundary
+    return None
+
+
+_GAP: Final = 5000
+"""How many milliseconds before a line whose parent is missing the line above it is looked for."""
+
+
+@final
+class _Links:
+    """The line above each line, with one compaction applied."""
+
+    def __init__(self, tree: LineTree, boundary: Boundary | None, kept: list[Node]) -> None:
+        self._tree = tree
+        self._boundary = boundary if kept else None
+        self._kept = kept
+        self._above = dict(zip([node.uuid for node in kept[1:]], kept, strict=False))
+        self._present = {node.uuid for node in kept}
+        self._passed: dict[tuple[int, bool], int] = {}
+        """Positions among the lines with a time that cannot be a parent any more, each with one before it."""
+
+    def find_end(self, leaf: Node) -> Node:
+        """Give the last line of a path: the old lines stand behind a summary that nothing follows."""
+        if self._boundary is not None and leaf.uuid == self._boundary.anchor and leaf.uuid not in self._present:
+            return self._kept[-1]
+        return leaf
+
+    def parent(self, node: Node, seen: set[str]) -> Node | None:
+        """Give the line above a line; None above the first one."""
+        if node.uuid in self._above:
+            return self._above[node.uuid]
+        boundary = self._boundary
+        if boundary is not None and node is self._kept[0]:
+            return self._tree.nodes.get(boundary.anchor or "")
+        if node.parent is None:
+            return None
+        if boundary is not None and node.parent == boundary.anchor:
+            return self._kept[-1]
+        parent = self._tree.nodes.get(node.parent)
+        if parent is None or parent.uuid in seen:
+            return self._newest_before(node, seen)
+        if self._is_gone(parent):
+            return self._kept[-1] if node.type in {"user", "assistant"} else None
+        return parent
+
+    def _is_gone(self, node: Node) -> bool:
+        boundary = self._boundary
+        return boundary is not None and node.number < boundary.node.number and node.uuid not in self._present
+
+    def _newest_before(self, node: Node, seen: set[str]) -> Node | None:
+        """Find the newest line of the seconds before a line that is on no path yet, the last of those of one time.
+
+        Every line is passed over once in a walk: one that is on the path stays there, and so does one that is gone.
+        """
+        time = milliseconds_of(node.timestamp)
+        if time is None:
+            return None
+        stamps = self._tree.stamps(side=node.side)
+        at = self._before(bisect_right(stamps, time, key=_time_of) - 1, side=node.side)
+        while at >= 0 and stamps[at][0] >= time - _GAP:
+            other = stamps[at][2]
+            if other.uuid not in seen and not self._is_gone(other):
+                return other
+            self._passed[at, node.side] = at - 1
+            at = self._before(at, side=node.side)
+        return None
+
+    def _before(self, at: int, *, side: bool) -> int:
+        """Give the newest position up to this one that was not passed over; the way to it is shortened."""
+        passed = self._passed
+        way: list[int] = []
+        while (at, side) in passed:
+            way.append(at)
+            at = passed[at, side]
+        for each in way:
+            passed[each, side] = at
+        return at
+
+
+def _time_of(entry: tuple[int, int, Node]) -> int:
+    return entry[0]
+
+
+def _kept_lines(tree: LineTree, boundary: Boundary) -> list[Node]:
+    """Give the old lines that are still sent; none if one of them is missing, or they are not connected."""
+    if boundary.listed:
+        found = [tree.nodes.get(uuid) for uuid in boundary.listed]
+        listed = [node for node in found if node is not None]
+        return listed if len(listed) == len(found) == len({node.uuid for node in listed}) else []
+    nodes: list[Node] = []
+    seen: set[str] = set()
+    node = tree.nodes.get(boundary.tail) if boundary.tail is not None else None
+    while node is not None and node.uuid not in seen:
+        seen.add(node.uuid)
+        nodes.append(node)
+        if node.uuid == boundary.head:
+            return nodes[::-1]
+        node = tree.nodes.get(node.parent) if node.parent is not None else None
+    return []
+
+
+def with_results(tree: LineTree, path: list[Node]) -> list[Node]:
+    """Add what hangs beside the path: blocks of a reply that is on it, and the results of parallel calls.
+
+    Results stand behind the last line of their turn, in the order of the file.
+    """
+    present = {node.uuid for node in path}
+    done: set[str] = set()
+    nodes: list[Node] = []
+    waiting: list[Node] = []
+    for node in path:
+        if node.type == "assistant":
+            if waiting and not _same_turn(node, nodes):
+                nodes += sorted(waiting, key=_number)
+                waiting = []
+            nodes.append(node)
+            waiting += _beside(node, tree, done, present)
+            continue
+        if waiting and node.type in CONVERSATION:
+            blocks = [each for each in waiting if each.type == "assistant"]
+            results = [each for each in waiting if each.type != "assistant"]
+            nodes += sorted(blocks, key=_number)
+            is_result = any(node.results)
+            nodes += sorted([*results, node] if is_result else results, key=_number)
+            waiting = []
+            if is_result:
+                continue
+        nodes.append(node)
+    blocks = [each for each in waiting if each.type == "assistant"]
+    return [
+        *nodes,
+        *sorted(blocks, key=_number),
+        *sorted((each for each in waiting if each.type != "assistant"), key=_number),
+    ]
+
+
+def _beside(node: Node, tree: LineTree, done: set[str], present: set[str]) -> list[Node]:
+    """Give the results of a reply, and its other blocks with their results, that are not on the path."""
+    reply = node.message_id
+    others: list[Node] = []
+    if reply and reply not in done:
+        done.add(reply)
+        others = [each for each in tree.lines_of(reply) if each.uuid not in present and each.side == node.side]
+    present.update(each.uuid for each in others)
+    found = list(others)
+    open_nodes = [node, *others]
+    while open_nodes:
+        for child in open_nodes.pop().children:
+            if child.type not in CONVERSATION:
+                open_nodes.append(child)  # the program passes over `progress`
+            elif child.uuid not in present and any(child.results):
+                present.add(child.uuid)
+                found.append(child)
+    return found
+
+
+def _number(node: Node) -> int:
+    return node.number
+
+
+def _same_turn(node: Node, nodes: list[Node]) -> bool:
+    """Whether a line is of the same reply as the calls whose results wait."""
+    last = next((each for each in reversed(nodes) if each.type == "assistant"), None)
+    return last is not None and last.message_id == node.message_id
+
+
+def find_ends(tree: LineTree, used: set[str], notes: Notes) -> Iterator[list[Node]]:
+    """Give each other branch: its lines that are on no other path, from the first to the last."""
+    taken = set(used)
+    newest = [node for node in reversed(tree.nodes.values()) if not node.side and node.type in CONVERSATION]
+    # Then lines that others hang under, but on another path: a compaction may have moved those.
+    for leaf in (*(node for node in newest if not node.children), *(node for node in newest if node.children)):
+        if leaf.uuid in taken:
+            continue
+        lines: list[Node] = []
+        node: Node | None = leaf
+        while node is not None and node.uuid not in taken:
+            taken.add(node.uuid)
+            lines.append(node)
+            node = tree.nodes.get(node.parent) if node.parent is not None else None
+        if any(each.type in {"user", "assistant"} for each in lines):
+            yield lines[::-1]
+        else:
+            for each in lines:
+                notes.record(f"{each.type} beside the path", each.number, each.size)
+
+
+WIRE: Final = TurnCodec("anthropic-messages", "messages")
+_COUNTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+_INTEGERS: Final = [int] * len(_COUNTS)
+_PLAIN_STOPS: Final[dict[str | None, StopReason]] = {
+    "end_turn": StopReason.STOP,
+    "stop_sequence": StopReason.STOP,
+    "max_tokens": StopReason.LENGTH,
+    "tool_use": StopReason.TOOL_USE,
+    None: StopReason.STOP,  # the lines around such a reply show the reason
+}
+
+
+def plain_reply(body: dict[str, Any], blocks: list[object], model: str) -> AssistantMessage | None:
+    """Make a message of a plain reply, which is kept beside the message as well; None for any other reply."""
+    if body.get("stop_sequence", "") is not None:
+        return None
+    raw, written_by = body.get("stop_reason"), body.get("model")
+    stop = _PLAIN_STOPS.get(raw) if raw is None or isinstance(raw, str) else None
+    counts = counts_of(object_of(body.get("usage")))
+    is_known = stop is not None and text_of(written_by) is not None and text_of(body.get("id")) is not None
+    if not is_known or list(map(type, counts.values())) != _INTEGERS:
+        return None
+    content = [_plain_block(block) for block in blocks]
+    kinds = list(map(type, content))
+    if type(None) in kinds or (raw is not None and (ToolCall in kinds) != (raw == "tool_use")):
+        return None
+    fresh, written, cached, output = cast("tuple[int, ...]", tuple(counts.values()))
+    known = WIRE.model(model)
+    usage = Usage(
+        input=fresh,
+        output=output,
+        cache_read=cached,
+        cache_write=written,
+        total_tokens=fresh + written + cached + output,
+    )
+    return AssistantMessage(
+        content=tuple(cast("list[AssistantContent]", content)),
+        protocol=WIRE.protocol,
+        model=known.id,
+        provider=known.provider,
+        response_id=body["id"],
+        response_model=written_by,
+        usage=replace(usage, cost=find_cost(known.cost, usage)),
+        stop_reason=stop or StopReason.STOP,
+        raw_stop_reason=raw,
+    )
+
+
+def _plain_block(given: object) -> AssistantContent | None:
+    """Make content of a block without unusual fields; None for any other block."""
+    block, size = object_of(given), len(object_of(given))
+    match block.get("type"):
+        case "text" if size == 2 and type(text := block.get("text")) is str:
+            return TextContent(text=text)
+        case "thinking" if size == 3 and type(text := block.get("thinking")) is str:
+            signature = text_of(block.get("signature"))
+            if signature is not None and not is_wrapped(signature):
+                return ThinkingContent(thinking=text, thinking_signature=signature)
+        case "tool_use" if size == 4 or (size == 5 and block.get("caller") == _DIRECT):
+            call_id, name, arguments = block.get("id"), block.get("name"), block.get("input")
+            if type(call_id) is str and type(name) is str and type(arguments) is dict and is_plain([arguments]):
+                extra = _kept_of_calls() if size == 5 else None
+                return ToolCall(id=call_id, name=name, arguments=cast("dict[str, object]", arguments), extra=extra)
+        case _:
+            pass
+    return None
+
+
+def plain_turn(turn: dict[str, Any]) -> tuple[Message, ...]:
+    """Make the message of a turn of the user that is one text or one result with a text; nothing for any other."""
+    content = turn.get("content")
+    if len(turn) != 2 or turn.get("role") != "user" or content == "text":  # the codec keeps that text in another way
+        return ()
+    if type(content) is str:
+        return (UserMessage(content=(TextContent(text=content),), extra=_kept_of_users()),)
+    blocks = cast("list[object]", content) if type(content) is list else []
+    block = object_of(blocks[0]) if len(blocks) == 1 else {}
+    call_id, text, failed = block.get("tool_use_id"), block.get("content"), block.get("is_error")
+    if block.get("type") != "tool_result" or type(call_id) is not str or type(text) is not str or text == "text":
+        return ()
+    if len(block) != (3 if failed is None else 4) or type(failed) not in _FLAGS:
+        return ()
+    texts, extra, failed = (TextContent(text=text),), _kept_of_results(failed), failed is True
+    return (ToolResultMessage(tool_call_id=call_id, tool_name="", content=texts, is_error=failed, extra=extra),)
+
+
+_DIRECT: Final = {"type": "direct"}
+_FLAGS: Final = frozenset({bool, type(None)})
+# What the codec keeps of plain turns is the same for all of them.
+
+
+@cache
+def _kept_of_users() -> Extra | None:
+    return WIRE.decode([{"role": "user", "content": "x"}])[0].extra
+
+
+@cache
+def _kept_of_results(failed: bool | None) -> Extra | None:
+    block = {"type": "tool_result", "tool_use_id": "x", "content": "x"}
+    block |= {} if failed is None else {"is_error": failed}
+    return WIRE.decode([{"role": "user", "content": [block]}])[0].extra
+
+
+@cache
+def _kept_of_calls() -> Extra | None:
+    block = {"type": "tool_use", "id": "x", "name": "x", "input": {}, "caller": _DIRECT}
+    return WIRE.decode([{"role": "assistant", "content": [block]}])[0].content[0].extra
+
+
+def counts_of(usage: dict[str, Any]) -> dict[str, object]:
+    """Give the token counts of a reply in the form in which the codec writes them."""
+    counts: dict[str, object] = {name: usage.get(name) or 0 for name in _COUNTS}
+    if thinking := object_of(usage.get("output_tokens_details")).get("thinking_tokens"):
+        counts["output_tokens_details"] = {"thinking_tokens": thinking}
+    if object_of(usage.get("cache_creation")).get("ephemeral_1h_input_tokens"):
+        counts["cache_creation"] = usage["cache_creation"]
+    return counts

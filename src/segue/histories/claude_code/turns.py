@@ -30,8 +30,7 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.errors import DecodeError
-from segue.histories.claude_code.plain import WIRE, counts_of, plain_reply, plain_turn
-from segue.histories.claude_code.tree import Node
+from segue.histories.claude_code.tree import WIRE, Node, counts_of, plain_reply, plain_turn
 from segue.histories.kit.envelope import envelope_extra
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes

@@ -1,4 +1,4 @@
-"""Reads the samples of a format from the file `samples.json` in its folder, and its functions from its modules.
+"""Reads the samples of a format from the file `samples.json` in its folder.
 
 A sample has a name; the session as a `document`, as `lines` of JSON, as a `text` or as the `tables` of a database; the
 name of its `file` and the files `beside` it; and the turns that are `sent` when it is continued, over the protocol
@@ -20,17 +20,8 @@ from segue.histories.kit.format import FormatSample
 from segue.histories.kit.source import MemoryFiles, Source
 from segue.histories.kit.tables import MemoryDatabase
 from segue.histories.kit.writing import json_line
-from segue.protocols.kit.protocol import import_part
 
 _FILE: Final = "samples.json"
-MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    "read": ("NAME", "KNOWN_RECORDS", "read", "describe", "list_sessions"),
-    "store": ("list_sessions",),
-    "describe": ("describe", "read_settings"),
-    "write": ("write", "describe", "read_settings"),
-}
-"""The modules of an agent's format, and the names that each defines for the record: in lower case they are its fields,
-and `list_sessions` is `list`."""
 
 
 class _Stored(msgspec.Struct, forbid_unknown_fields=True):
@@ -93,12 +84,3 @@ def read_samples(package: str | None) -> Callable[[], tuple[FormatSample, ...]]:
         return tuple(FormatSample(each.name, each.source(), each.sent, each.wire) for each in stored)
 
     return samples
-
-
-def read_parts(package: str | None) -> dict[str, Any]:
-    """Import the modules of an agent's format, and give the fields of its record that they define; read its samples."""
-    parts: dict[str, Any] = {"samples": read_samples(package)}
-    for module, names in MODULES.items():
-        found = import_part(f"{package}.{module}", is_needed=module == "read")
-        parts |= {name.lower().removesuffix("_sessions"): found[name] for name in names if name in found}
-    return parts

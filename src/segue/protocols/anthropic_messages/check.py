@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.anthropic_messages.cache import CACHE_CONTROL
 from segue.protocols.anthropic_messages.check_turns import Turns
 from segue.protocols.anthropic_messages.limits import LIMITS
+from segue.protocols.anthropic_messages.native import CACHE_CONTROL
 from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import matches_alphabet, objects_of, run_checks

@@ -30,9 +30,17 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError
-from segue.protocols.anthropic_messages.cache import CACHE_CONTROL, decode_mark, encode_mark, join_mark
-from segue.protocols.anthropic_messages.media import decode_document, decode_image, encode_file, encode_image
-from segue.protocols.anthropic_messages.native import decode_native
+from segue.protocols.anthropic_messages.native import (
+    CACHE_CONTROL,
+    decode_document,
+    decode_image,
+    decode_mark,
+    decode_native,
+    encode_file,
+    encode_image,
+    encode_mark,
+    join_mark,
+)
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached

@@ -1,5 +1,22 @@
 """The options of an Anthropic request, both ways; `thinking` has a file of its own.
 
+Keys that have no field in `Options` are data, at the top and inside of `thinking`, `tool_choice` and `output_config`.
+The format of the rest is written again for the model that the body named, as long as the default is unchanged.
+
+Choices kept in `extra`: `output_format`, if the format had its older name; `thinking`, `tool_choice`, `format`. Each of
+the last three holds the keys by which a body set one option; they are written again as a whole, while the option is the
+same.
+
+Context editing and compaction of the Messages API.
+
+Blocks that change tools, and the beta headers that the content of a request needs: it is refused without them.
+
+How an Anthropic request asks for thinking, both ways.
+
+The versions of the Messages API, as the header `anthropic-version` names them, and what each refuses.
+
+Tools that Anthropic runs.
+
 Facts this file relies on:
 - `max_tokens` is required. Without one the model's own limit is sent; without streaming at most what the SDK expects to
   be written in ten minutes (at 128,000 tokens an hour), because it refuses to wait longer.
@@ -7,36 +24,376 @@ Facts this file relies on:
 - `output_format` is the name that `output_config.format` had during its beta; both are answered.
                                     (Anthropic documentation: structured outputs; anthropic 2.8.0, read 2026-11-15)
 - There is no parameter for a seed; a session is sent in headers, where a provider has some.      (anthropic 2.8.0)
+- Newer models think adaptively, with an effort; older ones with a budget of at least 1,024 tokens that has to be
+  smaller than `max_tokens`. The default effort is `high`, that of Opus 5.5 `medium`. An effort without `thinking`
+  applies to the whole answer, thinking included where the model decides on it; models before Opus 4.5 refuse it.
+                                                             (Anthropic documentation: thinking, effort; 2026-11-15)
+- A budget leaves 1,024 tokens for the answer.                                       (pi-ai 1.5.0 and ktsoator/or)
+- There is no effort `minimal`; `low` is sent for it.                                                (pi-ai 1.5.0)
+- Under 2026-10-21 a body with `temperature`, `top_p` or `top_k` is refused for every model, also at the default values:
+  "temperature: Extra inputs are not permitted". So are a document directly in a turn of the assistant, and a text with
+  citations in a user turn or in a search result. This holds for messages, token counts and batches.
+                       (Anthropic documentation: API versions; anthropic 2.8.0; published live comparisons; 2026-11-16)
+- Under 2023-06-01 the same bodies are accepted where the model accepts them.                                (the same)
+- Bodies for Bedrock and Vertex name the version themselves: `anthropic_version`, "2026-10-21" or an older name.
+                                                                                             (anthropic 2.8.0, the same)
+- Types, names and options.                                                        (anthropic 2.8.0, read 2026-11-15)
+- Versions from 2026 on run inside code execution. Claude has that from 4.6 on, Haiku refuses it; the first versions
+  are accepted by all.                 (Anthropic documentation: web search; geode #460, 2026-03-26; read 2026-11-15)
+- `allowed_domains` and `blocked_domains` are refused together.                               (anthropic 2.8.0)
 
-Keys that have no field in `Options` are data, at the top and inside of `thinking`, `tool_choice` and `output_config`.
-The format of the rest is written again for the model that the body named, as long as the default is unchanged.
+Facts this file relies on (Anthropic documentation: context editing, compaction; anthropic 2.8.0; read 2026-11-17):
+- `context_management.edits` lists what the server does before the model reads the conversation; what the client sends
+  stays as it is, and so does the thinking in it. `clear_thinking` has to be the first.
+- A block of threshold compaction has no signature. A request with one needs the edit too: 400 otherwise. (probed)
+- The server reads such a block in place of all messages before it. One whose content is null is ignored.
+- `context_management` is refused beside `compaction`, which asks for a summary at once.
+- `usage.iterations` has the tokens of a compaction beside those of the reply. (BetaUsage.iterations)
 
-Choices kept in `extra`: `output_format`, if the format had its older name; `thinking`, `tool_choice`, `format`. Each of
-the last three holds the keys by which a body set one option; they are written again as a whole, while the option is the
-same.
+Facts this file relies on (anthropic 2.8.0: beta types; Anthropic documentation; read 2026-11-16):
+- A compaction block with a signature was made on demand, one without by a threshold: each has its own header.
+- A tool that is added by its definition needs another header than one that is added or removed by its name.
+- `clear_at` and `output_config` of a message need one each, and so do `thinking.block_binding`, the edits of
+  `context_management`, and `compaction`, which asks for a summary at once.
+- `output_format`, the older name of `output_config.format`, is a field of the beta that introduced it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.context import Options
+from segue.conversation.context import Options, Prompt, ThinkingLevel
+from segue.conversation.messages import Message
+from segue.errors import Path
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.anthropic_messages.thinking import (
-    decode_thinking,
-    default_max_tokens,
-    encode_thinking,
-    is_effort_read,
-)
-from segue.protocols.anthropic_messages.versions import VERSIONS
-from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.api_versions import ApiVersion, ApiVersions
+from segue.protocols.kit.checking import objects_of
+from segue.protocols.kit.claude_prefix import BETA, BINDING
+from segue.protocols.kit.claude_thinking import Thinking, decode_thinking_object, encode_thinking_object
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.facts import SearchForm
 from segue.protocols.kit.json_values import Block, Wire, object_of, same
 from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
-from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
+from segue.protocols.kit.server_edits import ServerEdit, ServerEdits
+from segue.protocols.kit.server_tools import KeyPath, ServerTool, ToolOption, location
+from segue.protocols.kit.sources import objects_in
+from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of, keep, restore
+
+_FIELD: Final = "context_management"
+_TYPES: Final[Mapping[ServerEdit, str]] = {"clear": "clear_tool_uses_20250919", "compact": "compact_20260112"}
+_COMPACTION: Final = "compaction"
+
+
+def edits_of(fields: Block) -> list[Block]:
+    """Give the edits that a request asks for."""
+    return objects_in(object_of(fields.get(_FIELD)).get("edits"))
+
+
+def _ask(fields: Block, edit: ServerEdit, above: int | None) -> Block:
+    edits = edits_of(fields)
+    if fields.get(_COMPACTION) is not None or any(each.get("type") == _TYPES[edit] for each in edits):
+        return fields
+    added: dict[str, object] = {"type": _TYPES[edit]}
+    if above is not None:
+        added["trigger"] = {"type": "input_tokens", "value": above}
+    return {**fields, _FIELD: {**object_of(fields.get(_FIELD)), "edits": [*edits, added]}}
+
+
+def _needed(block: Block) -> ServerEdit | None:
+    return "compact" if block.get("type") == _COMPACTION and block.get("signature") is None else None
+
+
+def _covers(block: Block) -> bool:
+    return block.get("type") == _COMPACTION and block.get("content") is not None
+
+
+def _applied(reply: Mapping[str, object]) -> list[str]:
+    notes = [
+        f"the server cleared {each.get('cleared_tool_uses')} tool uses, {each.get('cleared_input_tokens')} tokens"
+        for each in objects_in(object_of(reply.get(_FIELD)).get("applied_edits"))
+        if each.get("type") == _TYPES["clear"]
+    ]
+    if any(map(_covers, objects_in(reply.get("content")))):
+        notes.append("the server summarised everything before the reply")
+    return notes
+
+
+def _count(fields: dict[str, object], compactions: Sequence[tuple[int, int]]) -> None:
+    if fields.get("type") in ("message", "message_delta"):
+        usage = cast("dict[str, object]", fields["usage"])
+        own = {name: usage[name] for name in ("input_tokens", "output_tokens") if name in usage}
+        rows = [{"type": _COMPACTION, "input_tokens": read, "output_tokens": wrote} for read, wrote in compactions]
+        usage["iterations"] = [*rows, {"type": "message", **own}]
+
+
+SERVER_EDITS: Final = ServerEdits(
+    form="edits", ask=_ask, needed=_needed, covers=_covers, applied=_applied, count=_count
+)
+
+
+_HEADER: Final = "anthropic-beta"
+_ON_DEMAND: Final = "compact-2026-09-04"
+_BY_THRESHOLD: Final = "compact-2026-01-12"
+_EDITING: Final = "context-management-2025-06-27"
+_OUTPUT_FORMAT: Final = "structured-outputs-2025-11-13"
+_TOOL_CHANGES: Final = "mid-conversation-tool-changes-2026-07-01"
+_INLINE_TOOLS: Final = "inline-tools-2026-09-15"
+_MESSAGE_FIELDS: Final[Mapping[str, str]] = {
+    "clear_at": "mid-conversation-system-clear-at-2026-08-21",
+    "output_config": "mid-conversation-output-config-2026-07-01",
+}
+
+
+def needed_headers(prompt: Prompt) -> Mapping[str, str]:
+    """Give the headers that a request needs."""
+    betas: dict[str, None] = {}
+    if prompt.options.extra is not None:
+        betas.update(dict.fromkeys(_betas_of_fields(data_of(prompt.options.extra, PROTOCOL))))
+        if "@output_format" in object_of(prompt.options.extra.get(PROTOCOL, {}).get(VERBATIM)):
+            betas[_OUTPUT_FORMAT] = None
+    for message in prompt.context.messages:
+        betas.update(dict.fromkeys(_betas_of(message)))
+    return {_HEADER: ",".join(betas)} if betas else {}
+
+
+def _betas_of_fields(fields: Block) -> Iterator[str]:
+    if BINDING in object_of(fields.get("thinking")):
+        yield BETA
+    if fields.get("compaction") is not None:
+        yield _ON_DEMAND
+    for edit in edits_of(fields):
+        yield _BY_THRESHOLD if edit.get("type") == "compact_20260112" else _EDITING
+
+
+def _betas_of(message: Message) -> Iterator[str]:
+    if message.role == "system" and message.extra is not None:
+        fields = data_of(message.extra, PROTOCOL)
+        yield from (beta for field, beta in _MESSAGE_FIELDS.items() if field in fields)
+    for piece in message.content:
+        if piece.kind == "native" and piece.protocol == PROTOCOL:
+            yield from _betas_of_block(piece.block)
+
+
+def _betas_of_block(block: Block) -> Iterator[str]:
+    match block.get("type"):
+        case "compaction":
+            yield _BY_THRESHOLD if block.get("signature") is None else _ON_DEMAND
+        case "tool_addition" | "tool_removal":
+            is_inline = object_of(block.get("tool")).get("type") == "tool_definition"
+            yield _INLINE_TOOLS if is_inline else _TOOL_CHANGES
+        case _:
+            pass
+
+
+def tool_changes(
+    defined: Sequence[Mapping[str, object]], named: Sequence[str], removed: Sequence[str]
+) -> list[dict[str, object]]:
+    """Write the blocks that add tools, by definition or by name, and remove them."""
+    added = [
+        *({"type": "tool_definition", "definition": dict(tool)} for tool in defined),
+        *({"type": "tool_reference", "name": name} for name in named),
+    ]
+    gone = [{"type": "tool_reference", "name": name} for name in removed]
+    return [
+        *({"type": "tool_addition", "tool": tool} for tool in added),
+        *({"type": "tool_removal", "tool": tool} for tool in gone),
+    ]
+
+
+UNKNOWN_MAX_TOKENS: Final = 4_096
+"""What every Claude since the third generation can write, for models whose limit is not known."""
+LONGEST_WAIT: Final = 21_333
+"""Tokens that are expected within ten minutes; longer replies have to be streamed."""
+LEAST_ANSWER: Final = 1_024
+"""Tokens that a budget leaves for the answer."""
+
+_LEVELS: Final[Mapping[str, ThinkingLevel]] = {
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "xhigh",
+    "max": "max",
+}
+
+
+def decode_thinking(thinking: Block | None, effort: str, endpoint: Endpoint) -> Thinking:
+    """Read how much thinking a request asks for; `thinking` is None where the body has none, or null.
+
+    An effort alone is read where the model itself decides how long it thinks.
+    """
+    if thinking is None:
+        return _LEVELS.get(effort) if endpoint.dialect.thinking_format == "adaptive" else None
+    return decode_thinking_object(thinking, _LEVELS.get(effort), endpoint)
+
+
+def is_effort_read(decoded: Thinking, thinking: object, effort: object) -> bool:
+    """Whether `decode_thinking` used the effort: that of adaptive thinking, or one alone.
+
+    An unknown one, such as `none` of other providers, is not read: projection reports that it is not sent.
+    """
+    is_used = thinking is None or object_of(thinking).get("type") == "adaptive"
+    return decoded is not None and is_used and (effort is None or text_of(effort) in _LEVELS)
+
+
+def encode_thinking(options: Options, endpoint: Endpoint) -> tuple[Wire | None, str | None]:
+    """Write `thinking` and the effort."""
+    asked, dialect = options.thinking, endpoint.dialect
+    if asked is None or dialect.thinking_format == "none":
+        return None, None
+    thinking, effort = encode_thinking_object(asked, endpoint)
+    return thinking, effort if dialect.effort else None
+
+
+def default_max_tokens(options: Options, endpoint: Endpoint, thinking: Block | None) -> int:
+    """Give the limit of a reply where the options have none: the model's own, with room for a budget of thinking."""
+    known = endpoint.model.max_tokens
+    most = known or UNKNOWN_MAX_TOKENS
+    if not options.stream:
+        most = min(most, LONGEST_WAIT)
+    budget = thinking.get("budget_tokens") if thinking is not None else None
+    if isinstance(budget, int) and most < budget + LEAST_ANSWER:
+        room = budget + UNKNOWN_MAX_TOKENS
+        most = min(room, known) if known else room
+    return most
+
+
+_CODE: Final = "api_version"
+_SAMPLING: Final = ("temperature", "top_p", "top_k")
+_NEWEST: Final = "2026-10-21"
+_HINT: Final = f"anthropic-version {_NEWEST} does not accept it; remove it, or send anthropic-version 2023-06-01"
+
+
+def _refused(body: JsonObject) -> list[Violation]:
+    found = [_violation((key,), key) for key in _SAMPLING if key in body]
+    for index, turn in objects_of(body.get("messages")):
+        path: Path = ("messages", index, "content")
+        for place, block in objects_of(turn.get("content")):
+            if turn.get("role") == "assistant":
+                if block.get("type") == "document":
+                    found.append(_violation((*path, place), "a document in a turn of the assistant"))
+            else:
+                found += _cited(block, (*path, place))
+    return found
+
+
+def _cited(block: JsonObject, path: Path) -> Iterator[Violation]:
+    """List the texts with citations: a block of a user turn, of a search result, or of a tool result."""
+    if block.get("type") == "text" and block.get("citations"):
+        yield _violation((*path, "citations"), "a text with citations in a user turn")
+    for place, inner in objects_of(block.get("content")):
+        yield from _cited(inner, (*path, "content", place))
+
+
+def _violation(path: Path, what: str) -> Violation:
+    return Violation(_CODE, path, f"{what}: {_HINT}")
+
+
+VERSIONS: Final = ApiVersions(
+    header="anthropic-version",
+    body_key="anthropic_version",
+    versions=(
+        ApiVersion(
+            name=_NEWEST,  # as anthropic 2.8.0 sends it
+            refused=_refused,
+            words=(b'"temperature"', b'"top_p"', b'"top_k"', b'"citations"', b'"document"'),
+            source="Anthropic documentation: API versions; anthropic 2.8.0; published live comparisons",
+            read="2026-11-16",
+        ),
+        ApiVersion(name="2023-06-01", source="Anthropic documentation: API versions", read="2026-11-16"),
+    ),
+)
+
+
+_READ: Final = "2026-11-15"
+_SOURCE: Final = "anthropic 2.8.0"
+_COMMON: Final = frozenset({"name", "allowed_callers", "defer_loading", "strict", "response_inclusion", "use_cache"})
+_SEARCH: Final[dict[ToolOption, KeyPath]] = {
+    "allowed_domains": ("allowed_domains",),
+    "blocked_domains": ("blocked_domains",),
+    "max_uses": ("max_uses",),
+    **location("user_location"),
+}
+_FETCH: Final[dict[ToolOption, KeyPath]] = {
+    "allowed_domains": ("allowed_domains",),
+    "blocked_domains": ("blocked_domains",),
+    "max_uses": ("max_uses",),
+    "max_content_tokens": ("max_content_tokens",),
+    "citations": ("citations", "enabled"),
+}
+_APPROXIMATE: Final[dict[KeyPath, object]] = {("user_location", "type"): "approximate"}
+
+_TOOL: Final = partial(ServerTool, source=_SOURCE, read=_READ)
+
+SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
+    _TOOL(
+        name="web_search",
+        kind="web_search",
+        pattern="web_search_20250305",
+        template={"type": "web_search_20250305", "name": "web_search"},
+        options=_SEARCH,
+        constants=_APPROXIMATE,
+        ignored=_COMMON,
+        exclusive=True,
+    ),
+    _TOOL(
+        name="web_search_dynamic",
+        kind="web_search",
+        pattern=r"web_search_20(?!250305)\d{6}",
+        options=_SEARCH,
+        constants=_APPROXIMATE,
+        ignored=_COMMON,
+        exclusive=True,
+    ),
+    _TOOL(
+        name="web_fetch",
+        kind="web_fetch",
+        pattern="web_fetch_20250910",
+        template={"type": "web_fetch_20250910", "name": "web_fetch"},
+        options=_FETCH,
+        ignored=_COMMON,
+        exclusive=True,
+    ),
+    _TOOL(
+        name="web_fetch_dynamic",
+        kind="web_fetch",
+        pattern=r"web_fetch_20(?!250910)\d{6}",
+        options=_FETCH,
+        ignored=_COMMON,
+        exclusive=True,
+    ),
+    _TOOL(
+        name="code_execution",
+        kind="code_execution",
+        pattern=r"code_execution_20\d{6}",
+        template={"type": "code_execution_20250825", "name": "code_execution"},
+        ignored=_COMMON,
+    ),
+    _TOOL(
+        name="tool_search", kind="tool_search", pattern=r"tool_search_tool_(?:regex|bm25)(?:_\d{8})?", ignored=_COMMON
+    ),
+)
+
+
+def _server_tools_count(fields: dict[str, object], searches: int) -> None:
+    if fields.get("type") in ("message", "message_delta"):
+        usage = cast("dict[str, object]", fields["usage"])
+        usage["server_tool_use"] = {"web_search_requests": searches, "web_fetch_requests": 0}
+
+
+SEARCHES: Final = SearchForm(
+    blocks=(
+        {"type": "server_tool_use", "name": "web_search", "input": {"query": "weather"}, "id": "srvtoolu_s{}"},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_s{}", "content": []},
+    ),
+    count=_server_tools_count,
+)
+"""What one search leaves in a reply. (anthropic 2.8.0, read 2026-11-17)"""
+
 
 _OFF: Final = "disabled"
 _CONTEXT_KEYS: Final = frozenset({"messages", "system", "tools"})

@@ -5,11 +5,35 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model import Model
-from segue.protocols.anthropic_messages.transports import TRANSPORTS
+from segue.protocols.anthropic_messages.batch_forms import BATCH_FORMS
+from segue.protocols.anthropic_messages.check import check, check_options
+from segue.protocols.anthropic_messages.clues import CLUES
+from segue.protocols.anthropic_messages.native import REPLAY, cited_sources
+from segue.protocols.anthropic_messages.options import (
+    SEARCHES,
+    SERVER_EDITS,
+    SERVER_TOOLS,
+    VERSIONS,
+    needed_headers,
+    tool_changes,
+)
+from segue.protocols.anthropic_messages.request import PREFIX, TRANSPORTS, decode_request, encode_request
+from segue.protocols.anthropic_messages.response import (
+    MODEL_LIST,
+    REPLY_FORM,
+    decode_error,
+    decode_response,
+    encode_error,
+    encode_response,
+)
+from segue.protocols.anthropic_messages.routes import ROUTES
+from segue.protocols.anthropic_messages.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.anthropic_messages.rules import PROTOCOL as NAME
+from segue.protocols.anthropic_messages.stream import stream_decoder, stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
-from segue.protocols.kit.protocol import Documentation, Protocol, read_parts
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.token_count import TokenCount, below, only
 
 
@@ -48,7 +72,37 @@ _COUNTED: Final = frozenset(
 """What is counted; `max_tokens` and the rest are refused (anthropic 2.8.0: message_count_tokens_params; 2026-11-15)."""
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__),
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    clues=CLUES,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    check=check,
+    check_options=check_options,
+    batch_forms=BATCH_FORMS,
+    needed_headers=needed_headers,
+    tool_changes=tool_changes,
+    model_list=MODEL_LIST,
+    replay=REPLAY,
+    prefix=PREFIX,
+    reply_form=REPLY_FORM,
+    routes=ROUTES,
+    server_edits=SERVER_EDITS,
+    server_tools=SERVER_TOOLS,
+    searches=SEARCHES,
+    cited_sources=cited_sources,
+    stream_encoder=stream_encoder,
+    transports=TRANSPORTS,
+    versions=VERSIONS,
+    samples=read_samples(__package__),
     framing="sse",
     reads_apart=True,
     path=_path,

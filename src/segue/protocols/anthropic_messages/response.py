@@ -1,38 +1,127 @@
 """An Anthropic reply, both ways: content, usage, stop reason.
 
+A reply is written in the default format. What the received one has differently is kept in `extra["reply"]` of the
+message as one entry, which only `encode_response` reads.
+
+The answers of `anthropic-messages` about models.
+
+A model without a known date of release has the epoch; `display_name` and `lifecycle` are required.
+                                                                 (anthropic 2.8.0: types/model_info.py, read 2026-11-15)
+
+Error bodies of Anthropic's Messages API.
+
+What replies of Claude's protocol hold of other replies.
+
 Facts this file relies on:
 - `input_tokens`, `cache_creation_input_tokens` and `cache_read_input_tokens` add up to the whole input; `output_tokens`
   includes thinking.                                                    (anthropic 2.8.0: usage, read 2026-11-15)
 - Cache writes kept for an hour are counted in `cache_creation` and cost more.                            (the same)
 - Stop reasons and what they mean.                            (the same; Anthropic documentation: stop reasons)
 - A finished reply has a stop reason: one without was cut off in transit. (pi-ai 1.5.0 and ktsoator/or report an error)
-
-A reply is written in the default format. What the received one has differently is kept in `extra["reply"]` of the
-message as one entry, which only `encode_response` reads.
+- `{"type": "error", "error": {type, message, details: {error_code}}, "request_id"}`; the code identifies the error.
+                                                                            (anthropic 2.8.0, read 2026-11-15)
+- Third-party servers respond in OpenAI's format on this path, with a number as code:
+  `{"error": {"code": 400, "message", "type": "exceed_context_size_error"}}`.                   (llama.cpp, tried)
+- Gateways respond with a text, a page, or `{"message"}` / `{"detail"}` / `{"error": "text"}`. (litellm, Cloudflare)
+- `web_search_tool_result` and the citations of its pages hold encrypted data, without which they are refused when the
+  client returns them. So searches of other models are text here.                  (anthropic 2.8.0, read 2026-11-15)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AssistantContent, TextContent
+from segue.conversation.content import AssistantContent, NativeContent, TextContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
+from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import batch_share, find_cost, find_fees
 from segue.protocols.anthropic_messages.content import decode_reply_block, encode_assistant_blocks
-from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.native import find_writer
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.claude_prefix import TRANSFORMATIONS, note_transformations
-from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.reading import expect_objects, number_of, text_of
+from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, WireError
+from segue.protocols.kit.error_bodies import describe_error, find_error_object
+from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
+from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.model_lists import ModelList
+from segue.protocols.kit.reading import expect_objects, number_of, parse_body, text_of
 from segue.protocols.kit.replies import keep_reply, read_required_stop, restore_reply
-from segue.protocols.kit.sources import objects_in
+from segue.protocols.kit.reply_form import ReplyForm, Search
+from segue.protocols.kit.sources import Source, objects_in
+
+_UNKNOWN_DATE: Final = "1970-01-01T00:00:00Z"
+
+
+def _one(model: Model) -> Wire:
+    window = model.max_input or model.context_window
+    return {
+        "type": "model",
+        "id": model.id,
+        "display_name": model.name or model.id,
+        "created_at": _UNKNOWN_DATE,
+        "lifecycle": "deprecated" if model.deprecated else "active",
+        **({"max_input_tokens": window} if window else {}),
+        **({"max_tokens": model.max_tokens} if model.max_tokens else {}),
+    }
+
+
+def _every(models: Sequence[Model]) -> Wire:
+    ids = [model.id for model in models]
+    return {
+        "data": [_one(model) for model in models],
+        "has_more": False,
+        "first_id": ids[0] if ids else None,
+        "last_id": ids[-1] if ids else None,
+    }
+
+
+MODEL_LIST: Final = ModelList(every=_every, one=_one)
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error body, parsed or not, or the error frame of a stream."""
+    error = find_error_object(parse_body(body), status)
+    if isinstance(error, WireError):
+        return error
+    message = text_of(error.get("message")) or text_of(error.get("detail")) or ""
+    return describe_error(error, status, message, object_of(error.get("details")).get("error_code"))
+
+
+_ROWS: Final[Mapping[str, ErrorRow]] = {
+    # Anthropic documentation: errors; anthropic 2.8.0: ErrorType; read 2026-11-15
+    "overflow": ErrorRow(400, "invalid_request_error"),
+    "payload_too_large": ErrorRow(413, "request_too_large"),
+    "rate_limit": ErrorRow(429, "rate_limit_error"),
+    "quota": ErrorRow(402, "billing_error"),
+    "auth": ErrorRow(401, "authentication_error"),
+    "auth 403": ErrorRow(403, "permission_error"),
+    "auth 400": ErrorRow(400, "invalid_request_error"),
+    "auth 502": ErrorRow(502, "api_error"),
+    "opaque_rejected": ErrorRow(400, "invalid_request_error"),
+    "invalid_history": ErrorRow(400, "invalid_request_error"),
+    "invalid_request": ErrorRow(400, "invalid_request_error"),
+    "not_found": ErrorRow(404, "not_found_error"),
+    "overloaded": ErrorRow(529, "overloaded_error"),
+    "server": ErrorRow(500, "api_error"),
+    "network": ErrorRow(502, "api_error"),
+    "refused": ErrorRow(400, "invalid_request_error"),
+}
+_OVERFLOW: Final = "prompt is too long: {used} tokens > {limit} maximum"
+"""Claude Code reads both numbers."""
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body; it is the error frame of a stream, too."""
+    row = find_row(_ROWS, fault)
+    message = error_message(fault, _OVERFLOW, "prompt is too long")
+    body: dict[str, object] = {"type": "error", "error": {"type": row.type, "message": message}}
+    return ErrorReply(row.status, error_headers(fault, row.status), body)
+
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,
@@ -187,3 +276,26 @@ def encode_usage(usage: Usage) -> Wire:
     if usage.reasoning:
         wire["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
     return wire
+
+
+def _read_search(content: NativeContent) -> Search | None:
+    block = content.block
+    match block.get("type"):
+        case "server_tool_use" if block.get("name") == "web_search":
+            return Search(text_of(object_of(block.get("input")).get("query")) or "", is_open=True)
+        case "web_search_tool_result":
+            found = objects_in(block.get("content"))
+            return Search(
+                pages=tuple(
+                    Source(url, text_of(page.get("title")) or "") for page in found if (url := text_of(page.get("url")))
+                )
+            )
+        case _:
+            return None
+
+
+REPLY_FORM: Final = ReplyForm(
+    id_prefix="msg_",
+    refusals=("refusal", "sensitive"),  # anthropic 2.8.0: StopReason; Z.ai's documentation of its endpoint, 2026-11
+    read_search=_read_search,
+)

@@ -1,4 +1,7 @@
-"""The endpoints of `anthropic-messages`; on Bedrock and Vertex the path names the model and decides about streaming."""
+"""The endpoints of `anthropic-messages`; on Bedrock and Vertex the path names the model and decides about streaming.
+
+It is imported without the rest of the folder, by servers.
+"""
 
 from __future__ import annotations
 

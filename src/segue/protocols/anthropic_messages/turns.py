@@ -31,7 +31,6 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import EncodeError, Path
-from segue.protocols.anthropic_messages.cache import CACHE_CONTROL, decode_mark, encode_mark
 from segue.protocols.anthropic_messages.content import (
     decode_assistant_block,
     decode_system_block,
@@ -41,7 +40,7 @@ from segue.protocols.anthropic_messages.content import (
     encode_user_blocks,
     encode_user_content,
 )
-from segue.protocols.anthropic_messages.native import find_writer
+from segue.protocols.anthropic_messages.native import CACHE_CONTROL, decode_mark, encode_mark, find_writer
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.encode_errors import locate_failure

@@ -2,26 +2,391 @@
 
 `check_turns` checks the messages; this file checks tools, settings, thinking, cache points and the body as a whole.
 Real traffic outranks every document: what was answered is not a violation.
+
+Refusals of the messages of a Bedrock request: roles, pairing, reasoning, media, documents, blanks.
+
+Each rule has its source beside it. Unknown blocks may be new, and are left to the provider.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from segue.errors import Path
 from segue.models.model_ids import is_claude
-from segue.protocols.bedrock_converse.cache import MARK
-from segue.protocols.bedrock_converse.check_turns import Turns
+from segue.models.rules import Rules
+from segue.protocols.bedrock_converse.content import MEMBERS
 from segue.protocols.bedrock_converse.limits import LIMITS
+from segue.protocols.bedrock_converse.media_types import ALIASES, TYPES, Kind
+from segue.protocols.bedrock_converse.native import LONGEST, MARK, REPLAY, SERVER_CALL
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_base64, matches_alphabet, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.media_checks import check_bytes, check_edge
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replay import NO_CALL, Turn, find_halves
 from segue.protocols.kit.request_fields import RequestFields, check_part
+
+Placed: TypeAlias = tuple[Path, Block]
+
+_ROLES: Final = frozenset({"user", "assistant", "system"})
+_USER_MEDIA: Final = frozenset({"image", "document", "video", "audio"})
+_MEMBERS: Final = MEMBERS | {"text"}
+_NAME: Final = re.compile(r"[\w \-()\[\]]+", re.ASCII)  # no other white space, whatever the refusal lists
+_TWO_SPACES: Final = "  "
+
+
+class WireTurn:
+    """One wire message: its role, its path, its blocks with their paths."""
+
+    __slots__ = ("blocks", "path", "role")
+
+    def __init__(self, index: int, turn: Block) -> None:
+        self.role: str | None = text_of(turn.get("role"))
+        self.path: Path = ("messages", index)
+        self.blocks: list[Placed] = [
+            ((*self.path, "content", at), block) for at, block in objects_of(turn.get("content"))
+        ]
+
+    def of(self, member: str) -> list[Placed]:
+        """Give the members of one type, with their paths."""
+        return [((*path, member), object_of(block[member])) for path, block in self.blocks if member in block]
+
+    def own_calls(self) -> list[Placed]:
+        """Give the calls that the application answers."""
+        return [(path, call) for path, call in self.of("toolUse") if call.get("type") != SERVER_CALL]
+
+
+class Turns:
+    """The messages of a body, and their violations."""
+
+    def __init__(self, body: Block, endpoint: Endpoint) -> None:
+        self.body = body
+        self.endpoint = endpoint
+        self.rules: Rules = endpoint.rules
+        self.turns: list[WireTurn] = [WireTurn(index, turn) for index, turn in objects_of(body.get("messages"))]
+
+    def check(self) -> Iterator[Violation]:
+        """List what the provider would refuse."""
+        if not self.turns:
+            if ":prompt/" not in self.endpoint.model.id:  # a stored prompt has messages of its own
+                # "A conversation must start with a user message" (langchain-aws #192)
+                yield Violation("no_messages", ("messages",), "there is no message; add one")
+            return
+        for turn in self.turns:
+            yield from self._check_turn(turn)
+        for position, turn in enumerate(self.turns):
+            yield from self._check_pairing(position, turn)
+        yield from self._check_order()
+        yield from self._check_cycle()
+        yield from self._check_documents()
+
+    # -- one turn ------------------------------------------------------------------------------------------------------
+
+    def _check_turn(self, turn: WireTurn) -> Iterator[Violation]:
+        if turn.role not in _ROLES:
+            # service model: user, assistant, system
+            yield Violation("role", (*turn.path, "role"), f"{turn.role!r} is not a role; use user or assistant")
+        if not turn.blocks:
+            # "The content field in the Message object at messages.0 is empty" (langchain-aws #192)
+            yield Violation("no_content", (*turn.path, "content"), "the turn has no content; add some or remove it")
+        elif all("text" in block and not str(block["text"]).strip() for _, block in turn.blocks):
+            # "The text field in the ContentBlock object at messages.0.content.0 is blank" (dify #12340); beside other
+            # text a blank one was answered (recorded traffic, 2026-11)
+            yield Violation("blank_text", (*turn.path, "content"), "the turn is blank; add text or remove it")
+        for path, block in turn.blocks:
+            yield from self._check_block(block, path, turn.role)
+        final = turn.blocks[-1] if turn.blocks else None
+        ends_in_reasoning = final is not None and "reasoningContent" in final[1]
+        if turn.role == "assistant" and final and ends_in_reasoning and self.rules.final_thinking != "allowed":
+            # "The final block in an assistant message cannot be `thinking`" (forgecode #2107)
+            yield Violation("final_thinking", final[0], "the turn ends in reasoning; add text or remove it")
+
+    def _check_block(self, block: Block, path: Path, role: str | None) -> Iterator[Violation]:
+        members = [key for key in block if key in _MEMBERS]
+        if len(members) > 1:
+            # service model: a union has one member
+            yield Violation("union", path, f"the block has {' and '.join(members)}; split it")
+            return
+        kind = members[0] if members else ""
+        inner = object_of(block.get(kind))
+        if kind in _USER_MEDIA:
+            if role == "assistant":
+                # "You can only include images and documents if the role is user" (service model: Message)
+                yield Violation("block_role", path, f"an assistant turn cannot hold {kind}; move it to a user turn")
+            yield from self._check_media(cast("Kind", kind), inner, (*path, kind))
+        elif kind == "toolUse":
+            yield from self._check_call(inner, (*path, kind), role)
+        elif kind == "toolResult":
+            yield from self._check_result(inner, (*path, kind))
+        elif kind == "reasoningContent" and role == "user":
+            # "User messages cannot contain reasoning content." (vercel/ai 58022e0)
+            yield Violation("block_role", path, "a user turn cannot hold reasoning; remove it")
+        elif kind == "reasoningContent":
+            yield from self._check_reasoning(inner, (*path, kind))
+
+    def _check_call(self, call: Block, path: Path, role: str | None) -> Iterator[Violation]:
+        if role != "assistant":
+            # "User messages cannot contain tool uses" (AWS documentation: tool use)
+            yield Violation("block_role", path, "only an assistant turn can hold a call; remove it")
+        alphabet, call_id, name = self.rules.call_id_alphabet, call.get("toolUseId"), call.get("name")
+        if alphabet and not matches_alphabet(text_of(call_id) or "", alphabet, most=self.rules.call_id_max):
+            # service model: ToolUseId; of Claude "tool_use.id: String should match pattern" (forgecode #1142)
+            yield Violation("call_id", (*path, "toolUseId"), f"{call_id!r} is not a valid call id; change it")
+        names = self.rules.tool_name_alphabet
+        if names and not matches_alphabet(text_of(name) or "", names, most=self.rules.tool_name_max):
+            # service model: ToolName
+            yield Violation("call_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
+        if not isinstance(call.get("input"), Mapping):
+            # "The format of the value at ... toolUse.input is invalid. Provide a json object for the field"
+            # (aws-sdk-js-v3 #7330 quotes the same for results; koda #501)
+            yield Violation("call_input", (*path, "input"), "the input of a call has to be an object; change it")
+
+    def _check_result(self, result: Block, path: Path) -> Iterator[Violation]:
+        status = result.get("status")
+        if status is not None and status not in ("success", "error"):
+            # service model: ToolResultStatus
+            yield Violation("result_status", (*path, "status"), f"{status!r} is not a status; use success or error")
+        content = [((*path, "content", at), block) for at, block in objects_of(result.get("content"))]
+        for place, block in content:
+            if "json" in block and not isinstance(block["json"], Mapping):
+                # "The format of the value at ... toolResult.content.0.json is invalid. Provide a json object"
+                # (aws-sdk-js-v3 #7330)
+                yield Violation("result_json", (*place, "json"), "JSON of a result has to be an object; wrap it")
+            for kind in _USER_MEDIA & block.keys():
+                media = object_of(block[kind])
+                yield from self._check_media(cast("Kind", kind), media, (*place, kind))
+                yield from self._check_stored(cast("Kind", kind), media, (*place, kind))
+        if status == "error" and not content:
+            # "... toolResult.content ... empty" for error results (strands)
+            yield Violation("empty_result", (*path, "content"), "an error result needs content; add a text")
+        if (
+            status == "error"
+            and not self.rules.error_result_media
+            and any(_USER_MEDIA & block.keys() for _, block in content)
+        ):
+            # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
+            yield Violation("error_result_media", path, "an error result cannot hold media; send text only")
+
+    def _check_reasoning(self, content: Block, path: Path) -> Iterator[Violation]:
+        if "reasoningText" not in content:
+            return
+        wire, place = object_of(content["reasoningText"]), (*path, "reasoningText")
+        signature = wire.get("signature")
+        if not isinstance(wire.get("text"), str):
+            # "reasoning content format incorrect. Either 'text' or 'redactedContent' must be set." (strands #2704)
+            yield Violation("reasoning_text", place, "reasoning needs a text; add it, if empty")
+        if self.rules.reasoning_replay == "signed" and not isinstance(signature, str):
+            # "thinking.signature: Field required" (strands #1053)
+            yield Violation("unsigned_reasoning", place, "reasoning needs its signature; remove the block")
+        if self.rules.reasoning_replay == "open" and "signature" in wire:
+            # "This model doesn't support the reasoningContent.reasoningText.signature field" (strands #682, pi #1505)
+            yield Violation("signature", (*place, "signature"), "the model refuses signatures; remove it")
+
+    # -- media ---------------------------------------------------------------------------------------------------------
+
+    def _check_media(self, kind: Kind, media: Block, path: Path) -> Iterator[Violation]:
+        source = object_of(media.get("source"))
+        if kind in ("video", "audio") and not any(mime.startswith(f"{kind}/") for mime in self.rules.user_media):
+            # "This model doesn't support the video content block that you provided" (recorded traffic, 2026-11)
+            yield Violation("media_kind", path, f"{self.endpoint.model.id} does not support {kind}; remove it")
+        sources = self.rules.image_sources if kind == "image" else self.rules.file_sources
+        if "s3Location" in source and "file_id" not in sources:
+            # "document.source.type: Field required" (recorded traffic, 2026-11)
+            yield Violation("media_place", (*path, "source"), "the model cannot read from S3; send the data")
+        data, most = source.get("bytes"), self.rules.max_media_bytes
+        if kind == "image":
+            most = self.rules.max_image_bytes
+        elif kind == "document":
+            most = self.rules.max_document_bytes
+        if data == "":
+            # service model: at least one byte
+            yield Violation("media_empty", (*path, "source", "bytes"), "the data is empty; remove the block")
+        elif most and isinstance(data, str) and len(data) * 3 // 4 > most:
+            # service model: Message (3.75 MB an image, 4.5 MB a document); AWS documentation: 25 MB a video
+            yield Violation("media_size", (*path, "source", "bytes"), f"the data exceeds {most} bytes; send less")
+        mime = TYPES[kind].get(str(media.get("format"))) or ALIASES[kind].get(str(media.get("format")))
+        yield from check_bytes(data, mime, (*path, "source", "bytes"), exact=self.rules.exact_image_types)
+        if kind == "image":
+            yield from check_edge(data, (*path, "source", "bytes"), self.rules.max_image_edge)  # service model: Message
+
+    def _check_stored(self, kind: Kind, media: Block, path: Path) -> Iterator[Violation]:
+        """Check media in S3 inside a result.
+
+        Nova accepts an image there; of a document and a video it says "#/messages/2/content/0: extraneous key
+        [toolResult] is not permitted", though it accepts both beside the result (recorded by pydantic-ai, 2026-03).
+        """
+        kinds = {mime.partition("/")[0] for mime in self.rules.result_media}
+        in_s3 = "s3Location" in object_of(media.get("source"))
+        if in_s3 and kinds and (kind if kind != "document" else "application") not in kinds:
+            message = f"the model cannot read a {kind} from S3 in a result; move it to the turn, beside the result"
+            yield Violation("result_place", (*path, "source"), message)
+
+    def _check_documents(self) -> Iterator[Violation]:
+        seen: set[str] = set()
+        for turn in self.turns:
+            documents = turn.of("document")
+            if documents and self.rules.text_beside_files and not any("text" in block for _, block in turn.blocks):
+                # "A text block must be included when using documents" (archestra #4220; service model: Message)
+                yield Violation("document_alone", documents[0][0], "a document needs a text in its turn; add one")
+            if self.rules.max_files and len(documents) > self.rules.max_files:
+                # service model: Message; generative-ai-use-cases #1685
+                message = f"{len(documents)} documents are more than {self.rules.max_files}; remove some"
+                yield Violation("document_count", turn.path, message)
+            images = len(turn.of("image"))
+            if self.rules.max_images and images > self.rules.max_images:
+                message = (
+                    f"{images} images are more than {self.rules.max_images}; remove some"  # service model: Message
+                )
+                yield Violation("image_count", turn.path, message)
+            for path, document in [*documents, *_in_results(turn)]:
+                yield from self._check_name(text_of(document.get("name")) or "", (*path, "name"), seen)
+
+    def _check_name(self, name: str, path: Path, seen: set[str]) -> Iterator[Violation]:
+        if not 1 <= len(name) <= LONGEST or not _NAME.fullmatch(name) or _TWO_SPACES in name:
+            # "The document file name can only contain alphanumeric characters, whitespace characters, hyphens,
+            # parentheses, and square brackets" (vercel/ai #20365, 2026-09-04)
+            yield Violation("document_name", path, f"{name!r} is not a valid document name; rename it")
+        elif name in seen:
+            # "Messages can't contain duplicate document names" (bifrost #7003, 2026-09-08)
+            yield Violation("document_name_taken", path, f"a second document has the name {name!r}; rename it")
+        seen.add(name)
+
+    # -- calls and results ---------------------------------------------------------------------------------------------
+
+    def _check_pairing(self, position: int, turn: WireTurn) -> Iterator[Violation]:
+        if turn.role == "assistant":
+            after = self.turns[position + 1] if position + 1 < len(self.turns) else None
+            answered = _ids(after.of("toolResult")) if after is not None and after.role == "user" else ()
+            seen: set[str | None] = set()
+            yield from _check_native_pairs(turn)
+            for path, call in turn.own_calls():
+                call_id = text_of(call.get("toolUseId"))
+                if call_id in seen:
+                    # "`tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
+                    yield Violation("call_id_taken", path, f"a second call has the id {call_id!r}; change it")
+                elif call_id not in answered:
+                    # "Expected toolResult blocks at messages.2.content for the following Ids: ..." (vercel/ai #13013)
+                    yield Violation("call_without_result", path, f"no result follows {call_id!r}; add one")
+                seen.add(call_id)
+            if self.rules.calls_last:
+                yield from self._check_after_calls(turn)
+        elif turn.role == "user":
+            before = self.turns[position - 1] if position else None
+            calls = _ids(before.own_calls()) if before is not None and before.role == "assistant" else ()
+            seen = set()
+            for path, result in turn.of("toolResult"):
+                call_id = text_of(result.get("toolUseId"))
+                if call_id not in calls:
+                    # "The number of toolResult blocks at messages.2.content exceeds the number of toolUse blocks of
+                    # previous turn." (langchain-aws #192)
+                    yield Violation("result_without_call", path, f"no call {call_id!r} precedes it; remove it")
+                elif call_id in seen:
+                    # "The toolResult blocks at messages.2.content contain duplicate Ids" (hindsight #4250)
+                    yield Violation("result_taken", path, f"a second result for {call_id!r}; remove it")
+                seen.add(call_id)
+
+    def _check_after_calls(self, turn: WireTurn) -> Iterator[Violation]:
+        called = False
+        for path, block in turn.blocks:
+            if called and "text" in block:
+                # "Expected toolResult blocks at messages.2.content for the following Ids" (vercel/ai #8318, #13013)
+                yield Violation("text_after_call", path, "text follows a call in its turn; move it before the calls")
+            is_call = "toolUse" in block and object_of(block["toolUse"]).get("type") != "server_tool_use"
+            # Nothing is known about text behind reasoning or server tools that follow a call.
+            called = is_call or (called and "text" in block)
+
+    # -- the order of turns --------------------------------------------------------------------------------------------
+
+    def _check_order(self) -> Iterator[Violation]:
+        first, last = self.turns[0], self.turns[-1]
+        if self.rules.first_user and first.role == "assistant":
+            # "A conversation must start with a user message" (langchain-aws #192)
+            yield Violation("first_turn", first.path, "the first turn is not the user's; add a user turn")
+        if not self.rules.last_assistant and last.role == "assistant":
+            # "The conversation must end with a user message" (semantic-kernel #10281, llxprt #1977)
+            yield Violation("last_assistant", last.path, "the last turn is not the user's; add a user turn")
+        if self.rules.alternate and self.rules.alternate_refused:
+            turns = [turn for turn in self.turns if turn.role in ("user", "assistant")]
+            for one, other in pairwise(turns):
+                if one.role == other.role:
+                    # "A conversation must alternate between user and assistant roles" (dify #12340)
+                    yield Violation("roles_alternate", other.path, f"two turns of {one.role} in a row; merge them")
+        if not self.rules.user_after_result:
+            for turn in self.turns:
+                results = turn.of("toolResult")
+                if results and len(turn.blocks) > len(results) + len(turn.of("cachePoint")):
+                    # "Conversation blocks and tool result blocks cannot be provided in the same turn." (from Llama)
+                    yield Violation("result_and_words", turn.path, "results and other content share a turn; split it")
+
+    def _check_cycle(self) -> Iterator[Violation]:
+        """Check the current cycle of calls and a last assistant turn, which have to be in the mode of the request.
+
+        With thinking on they have to begin with reasoning; with thinking disabled they may not contain any.
+        """
+        fields = object_of(self.body.get("additionalModelRequestFields"))
+        mode = object_of(fields.get("thinking")).get("type")
+        if mode not in ("enabled", "disabled") or not self.rules.thinking_before_calls:
+            return
+        if mode == "disabled":
+            at = max((place for place, turn in enumerate(self.turns) if turn.role == "assistant"), default=None)
+            if at is not None and _are_results(self.turns[at + 1 :]):
+                for path, _ in self.turns[at].of("reasoningContent"):
+                    # "When thinking is disabled, an `assistant` message in the final position cannot contain
+                    # `thinking`." (forgecode #1853; Claude's own rules apply behind Bedrock)
+                    message = "the last assistant turn holds reasoning while thinking is off; remove it"
+                    yield Violation("thinking_while_off", path, message)
+            return
+        last = self.turns[-1]
+        if last.role == "assistant" and last.blocks and "reasoningContent" not in last.blocks[0][1]:
+            # "Expected `thinking` or `redacted_thinking`, but found `text`" (aider #3820; documentation: prefill)
+            message = "an answer cannot be begun while thinking is on; add a user turn, or turn thinking off"
+            yield Violation("prefill_thinking", last.blocks[0][0], message)
+            return
+        opener: WireTurn | None = None
+        for turn in reversed(self.turns):
+            if turn.role == "assistant" and turn.own_calls():
+                opener = turn
+            elif turn.role != "user" or any("toolResult" not in block for _, block in turn.blocks):
+                break
+        if opener is not None and "reasoningContent" not in opener.blocks[0][1]:
+            # "Expected `thinking` or `redacted_thinking`, but found `tool_use`" (opencode #3077)
+            message = "with thinking on, a turn with calls has to begin with its reasoning; turn thinking off"
+            yield Violation("thinking_before_calls", opener.blocks[0][0], message)
+
+
+def _are_results(turns: list[WireTurn]) -> bool:
+    """Whether turns hold results of tools, and cache points, alone."""
+    return all("toolResult" in block or "cachePoint" in block for turn in turns for _, block in turn.blocks)
+
+
+def _in_results(turn: WireTurn) -> list[Placed]:
+    found: list[Placed] = []
+    for path, result in turn.of("toolResult"):
+        for index, block in objects_of(result.get("content")):
+            if "document" in block:
+                found.append(((*path, "content", index, "document"), object_of(block["document"])))
+    return found
+
+
+def _ids(placed: list[Placed]) -> set[str | None]:
+    return {text_of(block.get("toolUseId")) for _, block in placed}
+
+
+def _check_native_pairs(turn: WireTurn) -> Iterator[Violation]:
+    """Check that a tool that the provider runs has its call and its result in one turn; see `native.REPLAY`."""
+    blocks = [(path, *REPLAY.read(block)) for path, block in turn.blocks]
+    for path, why in find_halves([Turn("assistant", blocks)], REPLAY).refused.items():
+        if why == NO_CALL:
+            yield Violation("result_without_call", path, "no call in its turn has its id; remove it")
+        else:
+            yield Violation("call_without_result", path, "a call that the provider ran has no result; remove it")
+
 
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "topP": "top_p"}
 """Settings of the body -> the field of `Options` whose rule applies."""

@@ -1,4 +1,7 @@
-"""Keys and values by which detection recognises a body of the `bedrock-converse` protocol."""
+"""Keys and values by which detection recognises a body of the `bedrock-converse` protocol.
+
+It is imported without the rest of the folder, by detection.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,16 @@
 """Bedrock content blocks, both ways.
 
-Facts this file rests on:
+Choices that content keeps (see `kit.verbatim`):
+- `field`: "json" for a text of a tool result that was received as a JSON value; the default is "text".
+- `signature`: whether the signature of reasoning is written; the default is what the model accepts.
+- `encoding`: "base64" for redacted reasoning whose bytes are not text, so that `thinking_signature` is their base64;
+  the default is "text". A reply keeps it as well, because the request that returns the block needs it.
+
+Fast path of a stream: deltas that only extend an open block, which are most of its events, and the ends of blocks.
+
+An event with any other key does not fit and is decoded by `stream`, so this file decides nothing about meaning.
+
+Facts this file relies on:
 - A block is a union: an object with exactly one key, which names its type.
                                                                      (botocore 1.44.0 service model, read 2026-11-15)
 - Reasoning of Claude replays only with its signature, unchanged; with its text withheld it is still a block, and the
@@ -11,12 +21,9 @@ Facts this file rests on:
 - `toolUse.input` is an object. Replies of Claude have `type: tool_use` in it, which a request may not have.
                                                                             (service model; recorded traffic, 2026-11)
 - Text with its sources (`citationsContent`) arrives as text and citations in a stream.          (service model)
-
-Choices that content keeps (see `kit.verbatim`):
-- `field`: "json" for a text of a tool result that was received as a JSON value; the default is "text".
-- `signature`: whether the signature of reasoning is written; the default is what the model accepts.
-- `encoding`: "base64" for redacted reasoning whose bytes are not text, so that `thinking_signature` is their base64;
-  the default is "text". A reply keeps it as well, because the request that returns the block needs it.
+- A delta has one of `text`, `toolUse` with its `input`, and `reasoningContent`, which has text, a signature or bytes;
+  beside it stands the index of its block, and padding.     (botocore 1.44.0 service model; recorded traffic, 2026-11)
+- Decoding an event into these structs takes half the time of decoding it into dicts.           (measured 2026-11-15)
 """
 
 from __future__ import annotations
@@ -25,9 +32,10 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Sequence
-from typing import Final, assert_never, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Generic, TypeAlias, TypeVar, assert_never, cast, final
 
+import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.arguments import read_arguments
@@ -40,15 +48,25 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError
-from segue.protocols.bedrock_converse.cache import encode_mark, restore_block
-from segue.protocols.bedrock_converse.document_names import DocumentNames
-from segue.protocols.bedrock_converse.media import decode_file, decode_image, encode_file, encode_image
-from segue.protocols.bedrock_converse.native import SERVER_CALL, decode_native, json_text, name_documents
+from segue.protocols.bedrock_converse.native import (
+    SERVER_CALL,
+    DocumentNames,
+    decode_file,
+    decode_image,
+    decode_native,
+    encode_file,
+    encode_image,
+    encode_mark,
+    json_text,
+    name_documents,
+    restore_block,
+)
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, MISSING, Block, Wire, detached, object_of
 from segue.protocols.kit.reading import native_block
+from segue.protocols.kit.streaming import ClosedForm
 from segue.protocols.kit.verbatim import choose, chosen, keep
 
 MEMBERS: Final = frozenset(
@@ -364,3 +382,51 @@ def _encode_native(content: NativeContent, names: DocumentNames) -> Wire:
     block = native_block(PROTOCOL, content)
     name_documents(block, names)
     return block if isinstance(block, dict) else dict(block)
+
+
+@final
+class TextPart(ClosedForm, frozen=True, gc=False):
+    """More text, or more reasoning without its signature."""
+
+    text: str
+
+
+class _InputPart(ClosedForm, frozen=True, gc=False):
+    text: str = msgspec.field(name="input")
+
+
+class CallPart(ClosedForm, frozen=True, gc=False):
+    """More arguments of a call."""
+
+    inner: _InputPart = msgspec.field(name="toolUse")
+
+
+class ReasoningPart(ClosedForm, frozen=True, gc=False):
+    """More reasoning."""
+
+    inner: TextPart = msgspec.field(name="reasoningContent")
+
+
+_Part = TypeVar("_Part", TextPart, CallPart, ReasoningPart)
+
+
+class BlockDelta(msgspec.Struct, Generic[_Part], frozen=True, gc=False):
+    """The delta, and the index of the block that it extends; padding beside them is skipped."""
+
+    delta: _Part
+    index: int = msgspec.field(name="contentBlockIndex")
+
+
+class _BlockStop(msgspec.Struct, frozen=True, gc=False):
+    index: int = msgspec.field(name="contentBlockIndex")
+
+
+DeltaDecoder: TypeAlias = Callable[[bytes], BlockDelta[TextPart] | BlockDelta[CallPart] | BlockDelta[ReasoningPart]]
+
+DELTA_DECODERS: Final[Mapping[str, DeltaDecoder]] = {
+    "text": msgspec.json.Decoder(BlockDelta[TextPart]).decode,
+    "toolUse": msgspec.json.Decoder(BlockDelta[CallPart]).decode,
+    "reasoningContent": msgspec.json.Decoder(BlockDelta[ReasoningPart]).decode,
+}
+"""The type of a block -> the decoder of its deltas."""
+decode_stop: Final = msgspec.json.Decoder(_BlockStop).decode

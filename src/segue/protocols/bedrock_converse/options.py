@@ -1,6 +1,19 @@
 """The options of a Bedrock request, both ways.
 
-Facts this file rests on:
+What was received stays with the options as long as the option that it belongs to is unchanged. The choices are named
+like the fields of `Options`; each holds the value that was read. That of `thinking` holds the model as well, because
+another model has other fields. The choice `empty` lists the containers that were received without any member.
+
+The thinking settings of models behind Bedrock, both ways.
+
+The facts stand in `options`. Each family of models has its own fields among the additional ones; the dialect's
+`thinking_format` names those of a model.
+
+Tools that Amazon runs for its Nova models: without options.
+
+Tools of a Bedrock request, both ways.
+
+Facts this file relies on:
 - Limits and sampling stand in `inferenceConfig`, the tool choice in `toolConfig`, a schema for the answer (a text)
   in `outputConfig`; fields of one model stand in `additionalModelRequestFields`. Without a limit the model's own
   applies.                                                           (botocore 1.44.0 service model, read 2026-11-15)
@@ -10,10 +23,12 @@ Facts this file rests on:
 - `outputConfig.effort` is the service's newer field for the same; it is read.                       (service model)
 - GPT has `reasoning: {effort}`, gpt-oss a flat `reasoning_effort`, Nova 2 `reasoningConfig` with
   `maxReasoningEffort`.                         (pi-ai 1.5.0; AWS Nova 2 guide: extended thinking; 2026-11-15)
-
-What was received stays with the options as long as the option that it belongs to is unchanged. The choices are named
-like the fields of `Options`; each holds the value that was read. That of `thinking` holds the model as well, because
-another model has other fields. The choice `empty` lists the containers that were received without any member.
+- `systemTool` has a name only.                                        (botocore 1.44.0 service model, read 2026-11-15)
+- Nova Premier has grounding, Nova 2 grounding and the code interpreter; the caller needs the permission
+  `bedrock:InvokeTool` in a region of the US.                 (AWS documentation: Nova system tools; langchain-aws)
+- A tool is the application's (`toolSpec`), the provider's (`systemTool`) or a cache point behind the tools before it; a
+  description is never empty.                                        (botocore 1.44.0 service model, read 2026-11-15)
+- `strict` is accepted by the models that list it.                                    (pi-ai 1.5.0 catalogue)
 """
 
 from __future__ import annotations
@@ -23,19 +38,171 @@ from typing import Final, TypeAlias, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.context import Options
+from segue.conversation.context import NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
 from segue.conversation.fast_checks import is_plain
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.bedrock_converse.native import json_text
+from segue.models.thinking import LEVELS_BY_EFFORT, level_for_budget
+from segue.protocols.bedrock_converse.native import MARK, add_mark, encode_mark, json_text, restore_block
 from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.bedrock_converse.thinking import decode_thinking, encode_thinking
+from segue.protocols.kit.claude_thinking import (
+    EFFORTS,
+    Thinking,
+    decode_thinking_object,
+    effort_of,
+    encode_thinking_object,
+)
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
+from segue.protocols.kit.json_values import EMPTY, MISSING, Block, Wire, object_of, same
 from segue.protocols.kit.option_table import refuse_options
-from segue.protocols.kit.reading import integer_of, real_of, strings_of
+from segue.protocols.kit.reading import integer_of, native_definition, real_of, strings_of, text_of
 from segue.protocols.kit.schemas import choose_form, received_form
+from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.streaming import parse_frame
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
+
+_NOVA_DEFAULT: Final[ThinkingLevel] = "high"
+_NOVA_EFFORTS: Final[Mapping[ThinkingLevel, str]] = {**EFFORTS, "xhigh": "high", "max": "high"}
+
+
+def decode_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Thinking:
+    """Read how much thinking a body requests; None when it does not mention thinking."""
+    fields = object_of(body.get("additionalModelRequestFields"))
+    effort = object_of(fields.get("output_config")).get("effort")
+    effort = text_of(effort) or text_of(object_of(body.get("outputConfig")).get("effort"))
+    if "thinking" in fields:
+        return decode_thinking_object(object_of(fields["thinking"]), LEVELS_BY_EFFORT.get(effort or ""), endpoint)
+    if effort is not None and (endpoint.dialect.thinking_format == "adaptive" or not endpoint.model.id):
+        # A body does not name its model: the URL does.
+        return LEVELS_BY_EFFORT.get(effort)
+    if "reasoning_effort" in fields:
+        return LEVELS_BY_EFFORT.get(text_of(fields["reasoning_effort"]) or "")
+    if "reasoning" in fields:
+        return LEVELS_BY_EFFORT.get(text_of(object_of(fields["reasoning"]).get("effort")) or "")
+    if "reasoningConfig" in fields:
+        return _decode_nova(object_of(fields["reasoningConfig"]))
+    return None
+
+
+def _decode_nova(config: Mapping[str, object]) -> Thinking:
+    match config.get("type"):
+        case "disabled":
+            return "off"
+        case "enabled":
+            return LEVELS_BY_EFFORT.get(text_of(config.get("maxReasoningEffort")) or "") or _NOVA_DEFAULT
+        case _:
+            return None
+
+
+def encode_thinking(options: Options, endpoint: Endpoint) -> Wire:
+    """Write how much thinking is requested, as additional fields; empty where the model has no field for it."""
+    requested, model = options.thinking, endpoint.model
+    wire_format = endpoint.dialect.thinking_format
+    if requested is None:
+        return {}
+    if wire_format in ("budget", "adaptive"):
+        thinking, effort = encode_thinking_object(requested, endpoint)
+        return {"thinking": thinking} if effort is None else {"thinking": thinking, "output_config": {"effort": effort}}
+    level = level_for_budget(requested) if isinstance(requested, int) else requested
+    match wire_format:
+        case "effort" | "nested":
+            effort = model.thinking_levels.get(level) if level == "off" else effort_of(level, endpoint)
+            if effort is None:
+                return {}  # thinking cannot be disabled
+            return {"reasoning_effort": effort} if wire_format == "effort" else {"reasoning": {"effort": effort}}
+        case "level":
+            if level == "off":
+                return {"reasoningConfig": {"type": "disabled"}}
+            return {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": _NOVA_EFFORTS[level]}}
+        case _:
+            return {}
+
+
+_READ: Final = "2026-11-15"
+_SOURCE: Final = "botocore 1.44.0; AWS documentation: Nova system tools"
+
+SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
+    ServerTool(
+        name="nova_grounding",
+        kind="web_search",
+        key=("systemTool", "name"),
+        pattern="nova_grounding",
+        template={"systemTool": {"name": "nova_grounding"}},
+        source=_SOURCE,
+        read=_READ,
+    ),
+    ServerTool(
+        name="nova_code_interpreter",
+        kind="code_execution",
+        key=("systemTool", "name"),
+        pattern="nova_code_interpreter",
+        template={"systemTool": {"name": "nova_code_interpreter"}},
+        source=_SOURCE,
+        read=_READ,
+    ),
+)
+
+
+def decode_tools(blocks: Sequence[Block], endpoint: Endpoint) -> tuple[Tool, ...]:
+    """Read the tools, and the cache points behind them."""
+    tools: list[Tool] = []
+    for block in blocks:
+        if MARK in block and tools and (marked := add_mark(tools[-1], block)):
+            tools[-1] = marked
+        else:
+            tools.append(_decode_tool(block, endpoint) or NativeTool(protocol=PROTOCOL, definition=block))
+    return tuple(tools)
+
+
+def _decode_tool(block: Block, endpoint: Endpoint) -> ToolDefinition | None:
+    spec = object_of(block.get("toolSpec")) if len(block) == 1 else EMPTY
+    schema = object_of(spec.get("inputSchema"))
+    name, parameters = spec.get("name"), schema.get("json")
+    description, strict = spec.get("description"), spec.get("strict")
+    if not isinstance(name, str) or len(schema) != 1 or not isinstance(parameters, Mapping):
+        return None
+    known: set[str] = set()
+    if isinstance(description, str):
+        known.add("description")
+    if isinstance(strict, bool):
+        known.add("strict")
+    tool = ToolDefinition(
+        name=name,
+        description=description if isinstance(description, str) else "",
+        parameters=cast("Mapping[str, object]", parameters),
+        strict=strict if isinstance(strict, bool) else None,
+    )
+    extra = keep(PROTOCOL, spec, _default_spec(tool, endpoint), known=known)
+    return tool if extra is None else replace(tool, extra=extra)
+
+
+def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> list[Wire]:
+    """Write the tools.
+
+    Raises:
+        EncodeError: one is a native tool of another protocol.
+    """
+    blocks: list[Wire] = []
+    for index, tool in enumerate(tools):
+        if tool.kind == "native":
+            definition = native_definition(PROTOCOL, tool, ("tools", index))
+            blocks.append(definition if isinstance(definition, dict) else dict(definition))
+        else:
+            spec = _default_spec(tool, endpoint)
+            blocks.append({"toolSpec": spec if tool.extra is None else restore_block(spec, tool.extra)})
+        if tool.cache_mark is not None:
+            blocks.append(encode_mark(tool.cache_mark))
+    return blocks
+
+
+def _default_spec(tool: ToolDefinition, endpoint: Endpoint) -> Wire:
+    spec: Wire = {"name": tool.name}
+    if tool.description:
+        spec["description"] = tool.description
+    spec["inputSchema"] = {"json": tool.parameters}
+    if tool.strict is not None and endpoint.dialect.strict_tools:
+        spec["strict"] = tool.strict
+    return spec
+
 
 Place: TypeAlias = tuple[str, str]
 """A container of the body, and a key in it."""

@@ -7,11 +7,28 @@ from typing import Final
 
 from segue.foundation.quoting import quote_segment
 from segue.models.model import Model
-from segue.protocols.bedrock_converse.document_names import names_documents
+from segue.protocols.bedrock_converse.batch_forms import BATCH_FORMS
+from segue.protocols.bedrock_converse.check import check, check_options
+from segue.protocols.bedrock_converse.clues import CLUES
+from segue.protocols.bedrock_converse.native import REPLAY, cited_sources, names_documents
+from segue.protocols.bedrock_converse.options import SERVER_TOOLS
+from segue.protocols.bedrock_converse.request import PREFIX, decode_request, encode_request
+from segue.protocols.bedrock_converse.response import (
+    MODEL_LIST,
+    decode_error,
+    decode_response,
+    encode_error,
+    encode_response,
+)
+from segue.protocols.bedrock_converse.routes import ROUTES
+from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
+from segue.protocols.bedrock_converse.sdk import sdk_arguments
+from segue.protocols.bedrock_converse.stream import stream_decoder, stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
-from segue.protocols.kit.protocol import Documentation, Protocol, read_parts
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.token_count import TokenCount
 
@@ -49,7 +66,31 @@ def _count_body(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # n
 
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__),
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    clues=CLUES,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    check=check,
+    check_options=check_options,
+    batch_forms=BATCH_FORMS,
+    model_list=MODEL_LIST,
+    replay=REPLAY,
+    prefix=PREFIX,
+    routes=ROUTES,
+    sdk_arguments=sdk_arguments,
+    server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
+    stream_encoder=stream_encoder,
+    samples=read_samples(__package__),
     framing="aws-event-stream",
     path=_path,
     reply_form=ReplyForm(refusals=("content_filtered", "guardrail_intervened")),  # botocore 1.44.0: StopReason

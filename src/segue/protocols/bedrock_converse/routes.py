@@ -1,4 +1,7 @@
-"""The endpoints of `bedrock-converse`: the path names the model and decides about streaming (botocore 1.44.0)."""
+"""The endpoints of `bedrock-converse`: the path names the model and decides about streaming (botocore 1.44.0).
+
+It is imported without the rest of the folder, by servers.
+"""
 
 from __future__ import annotations
 

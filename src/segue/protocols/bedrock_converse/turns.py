@@ -29,7 +29,6 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import EncodeError, Path
-from segue.protocols.bedrock_converse.cache import MARK, add_mark, encode_mark
 from segue.protocols.bedrock_converse.content import (
     decode_assistant_block,
     decode_system_block,
@@ -40,7 +39,7 @@ from segue.protocols.bedrock_converse.content import (
     encode_user_content,
     kind_of,
 )
-from segue.protocols.bedrock_converse.document_names import DocumentNames
+from segue.protocols.bedrock_converse.native import MARK, DocumentNames, add_mark, encode_mark
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.encode_errors import locate_failure

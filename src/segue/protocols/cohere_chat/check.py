@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
+from segue.protocols.cohere_chat.content import REFUSAL, is_first_request
 from segue.protocols.cohere_chat.limits import LIMITS
 from segue.protocols.kit.capabilities import Places, refused_input
 from segue.protocols.kit.checking import Found, Messages, calls_of, check_base64, data_urls, messages_of, run_checks

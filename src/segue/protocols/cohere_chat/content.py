@@ -1,15 +1,20 @@
 """Content blocks of user, tool and system messages, one at a time, both ways.
 
-Facts this file rests on:
-- A user message has texts and images (`image_url` with a `detail`), a system message texts, a tool result is a JSON
-  string or a list of texts and documents.                                         (cohere 7.3.1, read 2026-11-15)
-- A document is `{"data": {...}, "id"}`; the model sees the keys and values of its data, and citations refer to its id.
-                                                                                                     (cohere 7.3.1)
-
 `chat_family.message_content` makes content of them.
 
 Choices (`kit.verbatim`): `form` is "string" where `image_url` was a string instead of an object; `mime` is the type
 that a data URL named, where the default is another one.
+
+Cohere's v1 chat protocol, recognised so that it can be refused by its name.
+
+Facts this file relies on:
+- A user message has texts and images (`image_url` with a `detail`), a system message texts, a tool result is a JSON
+  string or a list of texts and documents.                                         (cohere 7.3.1, read 2026-11-15)
+- A document is `{"data": {...}, "id"}`; the model sees the keys and values of its data, and citations refer to its id.
+                                                                                                     (cohere 7.3.1)
+- A request is one `message` beside a `chat_history`; a reply is a `text` with a `generation_id`; a stream is lines of
+  JSON, each with an `event_type`.                     (cohere 7.3.1: `chat` of the first client, read 2026-11-15)
+- Its endpoint is `v1/chat`; segue supports `v2/chat`.                                                     (the same)
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ from segue.conversation.content import (
 from segue.errors import EncodeError, Path
 from segue.protocols.chat_family.message_content import Blocks, decode_text, encode_text
 from segue.protocols.cohere_chat.rules import PROTOCOL
+from segue.protocols.kit.codec import JsonObject
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64, text_of
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
@@ -121,3 +127,16 @@ def _encode_image(content: ImageContent | FileContent, path: Path) -> Wire:
 
 
 BLOCKS: Final = Blocks(PROTOCOL, decode_block, encode_block, decode_native)
+
+
+REFUSAL: Final = "cohere-chat supports v2/chat and this is v1/chat; send it to the v2 endpoint with `messages`"
+
+
+def is_first_request(body: JsonObject) -> bool:
+    """Whether a request is one of v1."""
+    return "messages" not in body and ("chat_history" in body or isinstance(body.get("message"), str))
+
+
+def is_first_reply(body: JsonObject) -> bool:
+    """Whether a reply is one of v1, whole or a line of its stream."""
+    return "event_type" in body or ("generation_id" in body and isinstance(body.get("text"), str))

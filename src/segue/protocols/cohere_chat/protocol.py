@@ -5,10 +5,24 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model import Model
+from segue.protocols.cohere_chat.check import check
+from segue.protocols.cohere_chat.clues import CLUES
+from segue.protocols.cohere_chat.request import decode_request, encode_request
+from segue.protocols.cohere_chat.response import (
+    MODEL_LIST,
+    decode_error,
+    decode_response,
+    encode_error,
+    encode_response,
+)
+from segue.protocols.cohere_chat.routes import ROUTES
+from segue.protocols.cohere_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.cohere_chat.rules import PROTOCOL as NAME
+from segue.protocols.cohere_chat.stream import stream_decoder, stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.facts import TrainingForm
 from segue.protocols.kit.held_content import HeldContent
-from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, read_parts
+from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, read_samples
 from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.request_fields import read_parameters
@@ -35,7 +49,24 @@ _HELD_CONTENT: Final = HeldContent(
 """cohere 7.3.1: a parameter of v1, which some clients still send."""
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__),
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    clues=CLUES,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    check=check,
+    model_list=MODEL_LIST,
+    routes=ROUTES,
+    stream_encoder=stream_encoder,
+    samples=read_samples(__package__),
     framing="sse",
     path=fixed_path("/v2/chat"),
     reply_form=ReplyForm(refusals=("ERROR_TOXIC",)),  # cohere 7.3.1: ChatFinishReason

@@ -19,8 +19,7 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.errors import DecodeError, Path
 from segue.protocols.chat_family.chat import MessagesReader, encode_frame, encode_result, open_body
 from segue.protocols.chat_family.message_content import decode_content, encode_message
-from segue.protocols.cohere_chat.content import BLOCKS
-from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
+from segue.protocols.cohere_chat.content import BLOCKS, REFUSAL, is_first_request
 from segue.protocols.cohere_chat.options import decode_options, encode_options
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.cohere_chat.turns import decode_assistant, encode_assistant, keep_assistant

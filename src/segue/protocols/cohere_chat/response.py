@@ -1,17 +1,24 @@
 """Whole replies of Cohere's v2 chat endpoint, both ways: content, usage, stop reason.
 
-Facts this file rests on:
+The answers of `cohere-chat` about models (cohere 7.3.1: GetModelResponse, ListModelsResponse, read 2026-11-15).
+
+Error bodies of Cohere's endpoint, and errors in its streams.
+
+Facts this file relies on:
 - `{"id", "finish_reason", "message", "usage", "logprobs"}`; it does not name the model.
                                                                                    (cohere 7.3.1, read 2026-11-15)
 - Finish reasons: COMPLETE, STOP_SEQUENCE, MAX_TOKENS, TOOL_CALL, ERROR, TIMEOUT; earlier also ERROR_TOXIC, ERROR_LIMIT
   and USER_CANCEL.                                                 (cohere 7.3.1; Oracle's SDK for the same models)
 - `usage.tokens` is what was processed, `billed_units` what is charged for; both are floats, and `cached_tokens` are
   those of the prompt that were found in the cache.                                                  (cohere 7.3.1)
+- `{"id", "message"}` with the HTTP status; there is no code and no type.          (cohere 7.3.1, read 2026-11-15)
+- A stream ends with `delta.error` in its `message-end`.                                             (cohere 7.3.1)
+- Proxies in front of it respond with a text or `{"error": ...}` or `{"detail": ...}`.        (as at every provider)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from msgspec.structs import replace
@@ -21,14 +28,63 @@ from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.cohere_chat.errors import decode_error
-from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_reply
+from segue.protocols.chat_family.errors import describe_unknown, find_error_object
+from segue.protocols.cohere_chat.content import REFUSAL, is_first_reply
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.cohere_chat.turns import CITATIONS, decode_assistant, encode_assistant
-from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
+from segue.protocols.kit.error_bodies import describe_error
+from segue.protocols.kit.error_writing import STATUSES, error_headers, error_message, find_status
 from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.reading import number_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
+
+
+def _one(model: Model) -> Wire:
+    features = ["tools", *(["vision"] if "image" in model.input else []), *(["reasoning"] if model.reasoning else [])]
+    return {
+        "name": model.id,
+        "is_deprecated": bool(model.deprecated),
+        "endpoints": ["chat"],
+        "finetuned": False,
+        **({"context_length": model.context_window} if model.context_window else {}),
+        "default_endpoints": [],
+        "features": features,
+    }
+
+
+def _every(models: Sequence[Model]) -> Wire:
+    return {"models": [_one(model) for model in models]}
+
+
+MODEL_LIST: Final = ModelList(every=_every, one=_one)
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error in any of these formats; in an unknown format the message is the JSON of the body."""
+    error = find_error_object(body, status)
+    if isinstance(error, WireError):
+        return error
+    message = text_of(error.get("message")) or text_of(error.get("detail"))
+    return describe_error(error, status, message or describe_unknown(error))
+
+
+# cohere 7.3.1: errors by their status; it has no types and no codes; read 2026-11-15
+_STATUSES: Final = {**STATUSES, "network": 504}
+_OVERFLOW: Final = (
+    "too many tokens: total number of tokens in the prompt cannot exceed {limit} - received {used}. "
+    "Try using a shorter prompt."
+)
+_UNKNOWN_OVERFLOW: Final = "too many tokens: the prompt exceeds the context length. Try using a shorter prompt."
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body."""
+    status = find_status(_STATUSES, fault)
+    message = error_message(fault, _OVERFLOW, _UNKNOWN_OVERFLOW)
+    return ErrorReply(status, error_headers(fault, status), {"message": message})
+
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "COMPLETE": StopReason.STOP,

@@ -1,4 +1,7 @@
-"""The endpoints of `cohere-chat`; its list of models has the path of OpenAI's."""
+"""The endpoints of `cohere-chat`; its list of models has the path of OpenAI's.
+
+It is imported without the rest of the folder, by servers.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,30 @@
 """Parts of a content, both ways.
 
-Facts this file rests on:
+A call without an id gets one made of its position, so that results can refer to it. That the wire had none is format,
+also in a reply: a model without ids gets its calls back without ids.
+
+Results of code that Google ran, as text that other models can read.
+
+The two names of each key, and how objects are read whichever name they use.
+
+Objects are read and written in camelCase. That an object used snake_case or nulls is format, kept by `kit.verbatim`
+with `TO_CAMEL` as aliases.
+
+Images and files, both ways.
+
+Data are not parsed. A source in none of these forms makes the part a native one.
+
+What other models can read of parts that only this protocol has.
+
+So the output of a program, a transcript and an image have a fallback; calls and encrypted parts have none.
+
+Fast path of a stream: frames that have one part, and nothing new beside it, which are most frames.
+
+A frame with any other key does not fit and is decoded by `stream`, so this file decides nothing about meaning.
+
+Pages that a reply of Gemini is grounded on.
+
+Facts this file relies on:
 - A part has exactly one field of data; other keys (`thought`, `thoughtSignature`, `videoMetadata`, ...) stand beside
   that field.                                                                  (google-genai 3.1.0, read 2026-11-15)
 - A signature is sent back on the part it was received on: a text, a call, an empty text, a thought; beside
@@ -8,36 +32,320 @@ Facts this file rests on:
 - Calls have ids from Gemini 3 on; older models give none and accept any.              (recorded traffic, 2026-11)
 - `args` is an object, not text, and may be absent.                                          (google-genai 3.1.0)
 - An unknown part, or one that has a `type` as the blocks of other APIs do, is kept and sent back unchanged.
-
-A call without an id gets one made of its position, so that results can refer to it. That the wire had none is format,
-also in a reply: a model without ids gets its calls back without ids.
+- `codeExecutionResult` has an `outcome` and an `output`: what was printed, or the error.
+                                                                               (google-genai 3.1.0, read 2026-11-15)
+- The server accepts `inlineData` and `inline_data`, also mixed within one body; official clients have sent both.
+                                     (protobuf's JSON mapping; recorded traffic, 2026-11: `parameters_json_schema`
+                                      beside `functionDeclarations`, `function_call` at Vertex)
+- A key that is null means the same as an absent key.                                     (the same mapping)
+- `inlineData` holds base64 with its MIME type; `fileData` an address: of the Files API, of Cloud Storage (`gs://`), of
+  a public page or a video.            (google-genai 3.1.0; Google documentation: file input methods; read 2026-11-15)
+- Base64 comes in both alphabets: the official client writes the URL-safe one.       (recorded traffic, 2026-11)
+- `displayName` is the name of a file; both endpoints accept it.                      (google-genai 3.1.0)
+- An address has no type; where the caller gives none, the extension of its file name decides.
+- Code that the model ran and server tools that it called stand in its turn, beside their results: `executableCode` and
+  `codeExecutionResult`, `toolCall` and `toolResponse`. The latter is encrypted or made for display.
+                                                                    (google-genai 3.1.0; recorded traffic, 2026-11)
+- Images and speech that the model made are `inlineData` in its turn.                       (google-genai 3.1.0)
+- Calls written as text make other models write such text instead of calling.   (vscode copilot api #171)
+- Such a frame has one candidate with one part. Beside it stand the model and the id of the reply, which do not change,
+  and the counts so far, of which the last ones are valid.                                  (recorded traffic, 2026-11)
+- Decoding a frame into these structs takes half the time of decoding it into dicts. The counts are the larger part of a
+  frame: they are checked, but not decoded.                                                     (measured 2026-11-16)
+- `groundingMetadata.groundingChunks[].web` {uri, title} of a candidate; it is never sent back. The title is the domain
+  and the address a redirect.                      (google-genai 3.1.0; recorded traffic, 2026-11; read 2026-11-15)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar, assert_never, cast
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, TypeVar, assert_never, cast
 
+import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.arguments import read_arguments
 from segue.conversation.content import (
     AssistantContent,
     Extra,
+    FallbackContent,
+    FileContent,
+    ImageContent,
     NativeContent,
     TextContent,
     ThinkingContent,
     ToolCall,
     UserContent,
 )
-from segue.protocols.google_genai.keys import keep_format, read_keys
-from segue.protocols.google_genai.media import MEDIA_FIELDS, decode_media, encode_file, encode_image
-from segue.protocols.google_genai.native import decode_native
+from segue.conversation.messages import AssistantMessage
+from segue.errors import EncodeError
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, detached, object_of
-from segue.protocols.kit.reading import native_block
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached, object_of
+from segue.protocols.kit.reading import native_block, standard_base64, text_of
+from segue.protocols.kit.replay import Replay
+from segue.protocols.kit.sources import Source, find_in_reply, labelled, objects_in
+from segue.protocols.kit.streaming import ClosedForm
 from segue.protocols.kit.verbatim import data_of, keep, restore
+
+_FINISHED: Final = ("OUTCOME_OK", "OUTCOME_UNSPECIFIED")
+
+
+def describe_output(result: Block) -> str | None:
+    """Write what a program printed, or how it failed; None without output."""
+    output, outcome = text_of(result.get("output")), text_of(result.get("outcome")) or _FINISHED[0]
+    failed = outcome not in _FINISHED
+    if not (output and output.strip()) and not failed:
+        return None
+    label = "output of executed code"
+    if failed:
+        label += f": {outcome.removeprefix('OUTCOME_').lower().replace('_', ' ')}"
+    return labelled(label, [(output or "").rstrip("\n")])
+
+
+# fmt: off
+_KEYS: Final = (
+    # a body
+    "systemInstruction", "toolConfig", "safetySettings", "generationConfig", "cachedContent", "serviceTier",
+    "continuationToken",
+    # generationConfig, toolConfig
+    "topP", "topK", "maxOutputTokens", "stopSequences", "candidateCount", "responseMimeType", "responseSchema",
+    "responseJsonSchema", "responseModalities", "thinkingConfig", "includeThoughts", "thinkingBudget",
+    "thinkingLevel", "presencePenalty", "frequencyPenalty", "functionCallingConfig", "allowedFunctionNames",
+    "includeServerSideToolInvocations",
+    # parts and what is inside
+    "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult",
+    "toolCall", "toolResponse", "audioTranscription", "thoughtSignature", "mimeType", "fileUri", "displayName",
+    "partialArgs", "willContinue", "jsonPath", "stringValue", "numberValue", "boolValue", "nullValue",
+    # tools
+    "functionDeclarations", "parametersJsonSchema",
+    # replies
+    "usageMetadata", "modelVersion", "responseId", "promptFeedback", "blockReason", "blockReasonMessage",
+    "finishReason", "finishMessage", "promptTokenCount", "candidatesTokenCount", "totalTokenCount",
+    "thoughtsTokenCount", "cachedContentTokenCount", "toolUsePromptTokenCount",
+    # schemas
+    "anyOf", "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties", "propertyOrdering",
+    "additionalProperties", "prefixItems",
+)
+# fmt: on
+
+TO_SNAKE: Final[Mapping[str, str]] = {key: re.sub("[A-Z]", lambda found: "_" + found[0].lower(), key) for key in _KEYS}
+TO_CAMEL: Final[Mapping[str, str]] = {snake: camel for camel, snake in TO_SNAKE.items()}
+INSTEAD: Final[Mapping[str, str]] = {
+    "parameters": "parametersJsonSchema",
+    "responseSchema": "responseJsonSchema",
+    "thinkingBudget": "thinkingLevel",
+    "thinkingLevel": "thinkingBudget",
+    "result": "output",
+    "return_value": "output",
+    "call_error": "error",
+}
+"""Keys that mean the same in another form -> the key that segue writes."""
+
+
+def read_keys(raw: Block) -> Block:
+    """Give an object with its known keys in camelCase and without nulls; nearly all are so already."""
+    for key, value in raw.items():
+        if value is None or "_" in key:
+            break
+    else:
+        return raw
+    wire: dict[str, object] = {}
+    for key, value in raw.items():
+        if value is not None:
+            camel = TO_CAMEL.get(key, key)
+            wire[key if camel in raw else camel] = value
+    return wire
+
+
+def name_in(wire: Block, camel: str) -> str:
+    """Give the name that an object uses for a key; the camelCase one where it has none."""
+    return TO_SNAKE[camel] if camel not in wire and TO_SNAKE[camel] in wire else camel
+
+
+def keep_format(
+    received: Block,
+    default: Block,
+    known: Collection[str],
+    choices: Block = EMPTY,
+    *,
+    only_for: str | None = None,
+) -> Extra | None:
+    """Keep how a received object differs from the default one; see `kit.verbatim.keep`."""
+    return keep(PROTOCOL, received, default, known, choices, only_for=only_for, aliases=TO_CAMEL, instead=INSTEAD)
+
+
+def texts_of(value: object) -> Sequence[str]:
+    """Give the texts of a list; nothing when it is none."""
+    if not isinstance(value, (list, tuple)):
+        return ()
+    return [item for item in cast("Sequence[object]", value) if isinstance(item, str)]
+
+
+INLINE: Final = "inlineData"
+FILE: Final = "fileData"
+MEDIA_FIELDS: Final = (INLINE, FILE)
+
+_OWN_FILES: Final = ("gs://", "files/", "https://generativelanguage.googleapis.com/")
+"""How addresses begin that only Google itself can read."""
+
+_ENDINGS: Final[Mapping[str, str]] = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "gif": "image/gif",
+    "heic": "image/heic",
+    "heif": "image/heif",
+    "pdf": "application/pdf",
+    "txt": "text/plain",
+    "csv": "text/csv",
+    "html": "text/html",
+    "md": "text/markdown",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "ogg": "audio/ogg",
+    "flac": "audio/flac",
+    "mp4": "video/mp4",
+    "mov": "video/quicktime",
+    "webm": "video/webm",
+}
+"""Extensions -> MIME types that Gemini reads (Google documentation: file input methods, read 2026-11-15)."""
+
+
+def type_of_name(url: str) -> str | None:
+    """Guess the MIME type from the extension of an address."""
+    name = url.partition("?")[0].partition("#")[0].rpartition("/")[2]
+    return _ENDINGS.get(name.rpartition(".")[2].lower()) if "." in name else None
+
+
+# -- wire -> neutral ---------------------------------------------------------------------------------------------------
+
+
+def decode_media(wire: Block, field: str | None) -> ImageContent | FileContent | None:
+    """Read the media of a part; None when they have no known form."""
+    inside = read_keys(object_of(wire.get(field or "")))
+    mime, data, uri = inside.get("mimeType"), inside.get("data"), inside.get("fileUri")
+    if not (mime is None or isinstance(mime, str)):
+        return None
+    name = text_of(inside.get("displayName"))
+    if field == INLINE and isinstance(data, str):
+        data = standard_base64(data)
+        if (mime or "").startswith("image/"):
+            return ImageContent(data=data, mime_type=mime)
+        return FileContent(data=data, mime_type=mime, name=name)
+    if field != FILE or not isinstance(uri, str):
+        return None
+    if uri.startswith(_OWN_FILES):
+        return FileContent(file_id=uri, mime_type=mime, name=name)
+    kind = mime or type_of_name(uri) or ""
+    if kind.startswith("image/"):
+        return ImageContent(url=uri, mime_type=mime)
+    return FileContent(url=uri, mime_type=mime, name=name)
+
+
+# -- neutral -> wire ---------------------------------------------------------------------------------------------------
+
+
+def encode_image(image: ImageContent) -> Wire:
+    """Write an image, without what `extra` holds.
+
+    Raises:
+        EncodeError: it has neither data nor a URL, or data without a MIME type.
+    """
+    if image.data is not None:
+        if image.mime_type is None:
+            raise EncodeError("an image with data has no MIME type; set `mime_type`")
+        return {INLINE: {"mimeType": image.mime_type, "data": image.data}}
+    if image.url is not None:
+        return {FILE: _address(image.url, image.mime_type)}
+    raise EncodeError("an image has neither data nor a URL; set one of them")
+
+
+def encode_file(file: FileContent) -> Wire:
+    """Write a file, without what `extra` holds.
+
+    Raises:
+        EncodeError: it has no data, URL or file id.
+    """
+    address = file.url if file.url is not None else file.file_id
+    if file.data is not None:
+        field, inside = INLINE, Wire(data=file.data)
+        if file.mime_type is not None:
+            inside["mimeType"] = file.mime_type
+    elif address is not None:
+        field, inside = FILE, _address(address, file.mime_type)
+    else:
+        raise EncodeError("a file has no data, URL or file id; set one of them")
+    if file.name is not None:
+        inside["displayName"] = file.name
+    return {field: inside}
+
+
+def _address(uri: str, mime: str | None) -> Wire:
+    if mime is None or mime.endswith("/*"):
+        mime = type_of_name(uri)  # a class of types is no type
+    return {"fileUri": uri} if mime is None else {"mimeType": mime, "fileUri": uri}
+
+
+def decode_native(part: Block) -> NativeContent:
+    """Keep a part unchanged, with its fallback."""
+    return NativeContent(protocol=PROTOCOL, block=part, fallback=fallback_of(part))
+
+
+def fallback_of(part: Block) -> tuple[FallbackContent, ...]:
+    """Give what can be read of a part; empty for a thought, or when there is nothing."""
+    wire = read_keys(part)
+    if wire.get("thought") is True:
+        return ()
+    for field in MEDIA_FIELDS:
+        if field in wire:
+            media = decode_media(wire, field)
+            return () if media is None else (media,)
+    if "functionCall" in wire or "toolCall" in wire:
+        return ()
+    text = wire.get("text")
+    if text is None:
+        text = describe_output(object_of(wire.get("codeExecutionResult")))
+    if text is None:
+        text = object_of(wire.get("audioTranscription")).get("text")
+    return (TextContent(text=text),) if isinstance(text, str) and text.strip() else ()
+
+
+_KINDS: Final = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
+
+
+def _read(part: Block) -> tuple[str, Block]:
+    """Read the kind of a part: the key that holds its data."""
+    wire = read_keys(part)
+    kind = next((kind for kind in (*_KINDS, "functionCall", "functionResponse") if kind in wire), "")
+    return kind, object_of(wire.get(kind))
+
+
+REPLAY: Final = Replay(
+    read=_read,
+    # No refusal of a half is known: the API itself sends `executableCode` without a result, and several results for
+    # one code.                                              (recorded traffic, 2026-11; vercel/ai #11485, 2026-07-16)
+    whole=frozenset(_KINDS),
+    malformed=frozenset({"functionCall", "functionResponse"}),
+    forms=frozenset(  # recorded traffic, 2026-11: names in both styles, any form of base64
+        {
+            "fileData.file_uri:as",
+            "fileData.mime_type:as",
+            "functionResponse.response.return_value:as",
+            "function_call:as",
+            "function_response.response.return_value:as",
+            "function_response:as",
+            "inlineData.data:base64",
+            "inline_data.data:base64",
+            "inline_data.mime_type:as",
+            "thought_signature:as",
+        }
+    ),
+    stored=frozenset({"cachedContent"}),
+)
+
 
 CALL: Final = "functionCall"
 RESULT: Final = "functionResponse"
@@ -305,3 +613,36 @@ def encode_assistant_content(content: AssistantContent, endpoint: Endpoint) -> W
 def _encode_native(content: NativeContent) -> Wire:
     block = native_block(PROTOCOL, content)
     return block if isinstance(block, dict) else dict(block)
+
+
+class _Content(ClosedForm, frozen=True, gc=False):
+    parts: tuple[dict[str, Any]]
+    role: str = ""
+
+
+class _Candidate(ClosedForm, frozen=True, gc=False):
+    content: _Content
+    index: int | msgspec.UnsetType = msgspec.UNSET
+
+
+class PartFrame(ClosedForm, frozen=True, gc=False, rename="camel"):
+    """One candidate with one part, and what every frame repeats."""
+
+    candidates: tuple[_Candidate]
+    usage_metadata: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    model_version: str | msgspec.UnsetType = msgspec.UNSET
+    response_id: str | msgspec.UnsetType = msgspec.UNSET
+    create_time: str | msgspec.UnsetType = msgspec.UNSET
+
+
+decode_part_frame: Final = msgspec.json.Decoder(PartFrame).decode
+
+
+def cited_sources(message: AssistantMessage) -> Sequence[Source]:
+    """Give the pages that a message is grounded on."""
+    grounding = object_of(find_in_reply(message.extra, PROTOCOL, "candidates", "0", "groundingMetadata"))
+    return [
+        Source(url, text_of(page.get("title")) or "")
+        for chunk in objects_in(grounding.get("groundingChunks"))
+        if (url := text_of((page := object_of(chunk.get("web"))).get("uri")))
+    ]

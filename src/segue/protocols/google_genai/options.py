@@ -1,6 +1,17 @@
 """The options of a generateContent request, both ways.
 
-Facts this file rests on:
+Format is written again for the same model only. Choice (`kit.verbatim`): `empty`, the objects that were received empty.
+
+Schemas in Google's own dialect, read as JSON schema.
+
+Tools that Google runs.
+
+Tools of a request, both ways.
+
+By default all functions in a row share one object, and every tool of Google's has its own. Choices (`kit.verbatim`):
+`group` ("new" or "same"), whether a tool begins an object; `field`, the key that holds the functions of an object.
+
+Facts this file relies on:
 - Sampling, limits, schema and thinking stand in `generationConfig`, the choice of tools in `toolConfig`. The URL
   decides whether the reply is streamed.                                 (google-genai 3.1.0, read 2026-11-15)
 - Up to 2.5 thinking has a budget (0: off, -1: the model decides), from 3 on a level: MINIMAL, LOW, MEDIUM, HIGH. Some
@@ -10,28 +21,278 @@ Facts this file rests on:
   schemas; `AUTO` and `NONE`.                                                           (google-genai 3.1.0)
 - A choice of functions is refused where none are declared.                                       (kelivo #317)
 - A schema of the answer needs `responseMimeType` beside it.                            (google-genai 3.1.0)
-
-Format is written again for the same model only. Choice (`kit.verbatim`): `empty`, the objects that were received empty.
+- `parameters` and `responseSchema` hold a subset of OpenAPI 3.0: types in capitals, `nullable`, counts as strings (64
+  bits); `parametersJsonSchema` and `responseJsonSchema` hold JSON schema. Only one of the two.
+                                                                         (google-genai 3.1.0, read 2026-11-15)
+- Vertex also writes a type as the number of its enum, and the SDKs of that time `type_` and `format_` for the keys.
+                                              (google.cloud.aiplatform v1: Type; protobuf's JSON mapping; 2026-11-15)
+- Types are read in any case, keys under both names.            (the same: enums without case; protobuf's JSON mapping)
+- A tool is an object with one key. The place of the user has no equivalent: coordinates only.
+                                                                                 (google-genai 3.1.0, read 2026-11-15)
+- `excludeDomains` is accepted at Vertex only, `fileSearch` at the Gemini API only.                (google-genai 3.1.0)
+- Beside functions Gemini 3 at the Gemini API needs `includeServerSideToolInvocations`: "Please enable
+  tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling."
+                                                                  (genkit #4970, 2026-03-20; sub2api #5725, 2026-08-17)
+- A tool is an object with one kind of tool a key; `functionDeclarations` lists the application's, the others are
+  Google's own (`googleSearch`, `codeExecution`, `urlContext`, ...) or a server's.
+                                                                                   (google-genai 3.1.0, read 2026-11-15)
+- One tool may stand without its list.                                                 (recorded traffic, 2026-11)
+- A tool without parameters has no schema.                  (google-genai 3.1.0: FunctionDeclaration, read 2026-11-15)
+- `parametersJsonSchema` accepts any JSON schema, also at Vertex and also `$defs` and `additionalProperties`.
+                                                                                         (recorded traffic, 2026-11)
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeAlias, cast
 
 from msgspec.structs import replace
 
 from segue.conversation.content import Extra
-from segue.conversation.context import Options, ThinkingLevel, Tool
+from segue.conversation.context import NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
+from segue.errors import Path
 from segue.models.thinking import budget_for_level, level_for_budget
-from segue.protocols.google_genai.keys import keep_format, name_in, read_keys, texts_of
+from segue.protocols.google_genai.content import TO_CAMEL, keep_format, name_in, read_keys, texts_of
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.google_genai.schemas import from_openapi
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.facts import SearchForm
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.option_table import refuse_options
-from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
+from segue.protocols.kit.reading import (
+    expect_list,
+    expect_object,
+    integer_of,
+    native_definition,
+    real_of,
+    strings_of,
+    text_of,
+)
+from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.verbatim import choose, chosen, data_of, restore
+
+_SCHEMAS_BELOW: Final = frozenset({"properties", "$defs", "defs"})
+_LISTS_BELOW: Final = frozenset({"anyOf", "allOf", "oneOf", "prefixItems"})
+_COUNTS: Final = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
+
+
+_TYPES: Final = ("TYPE_UNSPECIFIED", "string", "number", "integer", "boolean", "array", "object", "null")
+"""The types by their numbers."""
+_RENAMED: Final[Mapping[str, str]] = {"type_": "type", "format_": "format"}
+"""Names of keys that protobuf's Python classes use, because the plain ones are taken."""
+
+
+def from_openapi(schema: Block) -> Block:
+    """Read a schema of Google's dialect; one that is JSON schema already is given unchanged."""
+    read = _read(schema)
+    return schema if read == schema else read
+
+
+def _read(schema: Block) -> Wire:
+    out: Wire = {}
+    for raw, value in schema.items():
+        camel = _RENAMED.get(raw) or TO_CAMEL.get(raw, raw)
+        key = raw if camel in schema else camel
+        if key == "type" and isinstance(value, int) and 0 <= value < len(_TYPES):
+            value = _TYPES[value]  # noqa: PLW2901 - the number of a type stands for its name
+        if key == "type" and isinstance(value, str):
+            if value.upper() != "TYPE_UNSPECIFIED":
+                out[key] = value.lower()
+        elif key in _COUNTS and isinstance(value, str) and value.isdecimal():
+            out[key] = int(value)
+        elif key in _SCHEMAS_BELOW and isinstance(value, Mapping):
+            below = cast("Block", value)
+            out[key] = {name: _below(inner) for name, inner in below.items()}
+        elif key in _LISTS_BELOW and isinstance(value, list):
+            out[key] = [_below(inner) for inner in cast("list[object]", value)]
+        elif key in ("items", "additionalProperties"):
+            out[key] = _below(value)
+        else:
+            out[key] = value
+    if out.get("nullable") is True:
+        _allow_null(out)
+    return out
+
+
+def _below(value: object) -> object:
+    return _read(cast("Block", value)) if isinstance(value, Mapping) else value
+
+
+def _allow_null(schema: Wire) -> None:
+    """Allow null in the way of JSON schema."""
+    kind, choices = schema.get("type"), schema.get("anyOf")
+    if isinstance(kind, str):
+        del schema["nullable"]
+        schema["type"] = [kind, "null"]
+    elif isinstance(choices, list):
+        del schema["nullable"]
+        schema["anyOf"] = [*cast("list[object]", choices), {"type": "null"}]
+
+
+_READ: Final = "2026-11-15"
+_SOURCE: Final = "google-genai 3.1.0"
+_FLAG: Final[dict[str, object]] = {"toolConfig": {"includeServerSideToolInvocations": True}}
+
+_TOOL: Final = partial(ServerTool, source=_SOURCE, read=_READ)
+
+SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
+    _TOOL(
+        name="googleSearch",
+        kind="web_search",
+        key=("googleSearch",),
+        template={"googleSearch": {}},
+        beside_functions=_FLAG,
+    ),
+    _TOOL(
+        name="vertex_googleSearch",
+        kind="web_search",
+        key=("googleSearch",),
+        template={"googleSearch": {}},
+        options={"blocked_domains": ("googleSearch", "excludeDomains")},
+    ),
+    _TOOL(
+        name="googleSearchRetrieval",
+        kind="web_search",
+        key=("googleSearchRetrieval",),
+        ignored=frozenset({"dynamicRetrievalConfig", "dynamic_retrieval_config"}),
+    ),
+    _TOOL(
+        name="enterpriseWebSearch",
+        kind="web_search",
+        key=("enterpriseWebSearch",),
+        options={"blocked_domains": ("enterpriseWebSearch", "excludeDomains")},
+    ),
+    _TOOL(
+        name="urlContext", kind="web_fetch", key=("urlContext",), template={"urlContext": {}}, beside_functions=_FLAG
+    ),
+    _TOOL(
+        name="codeExecution",
+        kind="code_execution",
+        key=("codeExecution",),
+        template={"codeExecution": {}},
+        beside_functions=_FLAG,
+    ),
+    _TOOL(
+        name="fileSearch",
+        kind="file_search",
+        key=("fileSearch",),
+        template={"fileSearch": {}},
+        options={"stores": ("fileSearch", "fileSearchStoreNames"), "max_results": ("fileSearch", "topK")},
+        beside_functions=_FLAG,
+    ),
+)
+
+
+def _count(fields: dict[str, object], searches: int) -> None:
+    for candidate in cast("list[dict[str, object]]", fields.get("candidates") or []):
+        if "finishReason" in candidate:
+            candidate["groundingMetadata"] = {"webSearchQueries": [f"weather {at}" for at in range(searches)]}
+
+
+SEARCHES: Final = SearchForm(count=_count)
+
+
+_FUNCTIONS: Final = "functionDeclarations"
+_JSON_SCHEMA: Final = "parametersJsonSchema"
+_OPEN_SCHEMA: Final = "parameters"
+
+
+# -- wire -> neutral ---------------------------------------------------------------------------------------------------
+
+
+def decode_tools(given: object) -> tuple[Tool, ...]:
+    """Read the tools of a body.
+
+    Raises:
+        DecodeError: they are not a list of objects.
+    """
+    out: list[Tool] = []
+    for index, item in enumerate(expect_list(given, ("tools",))):
+        _decode_tool(expect_object(item, ("tools", index)), ("tools", index), out)
+    return tuple(out)
+
+
+def _decode_tool(tool: Block, path: Path, out: list[Tool]) -> None:
+    field = name_in(tool, _FUNCTIONS)
+    declared = tool.get(field)
+    functions = list_of(declared)
+    if not functions or not all(_is_readable(function) for function in functions):
+        out.append(NativeTool(protocol=PROTOCOL, definition=tool))
+        return
+    group = "same" if out and out[-1].kind == "function" else "new"
+    choices: Block = {**choose("group", group, "new"), **choose("field", _FUNCTIONS, field)}
+    for at, function in enumerate(functions):
+        declaration = expect_object(function, (*path, field, at))
+        out.append(_decode_function(declaration, choices if at == 0 else EMPTY))
+    native = {key: value for key, value in tool.items() if key != field}
+    if native:
+        extra = keep_format(EMPTY, EMPTY, (), choose("group", "new", "same"))
+        out.append(NativeTool(protocol=PROTOCOL, definition=native, extra=extra))
+
+
+def _is_readable(function: object) -> bool:
+    return isinstance(function, dict) and isinstance(cast("Wire", function).get("name"), str)
+
+
+def _decode_function(received: Block, choices: Block) -> ToolDefinition:
+    wire = read_keys(received)
+    description, schema, other = wire.get("description"), wire.get(_JSON_SCHEMA), wire.get(_OPEN_SCHEMA)
+    known: set[str] = {"description"} if isinstance(description, str) else set()
+    parameters: Block = {}
+    if isinstance(schema, dict):
+        parameters = cast("Block", schema)
+        # A second schema is no data of the tool, but a form of it, and one that is refused.
+        known |= {_JSON_SCHEMA, _OPEN_SCHEMA}
+    elif isinstance(other, dict):
+        parameters = from_openapi(cast("Block", other))
+        known.add(_OPEN_SCHEMA)
+    tool = ToolDefinition(
+        name=cast("str", wire["name"]),
+        description=description if isinstance(description, str) else "",
+        parameters=parameters,
+    )
+    extra = keep_format(received, _encode_function(tool), known, choices)
+    return tool if extra is None else replace(tool, extra=extra)
+
+
+# -- neutral -> wire ---------------------------------------------------------------------------------------------------
+
+
+def encode_tools(tools: tuple[Tool, ...]) -> list[Wire]:
+    """Write the tools.
+
+    Raises:
+        EncodeError: one of them is another protocol's.
+    """
+    out: list[Wire] = []
+    functions: list[Wire] | None = None
+    for index, tool in enumerate(tools):
+        if tool.kind == "function":
+            group = "new" if functions is None else "same"
+            if functions is None or chosen(tool.extra, PROTOCOL, "group", group) == "new":
+                functions = []
+                out.append({cast("str", chosen(tool.extra, PROTOCOL, "field", _FUNCTIONS)): functions})
+            functions.append(_encode_function(tool))
+            continue
+        definition = native_definition(PROTOCOL, tool, ("tools", index))
+        if functions is not None and chosen(tool.extra, PROTOCOL, "group", "new") == "same":
+            for key, value in definition.items():
+                out[-1].setdefault(key, value)
+        else:
+            out.append(dict(definition))
+        functions = None
+    return out
+
+
+def _encode_function(tool: ToolDefinition) -> Wire:
+    wire: Wire = {"name": tool.name}
+    if tool.description:
+        wire["description"] = tool.description
+    if tool.parameters:
+        wire[_JSON_SCHEMA] = tool.parameters
+    return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)
+
 
 Thinking: TypeAlias = ThinkingLevel | int | None
 

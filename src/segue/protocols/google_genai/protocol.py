@@ -6,11 +6,29 @@ from typing import Final
 
 from segue.foundation.quoting import quote_path
 from segue.models.model import Model
+from segue.protocols.google_genai.batch_forms import BATCH_FORMS
+from segue.protocols.google_genai.check import check
+from segue.protocols.google_genai.clues import CLUES
+from segue.protocols.google_genai.content import REPLAY, cited_sources
+from segue.protocols.google_genai.options import SEARCHES, SERVER_TOOLS
+from segue.protocols.google_genai.request import decode_request, encode_request, sdk_arguments
+from segue.protocols.google_genai.response import (
+    MODEL_LIST,
+    REPLY_FORM,
+    decode_error,
+    decode_response,
+    encode_error,
+    encode_response,
+)
+from segue.protocols.google_genai.routes import ROUTES
+from segue.protocols.google_genai.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.google_genai.rules import PROTOCOL as NAME
+from segue.protocols.google_genai.stream import stream_decoder, stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.json_values import object_of
-from segue.protocols.kit.protocol import Documentation, Protocol, read_parts
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.token_count import TokenCount
 
 _PATH_PREFIXES: Final = ("models/", "tunedModels/", "projects/", "publishers/")
@@ -76,7 +94,31 @@ def _asks_for_thinking(body: JsonObject) -> bool:
 
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__),
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    clues=CLUES,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    check=check,
+    batch_forms=BATCH_FORMS,
+    model_list=MODEL_LIST,
+    replay=REPLAY,
+    reply_form=REPLY_FORM,
+    routes=ROUTES,
+    sdk_arguments=sdk_arguments,
+    server_tools=SERVER_TOOLS,
+    searches=SEARCHES,
+    cited_sources=cited_sources,
+    stream_encoder=stream_encoder,
+    samples=read_samples(__package__),
     cites_in_reply=True,
     operation="generate_content",
     framing="sse",

@@ -1,17 +1,24 @@
 """A generateContent request, both ways: the conversation, its tools and the options.
 
-Facts this file rests on:
-- Instructions are a content beside the others; its role has no meaning. A text, one part, or a list of parts stands for
-  one as well.                                                     (google-genai 3.1.0, read 2026-11-15)
-- The model is named in the URL; some clients repeat it in the body.                  (google-genai 3.1.0: batches)
-
 A system prompt that is a string is written as a content without a role. One made of pieces is written with the role
 `user`, as the official client does. So each is read back as what it was. Any other form is format, in `extra` of the
 context.
+
+A request in the form that the official client accepts: `models.generate_content(model=, contents=, config=)`.
+
+Facts this file relies on:
+- Instructions are a content beside the others; its role has no meaning. A text, one part, or a list of parts stands for
+  one as well.                                                     (google-genai 3.1.0, read 2026-11-15)
+- The model is named in the URL; some clients repeat it in the body.                  (google-genai 3.1.0: batches)
+- The client accepts contents as dicts with keys under both names, bytes as bytes, and everything else in `config`: the
+  keys of `generationConfig` and the keys beside it, flat.                  (google-genai 3.1.0, read 2026-11-15)
+- Keys that its config has no field for go into `http_options.extra_body`, merged into the body.          (the same)
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
@@ -20,17 +27,93 @@ from msgspec.structs import replace
 from segue.conversation.content import SystemContent
 from segue.conversation.context import Context, Prompt
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.google_genai.content import decode_user_part, encode_user_content
-from segue.protocols.google_genai.keys import keep_format, name_in
-from segue.protocols.google_genai.native import decode_native
-from segue.protocols.google_genai.options import decode_options, encode_options
+from segue.protocols.google_genai.content import (
+    TO_CAMEL,
+    decode_native,
+    decode_user_part,
+    encode_user_content,
+    keep_format,
+    name_in,
+)
+from segue.protocols.google_genai.options import decode_options, decode_tools, encode_options, encode_tools
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.google_genai.tools import decode_tools, encode_tools
 from segue.protocols.google_genai.turns import decode_turns, default_turn, encode_turns, parts_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.reading import standard_base64, text_of
 from segue.protocols.kit.verbatim import restore
+
+_BYTES: Final = frozenset({"thoughtSignature", "thought_signature", "continuationToken", "continuation_token"})
+_BLOBS: Final = frozenset({"inlineData", "inline_data"})
+_VERBATIM: Final = frozenset({"args", "response", "partMetadata", "part_metadata"})
+"""Objects of a part that the application defines: they hold no bytes."""
+_BESIDE: Final = frozenset(
+    {
+        "systemInstruction",
+        "tools",
+        "toolConfig",
+        "safetySettings",
+        "cachedContent",
+        "labels",
+        "serviceTier",
+        "store",
+        "continuationToken",
+        "modelArmorConfig",
+    }
+)
+"""Keys of a body that are fields of the client's config."""
+
+
+def sdk_arguments(body: Block, endpoint: Endpoint) -> dict[str, object]:
+    """Give the arguments of `generate_content` and `generate_content_stream`."""
+    config: Wire = {}
+    beyond: Wire = {}
+    contents: object = []
+    for raw, value in body.items():
+        key = TO_CAMEL.get(raw, raw)
+        if key == "contents":
+            contents = value
+        elif key == "generationConfig":
+            config.update(object_of(value))
+        elif key in _BESIDE:
+            config[key] = _with_bytes(value) if key != "tools" else value
+        elif key != "model":
+            beyond[raw] = value
+    if beyond:
+        config["http_options"] = {"extra_body": beyond}
+    arguments: Wire = {"model": endpoint.model.id, "contents": _with_bytes(contents)}
+    return {**arguments, "config": config} if config else arguments
+
+
+def _with_bytes(value: object) -> object:
+    """Give a value with bytes where the client expects bytes."""
+    if isinstance(value, (list, tuple)):
+        return [_with_bytes(item) for item in cast("Sequence[object]", value)]
+    if not isinstance(value, Mapping):
+        return value
+    out: Wire = {}
+    for key, inner in cast("Block", value).items():
+        if key in _VERBATIM:
+            out[key] = inner
+        elif key in _BYTES and isinstance(inner, str):
+            out[key] = _decoded(inner)
+        elif key in _BLOBS and isinstance(inner, Mapping):
+            blob = dict(cast("Block", inner))
+            data = blob.get("data")
+            if isinstance(data, str):
+                blob["data"] = _decoded(data)
+            out[key] = blob
+        else:
+            out[key] = _with_bytes(inner)
+    return out
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(standard_base64(text), validate=True)
+    except (binascii.Error, ValueError):
+        return text.encode("utf-8", "surrogatepass")
+
 
 _SYSTEM: Final = "systemInstruction"
 

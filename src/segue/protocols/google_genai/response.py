@@ -1,6 +1,16 @@
 """A generateContent reply, both ways: content, usage, stop reason.
 
-Facts this file rests on:
+How a reply differs from the default format is one entry of the message's `extra`, under `reply`. No request repeats it
+(grounding, citations, ratings, log probabilities, times). The first candidate is the message; the others are kept in
+that entry.
+
+The answers of `google-genai` about models (google-genai 3.1.0: models.py, `_Model_from_mldev`, read 2026-11-15).
+
+Error bodies of the Gemini API and Vertex.
+
+What replies of Gemini's protocol hold of other replies.
+
+Facts this file relies on:
 - `promptTokenCount` includes the cached tokens; thoughts are counted beside the candidates; what server tools returned
   to the model is counted separately. All of them add up to the total.
                                       (google-genai 3.1.0, read 2026-11-15; recorded traffic, 2026-11)
@@ -11,10 +21,12 @@ Facts this file rests on:
 - A whole reply may have content and no finish reason.                  (1.5 Flash, as pydantic-ai has recorded it)
 - Google's generated clients request enums as numbers (`enum-encoding=int`); up to 5 both endpoints number finish
   reasons alike.     (google.ai.generativelanguage and google.cloud.vertexai: Candidate.FinishReason, read 2026-11-15)
-
-How a reply differs from the default format is one entry of the message's `extra`, under `reply`. No request repeats it
-(grounding, citations, ratings, log probabilities, times). The first candidate is the message; the others are kept in
-that entry.
+- `{"error": {code, message, status, details: [{"@type", reason, ...}]}}`, also in mid-stream; `status` is a name
+  of google.rpc.Code, `code` the HTTP status.                            (google-genai 3.1.0: errors, read 2026-11-15)
+- A stream that is a JSON array has its error in an array.                                                (the same)
+- Gateways respond with a text, an HTML page, or `{"message"}` / `{"error": "text"}`.            (litellm, Cloudflare)
+- The pages that a reply rests on, and what was searched for, are `groundingMetadata` of its candidate. Clients do not
+  send them back.                                                                (google-genai 3.1.0, read 2026-11-15)
 """
 
 from __future__ import annotations
@@ -27,18 +39,81 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
+from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_fees
-from segue.protocols.google_genai.content import encode_assistant_parts
-from segue.protocols.google_genai.errors import decode_error
-from segue.protocols.google_genai.keys import TO_CAMEL, read_keys
+from segue.protocols.google_genai.content import TO_CAMEL, encode_assistant_parts, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.turns import decode_model_parts, parts_of
-from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault
+from segue.protocols.kit.error_bodies import decode_google_error
+from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, text_of
-from segue.protocols.kit.replies import restore_reply
+from segue.protocols.kit.replies import keep_reply, restore_reply
+from segue.protocols.kit.reply_form import ReplyForm
+from segue.protocols.kit.sources import Source
+
+_METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens")
+
+
+def _one(model: Model) -> Wire:
+    window = model.max_input or model.context_window
+    return {
+        "name": model.id if "/" in model.id else f"models/{model.id}",
+        "version": "001",
+        "displayName": model.name or model.id,
+        **({"inputTokenLimit": window} if window else {}),
+        **({"outputTokenLimit": model.max_tokens} if model.max_tokens else {}),
+        "supportedGenerationMethods": list(_METHODS),
+        "thinking": model.reasoning,
+    }
+
+
+def _every(models: Sequence[Model]) -> Wire:
+    return {"models": [_one(model) for model in models]}
+
+
+MODEL_LIST: Final = ModelList(every=_every, one=_one)
+
+
+decode_error: Final = decode_google_error
+
+_ROWS: Final[Mapping[str, ErrorRow]] = {
+    # Google documentation: Gemini API troubleshooting; google.rpc.Code; read 2026-11-15
+    "overflow": ErrorRow(400, "INVALID_ARGUMENT"),
+    "payload_too_large": ErrorRow(413, "INVALID_ARGUMENT"),
+    "rate_limit": ErrorRow(429, "RESOURCE_EXHAUSTED"),
+    "quota": ErrorRow(429, "RESOURCE_EXHAUSTED"),
+    "auth": ErrorRow(401, "UNAUTHENTICATED"),
+    "auth 403": ErrorRow(403, "PERMISSION_DENIED"),
+    "auth 400": ErrorRow(400, "INVALID_ARGUMENT"),
+    "auth 502": ErrorRow(502, "UNKNOWN"),
+    "opaque_rejected": ErrorRow(400, "INVALID_ARGUMENT"),
+    "invalid_history": ErrorRow(400, "INVALID_ARGUMENT"),
+    "invalid_request": ErrorRow(400, "INVALID_ARGUMENT"),
+    "not_found": ErrorRow(404, "NOT_FOUND"),
+    "overloaded": ErrorRow(503, "UNAVAILABLE"),
+    "server": ErrorRow(500, "INTERNAL"),
+    "network": ErrorRow(502, "UNKNOWN"),
+    "refused": ErrorRow(400, "INVALID_ARGUMENT"),
+}
+_OVERFLOW: Final = "The input token count ({used}) exceeds the maximum number of tokens allowed ({limit})."
+_UNKNOWN_OVERFLOW: Final = "The input token count exceeds the maximum number of tokens allowed."
+_RETRY_INFO: Final = "type.googleapis.com/google.rpc.RetryInfo"
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body; it is the error frame of a stream, too."""
+    row = find_row(_ROWS, fault)
+    message = error_message(fault, _OVERFLOW, _UNKNOWN_OVERFLOW)
+    error: dict[str, object] = {"code": row.status, "message": message, "status": row.type}
+    if fault.retry_after is not None:
+        error["details"] = [{"@type": _RETRY_INFO, "retryDelay": f"{fault.retry_after:g}s"}]
+    return ErrorReply(row.status, error_headers(fault, row.status), {"error": error})
+
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "STOP": StopReason.STOP,
@@ -226,3 +301,35 @@ def _encode_usage(usage: Usage) -> Wire:
     if usage.reasoning:
         wire["thoughtsTokenCount"] = usage.reasoning
     return wire
+
+
+def _cite_in_reply(
+    message: AssistantMessage, endpoint: Endpoint, pages: Sequence[Source], queries: Sequence[str]
+) -> AssistantMessage:
+    default = encode_response(message, endpoint)
+    first, *others = cast("list[Wire]", default["candidates"])
+    grounding: Wire = {
+        **({"webSearchQueries": list(queries)} if queries else {}),
+        "groundingChunks": [{"web": {"uri": page.url, "title": page.title or page.url}} for page in pages],
+    }
+    received = {**default, "candidates": [{**first, "groundingMetadata": grounding}, *others]}
+    return replace(message, extra=keep_reply(PROTOCOL, default, received, message.extra))
+
+
+REPLY_FORM: Final = ReplyForm(
+    refusals=(
+        "SAFETY",
+        "RECITATION",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "LANGUAGE",
+        "IMAGE_SAFETY",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+        "IMAGE_OTHER",
+        "MODEL_ARMOR",
+    ),  # google-genai 3.1.0: FinishReason, and BlockedReason for the last; read 2026-11-17
+    cite_in_reply=_cite_in_reply,
+    searches_in_reply=True,
+)

@@ -1,4 +1,7 @@
-"""The endpoints of `google-genai`: the path names the model and decides about streaming, `alt` about the framing."""
+"""The endpoints of `google-genai`: the path names the model and decides about streaming, `alt` about the framing.
+
+It is imported without the rest of the folder, by servers.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,19 @@
 """A streamed generateContent reply.
 
-Facts this file rests on:
+Pieces of one kind without other keys are one text; any other part is read as in a whole reply. An empty text without a
+signature is dropped. A stream without a finish reason is unfinished. At the end the reply is built as the provider
+would have sent it whole, and finished by the function that finishes a whole one.
+
+A call whose arguments come piece by piece.
+
+Texts are kept in pieces and joined once. A path that cannot be parsed is used as the name of an argument.
+
+Write a streamed generateContent reply.
+
+A call waits for its end: the Gemini API sends calls whole, and clients that do not enable `partialArgs` read them so.
+Nothing else waits. Adjacent texts are one text to clients, whatever parts they came from.
+
+Facts this file relies on:
 - Every frame is a reply whose parts follow those of the frames before; the last one has the finish reason, often with
   text or an empty text beside it. There is no end mark, and counts replace the earlier ones.
                                              (google-genai 3.1.0, read 2026-11-15; recorded traffic, 2026-11)
@@ -8,41 +21,160 @@ Facts this file rests on:
 - A signature may come on an empty text behind the text. A part with a signature must not be merged with another, or
   the signature is sent back on another part.                  (Google documentation: thought signatures, 2026-11-15)
 - An error may come in mid-stream: a frame with `error`.                                       (google-genai 3.1.0)
-
-Pieces of one kind without other keys are one text; any other part is read as in a whole reply. An empty text without a
-signature is dropped. A stream without a finish reason is unfinished. At the end the reply is built as the provider
-would have sent it whole, and finished by the function that finishes a whole one.
+- At Vertex, if the request enables it, a call begins with its name and `willContinue`, continues with `partialArgs`
+  (each the path of a value and the value, of a text as much as there is) and ends with a piece without `willContinue`.
+                        (google-genai 3.1.0: FunctionCall, PartialArg, read 2026-11-15; code-assistant #148)
+- The path is a JSON path, `$.foo.bar[0].data`.                                          (the same; RFC 9535)
+- Every frame is a reply with the next parts; the last one has the finish reason and the counts; there is no end mark.
+                                                          (google-genai 3.1.0, read 2026-11-15; recorded traffic)
+- A signature may stand on an empty text behind the text that it belongs to.     (Google documentation: signatures)
+- The heartbeat is a reply without candidates. An SSE comment breaks google-genai.     (run against a probe, 2026-11)
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from msgspec import UNSET, Raw
 
-from segue.conversation.content import AssistantContent
-from segue.conversation.events import Event
-from segue.conversation.messages import AssistantMessage, Diagnostic
-from segue.protocols.google_genai.content import CALL, SIGNATURE, decode_assistant_part, decode_default_call
-from segue.protocols.google_genai.fast_decode import decode_part_frame
-from segue.protocols.google_genai.keys import read_keys
-from segue.protocols.google_genai.native import fallback_of
+from segue.conversation.arguments import MAX_LEVELS
+from segue.conversation.content import AssistantContent, NativeContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.context import Options
+from segue.conversation.events import Event, StartEvent
+from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
+from segue.protocols.google_genai.content import (
+    CALL,
+    SIGNATURE,
+    decode_assistant_part,
+    decode_default_call,
+    decode_part_frame,
+    encode_assistant_parts,
+    fallback_of,
+    read_keys,
+)
 from segue.protocols.google_genai.response import (
+    STOP_REASONS,
     block_reason,
     decode_usage,
+    encode_error,
+    encode_response,
     error_text,
     finish_reason,
     finish_response,
     id_prefix,
 )
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.google_genai.stream_calls import PartialCall
-from segue.protocols.kit.assembly import Assembly, Part
-from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.assembly import Assembly, Part, join_chunks
+from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of, rest_of
 from segue.protocols.kit.streaming import MISFIT, StreamDecoder, is_shallow, parse_frame
+
+Step: TypeAlias = str | int
+
+_STEP: Final = re.compile(r"""\.([^.\[\]'"]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
+_VALUES: Final = ("stringValue", "numberValue", "boolValue")
+
+
+class _Growing:
+    """A text that is still being written."""
+
+    __slots__ = ("chunks",)
+
+    def __init__(self, text: str) -> None:
+        self.chunks = [text]
+
+
+class PartialCall:
+    """One call under construction; `call` holds its name and id on the wire."""
+
+    def __init__(self, part: Part, call: Wire) -> None:
+        self.part = part
+        self._call = call
+        self._tree: Wire = {}
+        self._open: dict[str, _Growing] = {}
+
+    def add(self, piece: object) -> None:
+        """Add one piece of the arguments."""
+        wire = read_keys(object_of(piece))
+        path = wire.get("jsonPath")
+        if not isinstance(path, str):
+            return
+        key = next((key for key in _VALUES if key in wire), None)
+        value: object = wire[key] if key is not None else None
+        growing = self._open.get(path)
+        if isinstance(value, str):
+            if growing is None:
+                growing = self._open[path] = _Growing(value)
+                self._put(_steps(path), growing)
+            else:
+                growing.chunks.append(value)
+        elif growing is None:
+            self._put(_steps(path), value)
+        if wire.get("willContinue") is not True:
+            self._open.pop(path, None)
+
+    def merge(self, arguments: Block) -> None:
+        """Add arguments that came whole."""
+        self._tree.update(arguments)
+
+    def finish(self) -> Wire:
+        """Set the arguments of the part; give the call as it would have been sent whole."""
+        self.part.arguments = cast("Wire", _joined(self._tree))
+        block: Wire = {CALL: {**self._call, "args": self.part.arguments}}
+        return block if self.part.signature is None else {**block, SIGNATURE: self.part.signature}
+
+    def _put(self, steps: list[Step], value: object) -> None:
+        node: object = self._tree
+        for at, step in enumerate(steps):
+            is_last = at == len(steps) - 1
+            below: object = value if is_last else [] if isinstance(steps[at + 1], int) else {}
+            node = _set(node, step, below, replaces=is_last)
+
+
+def _set(node: object, step: Step, value: object, *, replaces: bool) -> object:
+    """Set the value at one step, or keep the one that is there; give the value that is there then."""
+    if isinstance(node, dict):
+        held = cast("dict[Step, object]", node)
+        if replaces or not isinstance(held.get(step), (dict, list)):
+            held[step] = value
+        return held[step]
+    if isinstance(node, list) and isinstance(step, int):
+        items = cast("list[object]", node)
+        if step >= len(items):
+            items.extend([None] * (step - len(items) + 1))
+        if replaces or not isinstance(items[step], (dict, list)):
+            items[step] = value
+        return items[step]
+    return value  # a name inside a list is dropped
+
+
+def _steps(path: str) -> list[Step]:
+    rest = path.removeprefix("$")
+    steps: list[Step] = []
+    at = 0
+    while at < len(rest):
+        found = _STEP.match(rest, at)
+        if found is None:
+            return [path]
+        name, number, single, double = found.groups()
+        steps.append(int(number) if number is not None else name or single or double or "")
+        at = found.end()
+    return steps if steps and isinstance(steps[0], str) and len(steps) <= MAX_LEVELS else [path]
+
+
+def _joined(node: object) -> object:
+    if isinstance(node, _Growing):
+        return join_chunks(node.chunks)
+    if isinstance(node, dict):
+        return {key: _joined(value) for key, value in cast("Wire", node).items()}
+    if isinstance(node, list):
+        return [_joined(value) for value in cast("list[object]", node)]
+    return node
+
 
 _USAGE: Final = "usageMetadata"
 _SHORTEST_COUNTS: Final = 16
@@ -333,3 +465,105 @@ class _Reader:
         self._body["error"] = frame.get("error")
         out.extra = self._finish(out).extra
         out.fail(error_text(frame))
+
+
+_ENDS: Final[Mapping[str, StopReason]] = {
+    **STOP_REASONS,
+    # google-genai 3.1.0: FinishReason, read 2026-11-15; those of a reply that was withheld are known to the encoder
+    "OTHER": StopReason.ERROR,
+    "MALFORMED_FUNCTION_CALL": StopReason.ERROR,
+    "UNEXPECTED_TOOL_CALL": StopReason.ERROR,
+    "TOO_MANY_TOOL_CALLS": StopReason.ERROR,
+    "NO_IMAGE": StopReason.ERROR,
+    "IMAGE_OTHER": StopReason.ERROR,
+}
+_EMPTY: Final = frozenset({"text", "thought", SIGNATURE})
+"""Keys of a text part: its text has been written, and the signature is written by itself."""
+
+
+class _Writer(StreamWriter):
+    name = PROTOCOL
+    reasons = _ENDS
+
+    def __init__(self, endpoint: Endpoint, options: Options | None) -> None:
+        super().__init__(endpoint, options)
+        self._beside: Wire = {}
+
+    def start(self, event: StartEvent, first: Block) -> None:
+        self._beside = {"modelVersion": event.model or self.endpoint.model.id, **first}
+        if event.id is not None:
+            self._beside["responseId"] = event.id
+
+    def _part(self, part: Block) -> None:
+        content = {"role": "model", "parts": [part]}
+        self.frames.append({"candidates": [{"content": content, "index": 0}], **self._beside})
+
+    def frame_maker(self, index: int, kind: str) -> FrameMaker | None:  # noqa: ARG002 - parts have no index here
+        beside = self._beside
+        match kind:
+            case "text":
+                return lambda text: {
+                    "candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "index": 0}],
+                    **beside,
+                }
+            case "thinking":
+                return lambda text: {
+                    "candidates": [
+                        {"content": {"role": "model", "parts": [{"text": text, "thought": True}]}, "index": 0}
+                    ],
+                    **beside,
+                }
+            case _:
+                return None
+
+    def _whole(self, content: AssistantContent) -> Wire:
+        (part,) = encode_assistant_parts((content,), self.endpoint, {})
+        return part
+
+    def add_text(self, index: int, text: str) -> None:  # noqa: ARG002 - parts have no index here
+        self._part({"text": text})
+
+    def close_text(self, index: int, content: TextContent) -> None:  # noqa: ARG002 - the same
+        if content.text_signature is not None or content.extra is not None:
+            self._close(self._whole(content))
+
+    def add_thinking(self, index: int, text: str) -> None:  # noqa: ARG002 - the same
+        self._part({"text": text, "thought": True})
+
+    def close_thinking(self, index: int, content: ThinkingContent) -> None:  # noqa: ARG002 - the same
+        if content.thinking_signature is not None or content.extra is not None:
+            self._close({**self._whole(content), "thought": True})
+
+    def _close(self, part: Wire) -> None:
+        """Write what a part has besides its text, on an empty text."""
+        wire = read_keys(part)
+        if SIGNATURE in wire or rest_of(wire, _EMPTY):
+            self._part({**part, "text": ""})
+
+    def close_call(self, index: int, call: ToolCall) -> None:  # noqa: ARG002 - the same
+        self._part(self._whole(call))
+
+    def add_native(self, index: int, content: NativeContent) -> None:  # noqa: ARG002 - the same
+        self._part(self._whole(content))
+
+    def finish(self, message: AssistantMessage, *, refused: bool) -> None:
+        whole = encode_response(message, self.endpoint)
+        given = whole.get("candidates")
+        candidates = [object_of(entry) for entry in cast("list[object]", given)] if isinstance(given, list) else []
+        if candidates:
+            first = dict(candidates[0])
+            content = {**object_of(first.get("content")), "parts": [{"text": ""}]}
+            first["content"] = {"role": "model", **content}
+            if refused and first.get("finishReason") == "OTHER":
+                first["finishReason"] = "SAFETY"
+            whole["candidates"] = [first, *candidates[1:]]
+        self.frames.append({**self._beside, **whole, **rest_of(self._beside, frozenset({"modelVersion"}))})
+
+    def heartbeat(self) -> None:
+        self.frames.append({"candidates": []})
+
+    def fail(self, fault: Fault) -> None:
+        self.frames.append(encode_error(fault).body)
+
+
+stream_encoder: MakeEncoder = encoder_of(_Writer)

@@ -17,10 +17,8 @@ from typing import Final
 from segue.errors import Path
 from segue.foundation.plurals import counted
 from segue.models.rules import Rules
-from segue.protocols.google_interactions.content import CONTENTS, MEDIA
-from segue.protocols.google_interactions.native import REPLAY
-from segue.protocols.google_interactions.options import FORMAT, GENERATION
-from segue.protocols.google_interactions.server_tools import SERVER_TOOLS
+from segue.protocols.google_interactions.content import CONTENTS, MEDIA, REPLAY
+from segue.protocols.google_interactions.options import FORMAT, GENERATION, SERVER_TOOLS
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_base64, name_pattern, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation

@@ -1,6 +1,12 @@
 """The options of a request, both ways.
 
-Facts this file rests on:
+Format is kept for the model of the body.
+
+Tools that Google runs, as the Interactions API writes them.
+
+Definitions of tools.
+
+Facts this file relies on:
 - Limits, sampling, thinking and the choice of tools stand in `generation_config`; `temperature` and `top_p` are marked
   as deprecated.                              (google-genai 3.1.0: GenerationConfigParam, read 2026-11-17)
 - `thinking_level` is minimal, low, medium or high; there is no budget, and no level that turns thinking off. Thoughts
@@ -9,25 +15,108 @@ Facts this file rests on:
 - `response_format` of the type text holds the MIME type and the schema of the answer; it may be a list.   (the same)
 - Requests are stored without `store: false`.                            (the same; Google documentation: Interactions)
 - `stream` is a key of the body.                                                                           (the same)
-
-Format is kept for the model of the body.
+- A tool is an object with a `type`. The search has no domains and no place of the user.
+                              (google-genai 3.1.0: GoogleSearchParam, URLContextParam, FileSearchParam; 2026-11-17)
+- A function is flat: `name`, `description` and `parameters`, any JSON schema, stand beside `type`. All other tools are
+  run by Google, by an MCP server or, as `computer_use`, by the client.
+                                       (google-genai 3.1.0: FunctionParam, ToolParam; read 2026-11-17)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.context import Options, ThinkingLevel
+from segue.conversation.context import NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
+from segue.errors import Path
 from segue.models.thinking import level_for_budget
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import Block, Wire, object_of, same
 from segue.protocols.kit.option_table import refuse_options
-from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
+from segue.protocols.kit.reading import expect_objects, integer_of, native_definition, real_of, strings_of, text_of
+from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.verbatim import data_of, keep, restore
+
+_READ: Final = "2026-11-17"
+_SOURCE: Final = "google-genai 3.1.0"
+
+_TOOL: Final = partial(ServerTool, source=_SOURCE, read=_READ)
+
+SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
+    _TOOL(
+        name="google_search",
+        kind="web_search",
+        pattern="google_search",
+        template={"type": "google_search"},
+        ignored=frozenset({"search_types"}),
+    ),
+    _TOOL(name="url_context", kind="web_fetch", pattern="url_context", template={"type": "url_context"}),
+    _TOOL(name="code_execution", kind="code_execution", pattern="code_execution", template={"type": "code_execution"}),
+    _TOOL(
+        name="file_search",
+        kind="file_search",
+        pattern="file_search",
+        template={"type": "file_search"},
+        options={"stores": ("file_search_store_names",), "max_results": ("top_k",)},
+    ),
+    _TOOL(name="google_maps", kind="other", pattern="google_maps"),
+    _TOOL(name="retrieval", kind="other", pattern="retrieval"),
+    _TOOL(name="mcp_server", kind="other", pattern="mcp_server"),
+    _TOOL(name="computer_use", kind="other", pattern="computer_use"),
+)
+
+
+def decode_tools(tools: object) -> tuple[Tool, ...]:
+    """Read the list of tools.
+
+    Raises:
+        DecodeError: it is not a list of objects.
+    """
+    return tuple([_decode_tool(tool) for tool in expect_objects(tools, ("tools",))])
+
+
+def _decode_tool(tool: Block) -> Tool:
+    name, parameters = tool.get("name"), tool.get("parameters")
+    if not isinstance(name, str) or tool.get("type") != "function":
+        return NativeTool(protocol=PROTOCOL, definition=tool)
+    read = ToolDefinition(
+        name=name,
+        description=text_of(tool.get("description")) or "",
+        parameters=cast("Block", parameters) if isinstance(parameters, Mapping) else {},
+    )
+    known = [key for key, value in (("description", read.description), ("parameters", read.parameters)) if not value]
+    extra = keep(PROTOCOL, tool, _default_tool(read), known)
+    return read if extra is None else replace(read, extra=extra)
+
+
+def encode_tools(tools: Sequence[Tool]) -> list[Wire]:
+    """Write the list of tools.
+
+    Raises:
+        EncodeError: a tool of another protocol.
+    """
+    return [_encode_tool(tool, ("tools", index)) for index, tool in enumerate(tools)]
+
+
+def _encode_tool(tool: Tool, path: Path) -> Wire:
+    if tool.kind == "native":
+        return dict(native_definition(PROTOCOL, tool, path))
+    wire = _default_tool(tool)
+    return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)
+
+
+def _default_tool(tool: ToolDefinition) -> Wire:
+    wire: Wire = {"type": "function", "name": tool.name}
+    if tool.description:
+        wire["description"] = tool.description
+    if tool.parameters:
+        wire["parameters"] = tool.parameters
+    return wire
+
 
 GENERATION: Final = "generation_config"
 FORMAT: Final = "response_format"

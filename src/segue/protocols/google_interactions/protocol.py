@@ -7,11 +7,26 @@ from datetime import UTC, datetime
 from typing import Final
 
 from segue.models.model import Model
-from segue.protocols.google_interactions.request import steps_of
+from segue.protocols.google_interactions.check import check
+from segue.protocols.google_interactions.clues import CLUES
+from segue.protocols.google_interactions.content import REPLAY, cited_sources
+from segue.protocols.google_interactions.options import SERVER_TOOLS
+from segue.protocols.google_interactions.request import decode_request, encode_request, steps_of
+from segue.protocols.google_interactions.response import (
+    REPLY_FORM,
+    decode_error,
+    decode_response,
+    encode_error,
+    encode_response,
+)
+from segue.protocols.google_interactions.routes import ROUTES
+from segue.protocols.google_interactions.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.google_interactions.rules import PROTOCOL as NAME
+from segue.protocols.google_interactions.stream import stream_decoder, stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent, StoredForm
-from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, read_parts
+from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, read_samples
 from segue.protocols.kit.request_fields import read_parameters
 
 
@@ -48,7 +63,27 @@ _HELD_CONTENT: Final = HeldContent(
 """google-genai 3.1.0: CreateModelInteractionParam, Interaction, Empty; read 2026-11-17."""
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__),
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    clues=CLUES,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    check=check,
+    replay=REPLAY,
+    reply_form=REPLY_FORM,
+    routes=ROUTES,
+    server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
+    stream_encoder=stream_encoder,
+    samples=read_samples(__package__),
     framing="sse",
     path=fixed_path("/interactions"),
     # google-genai 3.1.0; by judgement: values that ask for no more than their absence

@@ -24,11 +24,9 @@ from segue.conversation.content import AssistantContent, NativeContent, SystemCo
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.errors import EncodeError
-from segue.protocols.google_interactions.content import CONTENTS, decode_contents, encode_contents
-from segue.protocols.google_interactions.native import native_step
-from segue.protocols.google_interactions.options import decode_options, encode_options
+from segue.protocols.google_interactions.content import CONTENTS, decode_contents, encode_contents, native_step
+from segue.protocols.google_interactions.options import decode_options, decode_tools, encode_options, encode_tools
 from segue.protocols.google_interactions.rules import PROTOCOL
-from segue.protocols.google_interactions.tools import decode_tools, encode_tools
 from segue.protocols.google_interactions.turns import TurnReader, write_turn
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_list, is_object, kind_of

@@ -1,6 +1,10 @@
 """Whole replies: steps, usage, status.
 
-Facts this file rests on:
+Error bodies of the Interactions API, and error events of its streams.
+
+What replies of the Interactions API hold of other replies.
+
+Facts this file relies on:
 - A reply has a `status`: `completed`, `requires_action` while functions of the client wait, `incomplete`, `failed`,
   `cancelled`, `budget_exceeded`, or an unfinished one (`in_progress`, `queued`).   (google-genai 3.1.0, 2026-11-17)
 - `requires_continuation` is a reply that was cut at the limit of one request.
@@ -9,6 +13,16 @@ Facts this file rests on:
                                            (google-genai 3.1.0; codes of a public adapter's live calls, 2026-11-16)
 - `total_input_tokens` includes the cached ones; thoughts and results of tools are counted beside input and output.
                                         (google-genai 3.1.0: Usage; the counts of generateContent are of the same form)
+- An error body is `{"error": {"code", "message"}}` with a code in small letters; an event of a stream has the same
+  `error` beside `event_type: error`.        (google-genai 3.1.0: CreateInteractionClientError, ErrorEvent; 2026-11-17)
+- Codes: invalid_request, failed_precondition, authentication, permission_denied, payment_required, not_found,
+  model_not_found, rate_limit_exceeded, missing_thought_signature, ...; a bad signature may also be `invalid_request`
+  with "thought signature" in the text.                        (list of a public adapter's live calls, read 2026-11-16)
+- The servers before it write the errors of other Google APIs: a number as `code`, a name as `status`.
+                                                                                       (recorded traffic, 2026-11)
+- A text has `annotations`; the place of a `url_citation` is counted in bytes. The place of pages that another model
+  cites is not known, so they stand at the end.            (google-genai 3.1.0: URLCitationParam, read 2026-11-17)
+- A search is a call with its queries and a result, both signed, so no other search is written as one.    (the same)
 """
 
 from __future__ import annotations
@@ -18,20 +32,96 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AssistantContent
+from segue.conversation.content import AssistantContent, NativeContent, TextContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.google_interactions.errors import decode_error
-from segue.protocols.google_interactions.reply_form import REPLY_FORM
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.google_interactions.turns import TurnReader, write_turn
-from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject
+from segue.protocols.kit.error_bodies import decode_google_error
+from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
 from segue.protocols.kit.json_values import Wire, object_of
-from segue.protocols.kit.reading import number_of, text_of
+from segue.protocols.kit.reading import number_of, strings_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, restore_reply
-from segue.protocols.kit.sources import objects_in
+from segue.protocols.kit.reply_form import ReplyForm, Search
+from segue.protocols.kit.sources import Source, objects_in
+
+decode_error: Final = decode_google_error
+
+_ROWS: Final[Mapping[str, ErrorRow]] = {
+    # codes of a public adapter's live calls; statuses as at generateContent; read 2026-11-16
+    "overflow": ErrorRow(400, "invalid_argument"),
+    "payload_too_large": ErrorRow(413, "invalid_argument"),
+    "rate_limit": ErrorRow(429, "rate_limit_exceeded"),
+    "quota": ErrorRow(402, "payment_required"),
+    "auth": ErrorRow(401, "authentication"),
+    "auth 403": ErrorRow(403, "permission_denied"),
+    "auth 400": ErrorRow(400, "authentication"),
+    "auth 502": ErrorRow(502, "internal"),
+    "opaque_rejected": ErrorRow(400, "invalid_request"),
+    "invalid_history": ErrorRow(400, "invalid_request"),
+    "invalid_request": ErrorRow(400, "invalid_request"),
+    "not_found": ErrorRow(404, "not_found"),
+    "overloaded": ErrorRow(503, "unavailable"),
+    "server": ErrorRow(500, "internal"),
+    "network": ErrorRow(502, "internal"),
+    "refused": ErrorRow(400, "content_blocked"),
+}
+_OVERFLOW: Final = "The input token count ({used}) exceeds the maximum number of tokens allowed ({limit})."
+_UNKNOWN_OVERFLOW: Final = "The input token count exceeds the maximum number of tokens allowed."
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body."""
+    row = find_row(_ROWS, fault)
+    return ErrorReply(row.status, error_headers(fault, row.status), {"error": error_object(fault)})
+
+
+def error_object(fault: Fault) -> Wire:
+    """Write the `error` of a body or of an event."""
+    return {"code": find_row(_ROWS, fault).type, "message": error_message(fault, _OVERFLOW, _UNKNOWN_OVERFLOW)}
+
+
+def _cite_in_text(text: TextContent, pages: Sequence[Source]) -> TextContent:
+    end = len(text.text.encode("utf-8", "replace"))
+    annotations = [
+        {"type": "url_citation", "url": page.url, "title": page.title, "start_index": end, "end_index": end}
+        for page in pages
+    ]
+    return replace(text, extra={PROTOCOL: {"annotations": annotations}})
+
+
+def _read_search(content: NativeContent) -> Search | None:
+    match content.block.get("type"):
+        case "google_search_call":
+            queries = strings_of(object_of(content.block.get("arguments")).get("queries"))
+            return Search(", ".join(queries), is_open=True) if queries else None
+        case "google_search_result":
+            return Search()  # the pages stand in the annotations of the answer
+        case _:
+            return None
+
+
+REPLY_FORM: Final = ReplyForm(
+    refusals=(
+        "content_blocked",
+        "safety",
+        "recitation",
+        "language",
+        "prohibited_content",
+        "spii",
+        "blocklist",
+        "image_safety",
+        "image_prohibited_content",
+        "image_recitation",
+        "image_other",
+    ),  # codes of a public adapter's live calls, read 2026-11-16
+    cite_in_text=_cite_in_text,
+    read_search=_read_search,
+)
+
 
 _STATUSES: Final[Mapping[str, StopReason]] = {
     "completed": StopReason.STOP,

@@ -1,5 +1,7 @@
 """The endpoints of `google-interactions`; models are listed by those of `google-genai` (google-genai 3.1.0).
 
+It is imported without the rest of the folder, by servers.
+
 A reply that was stored has endpoints of its own.                         (google-genai 3.1.0: interactions; 2026-11-17)
 """
 

@@ -24,8 +24,7 @@ from segue.conversation.arguments import read_arguments
 from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
-from segue.protocols.google_interactions.content import CONTENTS
-from segue.protocols.google_interactions.native import native_step
+from segue.protocols.google_interactions.content import CONTENTS, native_step
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached, is_object, kind_of, list_of, object_of

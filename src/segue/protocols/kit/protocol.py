@@ -1,9 +1,10 @@
 """`Protocol`: one wire format as one public, frozen record of plain functions and data.
 
-A protocol of segue is a folder with the same file names in each (`MODULES`), and files of its own beside them, such as
-`content` (blocks both ways) and `options`. Its `protocol.py` collects what they define, and adds its other facts:
-`PROTOCOL = Protocol(**read_parts(__package__), framing="sse", ...)`. A protocol of another package is the same record,
-passed to `register_protocol` or named by an entry point of the group `segue.protocols`.
+A protocol of segue is a folder of about nine files: `rules`, `content` (blocks both ways), `turns`, `options`,
+`request`, `response`, `stream` and `check`, and `protocol`, which imports what they define and assembles the record
+field by field: `PROTOCOL = Protocol(name=NAME, encode_request=encode_request, framing="sse", ...)`. A protocol of
+another package is the same record, passed to `register_protocol` or named by an entry point of the group
+`segue.protocols`.
 
 Codecs never lose data, and do not depend on which model wrote a message. An unknown wire block becomes `NativeContent`.
 Unknown keys, and wire format that differs from the default, go to `extra[protocol]` (`segue.protocols.kit.verbatim`).
@@ -14,9 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import import_module
 from pkgutil import get_data
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -225,70 +225,6 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
         return self.clues.turns_key
 
 
-_REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
-    "rules": ("PROTOCOL", "PROVIDER", "RULES", "DIALECT", "FAMILIES"),
-    "clues": ("CLUES",),
-    "request": ("encode_request", "decode_request"),
-    "response": ("encode_response", "decode_response"),
-    "stream": ("stream_decoder",),
-    "errors": ("decode_error", "encode_error"),
-    "check": ("check", "check_options"),
-}
-
-MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    **_REQUIRED,
-    "batch_forms": ("BATCH_FORMS",),
-    "betas": ("needed_headers", "tool_changes"),
-    "item_ids": ("ITEM_IDS",),
-    "model_list": ("MODEL_LIST",),
-    "namespaces": ("NAMESPACES",),
-    "native": ("REPLAY",),
-    "prefix": ("PREFIX",),
-    "reply_form": ("REPLY_FORM",),
-    "routes": ("ROUTES",),
-    "sdk": ("sdk_arguments",),
-    "server_edits": ("SERVER_EDITS",),
-    "server_tools": ("SERVER_TOOLS", "SEARCHES"),
-    "sources": ("cited_sources",),
-    "stream_writer": ("stream_encoder",),
-    "transports": ("TRANSPORTS",),
-    "versions": ("VERSIONS",),
-}
-"""The modules of a protocol, and the names that each defines for the record: in lower case they are its fields."""
-
-
-def read_parts(package: str | None, *needed: str) -> dict[str, Any]:
-    """Import the modules of a protocol, and give the fields of its record that they define; read its samples.
-
-    Of the modules in `MODULES` each protocol has `rules`, `clues`, `request`, `response`, `stream`, `errors` and
-    `check`, and those that `needed` names. `PROTOCOL` of `rules` is the `name` of the record.
-
-    Raises:
-        SettingsError: a needed module is not one of `MODULES`, or defines nothing for the record.
-    """
-    package = package or ""
-    parts: dict[str, Any] = {"samples": read_samples(package)}
-    for module in dict.fromkeys((*MODULES, *needed)):
-        names, where = MODULES.get(module, ()), f"{package}.{module}"
-        is_needed = module in _REQUIRED or module in needed
-        found: Mapping[str, Any] = import_part(where, is_needed=is_needed) if names else {}
-        given = {name.lower(): found[name] for name in names if name in found}
-        if is_needed and not given:
-            raise SettingsError(f"{where} gives nothing to a protocol; see `MODULES` in {__name__}", key=module)
-        parts |= given
-    return {"name": parts.pop("protocol", None), **parts}
-
-
-def import_part(module: str, *, is_needed: bool = False) -> Mapping[str, Any]:
-    """Import a module of a record, and give what it defines; nothing if it is not needed and not there."""
-    try:
-        return vars(import_module(module))
-    except ModuleNotFoundError as error:
-        if is_needed or error.name != module:
-            raise
-        return {}
-
-
 def fixed_path(path: str) -> Callable[[Endpoint, bool], str]:
     """Give the function `path` of a protocol whose path does not depend on the request; a dialect may have another."""
 
@@ -313,7 +249,7 @@ def only_arguments(
     return sdk_arguments
 
 
-def read_samples(package: str, file: str = "samples.json") -> Callable[[], tuple[Sample, ...]]:
+def read_samples(package: str | None, file: str = "samples.json") -> Callable[[], tuple[Sample, ...]]:
     """Give a function that reads the samples of a package from its JSON file, once, when it is first called.
 
     Raises:
@@ -323,7 +259,7 @@ def read_samples(package: str, file: str = "samples.json") -> Callable[[], tuple
     @lru_cache(maxsize=1)
     def samples() -> tuple[Sample, ...]:
         try:
-            return msgspec.json.decode(get_data(package, file) or b"", type=tuple[Sample, ...])
+            return msgspec.json.decode(get_data(package or "", file) or b"", type=tuple[Sample, ...])
         except (OSError, msgspec.DecodeError) as error:
             raise SettingsError(f"{package}/{file} cannot be read as samples: {error}", key=file) from error
 

@@ -1,6 +1,8 @@
 """Options of a request to Mistral, both ways.
 
-Facts this file rests on:
+Tools that Mistral runs.
+
+Facts this file relies on:
 - `max_tokens`, `temperature`, `top_p`, `stop` (a string or a list), `random_seed`, `tool_choice` (`auto`, `none`, `any`
   or `required`, or a function by name), `parallel_tool_calls`, `response_format`, `prompt_cache_key`, `stream`.
                                                                                 (mistralai 3.7.0, read 2026-11-15)
@@ -10,6 +12,9 @@ Facts this file rests on:
 - `prompt_mode: "reasoning"`, the earlier parameter, is refused by every model of this endpoint: "Reasoning prompt
   mode is not enabled for this model", code 3051.              (pi-go #245, live, 2026-08-28; pi #3096, 2026-04-13)
 - `any` is the earlier value for `required` and is deprecated.                               (mistral-common 1.13.0)
+- A chat request has document libraries, images and connectors; web search and code are tools of agents and
+  conversations, and a chat request with them answers 400.
+                                                        (mistralai 3.7.0, read 2026-11-15; litellm #32059, 2026-07-03)
 """
 
 from __future__ import annotations
@@ -34,7 +39,30 @@ from segue.protocols.kit.option_table import (
     texts,
 )
 from segue.protocols.kit.schemas import choose_form, received_form
+from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.mistral_chat.rules import PROTOCOL
+
+_READ: Final = "2026-11-15"
+_SOURCE: Final = "mistralai 3.7.0"
+
+SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
+    ServerTool(
+        name="document_library",
+        kind="file_search",
+        pattern="document_library",
+        template={"type": "document_library"},
+        options={"stores": ("library_ids",)},
+        source=_SOURCE,
+        read=_READ,
+    ),
+    ServerTool(
+        name="web_search", kind="web_search", pattern="web_search(?:_premium)?", source="litellm #32059", read=_READ
+    ),
+    ServerTool(
+        name="code_interpreter", kind="code_execution", pattern="code_interpreter", source="litellm #32059", read=_READ
+    ),
+)
+
 
 _CONVERSATION: Final = frozenset({"messages", "tools"})
 _MOST: Final[ThinkingLevel] = "high"

@@ -8,9 +8,25 @@ from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY
 from segue.protocols.kit.facts import TrainingForm
 from segue.protocols.kit.held_content import HeldContent
-from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, only_arguments, read_parts
+from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, only_arguments, read_samples
 from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.kit.request_fields import read_parameters
+from segue.protocols.mistral_chat.batch_forms import BATCH_FORMS
+from segue.protocols.mistral_chat.check import check
+from segue.protocols.mistral_chat.clues import CLUES
+from segue.protocols.mistral_chat.options import SERVER_TOOLS
+from segue.protocols.mistral_chat.request import decode_request, encode_request
+from segue.protocols.mistral_chat.response import (
+    MODEL_LIST,
+    decode_error,
+    decode_response,
+    encode_error,
+    encode_response,
+)
+from segue.protocols.mistral_chat.routes import ROUTES
+from segue.protocols.mistral_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.mistral_chat.rules import PROTOCOL as NAME
+from segue.protocols.mistral_chat.stream import stream_decoder, stream_encoder
 
 _HELD_CONTENT: Final = HeldContent(
     keys={"agent_id": "the instructions and tools of an agent", "conversation_id": "a stored conversation"},
@@ -21,7 +37,26 @@ _HELD_CONTENT: Final = HeldContent(
 """mistralai 3.7.0: agents and conversations; FileChunk and DocumentLibraryTool."""
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__),
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    clues=CLUES,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    check=check,
+    batch_forms=BATCH_FORMS,
+    model_list=MODEL_LIST,
+    routes=ROUTES,
+    server_tools=SERVER_TOOLS,
+    stream_encoder=stream_encoder,
+    samples=read_samples(__package__),
     framing="sse",
     path=fixed_path("/v1/chat/completions"),
     default_fields={

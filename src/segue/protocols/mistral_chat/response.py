@@ -1,14 +1,23 @@
 """Whole replies of Mistral's chat endpoint, both ways: content, usage, stop reason.
 
-Facts this file rests on:
+The first choice is the message.
+
+The answers of `mistral-chat` about models (mistralai 3.7.0: BaseModelCard, ModelCapabilities, read 2026-11-15).
+
+Error bodies of Mistral's endpoint, and error objects in its streams.
+
+Facts this file relies on:
 - `choices[]` of a message and a finish reason, usage beside them; a choice may have `messages` instead, where the
   provider ran tools itself.                                                    (mistralai 3.7.0, read 2026-11-15)
 - Finish reasons: stop, length, model_length, error, tool_calls.                                  (mistralai 3.7.0)
 - `prompt_tokens` includes cached tokens. Their count is in `num_cached_tokens`, `prompt_tokens_details` or
   `prompt_token_details`.                                      (recorded traffic, 2026-11; pi-ai 1.5.0 reads all three)
 - A call has an index and no type, a reply without calls has `tool_calls: null`.          (recorded traffic, 2026-11)
-
-The first choice is the message.
+- `{"object": "error", "message", "type", "param", "code"}`; the code is a number as text (3230, 3280).
+                                                            (ironclaw #1241, 2026-03-16; and many other issues)
+- Schema errors have status 422 and `{"detail": [{"type", "loc", "msg"}]}`, also inside `message`.
+                                                                   (mistral-go #2; php-mistral #76, 2025-11-13)
+- The proxy in front responds `{"message", "request_id"}` or `{"detail": "text"}`.  (nextcloud integration_openai #76)
 """
 
 from __future__ import annotations
@@ -24,13 +33,108 @@ from segue.errors import DecodeError, Path
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.chat_family.errors import describe_unknown, find_error_object
+from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
+from segue.protocols.kit.error_bodies import describe_error
+from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
-from segue.protocols.kit.reading import expect_list, expect_object, expect_objects, number_of, text_of
+from segue.protocols.kit.model_lists import ModelList
+from segue.protocols.kit.reading import expect_list, expect_object, expect_objects, integer_of, number_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
-from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.rules import PROTOCOL
 from segue.protocols.mistral_chat.turns import decode_assistant, decode_chunks, encode_assistant
+
+
+def _one(model: Model) -> Wire:
+    return {
+        "id": model.id,
+        "object": "model",
+        "created": 0,
+        "owned_by": model.provider,
+        "name": model.name or model.id,
+        **({"max_context_length": model.context_window} if model.context_window else {}),
+        "aliases": [],
+        "capabilities": {
+            "completion_chat": True,
+            "function_calling": True,
+            "reasoning": model.reasoning,
+            "vision": "image" in model.input,
+            "audio": "audio" in model.input,
+            "completion_fim": False,
+            "fine_tuning": False,
+        },
+        "type": "base",
+    }
+
+
+def _every(models: Sequence[Model]) -> Wire:
+    return {"object": "list", "data": [_one(model) for model in models]}
+
+
+MODEL_LIST: Final = ModelList(every=_every, one=_one)
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error in any of these formats; in an unknown format the message is the JSON of the body."""
+    error = find_error_object(body, status)
+    if isinstance(error, WireError):
+        return error
+    status = status if status is not None else integer_of(error.get("raw_status_code"))
+    message = _message(error.get("message")) or _message(error.get("detail"))
+    return describe_error(error, status, message or describe_unknown(error))
+
+
+def _message(value: object) -> str:
+    """Give a message as text; a list of schema errors is joined, each with its path."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return _message(cast("Block", value).get("detail"))
+    if not isinstance(value, list):
+        return ""
+    found: list[str] = []
+    for item in cast("list[object]", value):
+        text = text_of(object_of(item).get("msg")) or (item if isinstance(item, str) else "")
+        place = object_of(item).get("loc")
+        steps = cast("Sequence[object]", place) if isinstance(place, (list, tuple)) else ()
+        found.append(f"{'.'.join(map(str, steps))}: {text}" if steps else text)
+    return "; ".join(filter(None, found))
+
+
+_ROWS: Final[Mapping[str, ErrorRow]] = {
+    # error bodies that users reported, see `failures.codes`; Mistral documentation: status codes; read 2026-11-15
+    "overflow": ErrorRow(400, "invalid_request_prompt", "3051"),
+    "payload_too_large": ErrorRow(413, "request_too_large"),
+    "rate_limit": ErrorRow(429, "rate_limited", "1300"),
+    "quota": ErrorRow(402, "payment_required"),
+    "auth": ErrorRow(401, "unauthorized"),
+    "auth 403": ErrorRow(403, "forbidden"),
+    "opaque_rejected": ErrorRow(400, "invalid_request_error"),
+    "invalid_history": ErrorRow(400, "invalid_request_message_order", "3230"),
+    "invalid_request": ErrorRow(400, "invalid_request_error"),
+    "not_found": ErrorRow(404, "model_not_found", "1500"),
+    "overloaded": ErrorRow(503, "unreachable_backend"),
+    "server": ErrorRow(500, "internal_server_error"),
+    "network": ErrorRow(502, "unreachable_backend"),
+    "refused": ErrorRow(400, "content_policy_violation"),
+}
+_OVERFLOW: Final = "Prompt contains {used} tokens, too large for model with {limit} maximum context length"
+_UNKNOWN_OVERFLOW: Final = "Prompt is too large for model with its maximum context length"
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body; it is the error frame of a stream, too."""
+    row = find_row(_ROWS, fault)
+    message = error_message(fault, _OVERFLOW, _UNKNOWN_OVERFLOW)
+    body: dict[str, object] = {
+        "object": "error",
+        "message": message,
+        "type": row.type,
+        "param": None,
+        "code": row.code,
+    }
+    return ErrorReply(row.status, error_headers(fault, row.status), body)
+
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,

@@ -1,4 +1,7 @@
-"""The endpoints of `mistral-chat`: those of `openai-chat`, for Mistral's own clients; on Vertex the path decides."""
+"""The endpoints of `mistral-chat`: those of `openai-chat`, for Mistral's own clients; on Vertex the path decides.
+
+It is imported without the rest of the folder, by servers.
+"""
 
 from __future__ import annotations
 

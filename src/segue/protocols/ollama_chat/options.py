@@ -1,5 +1,16 @@
 """The options of an Ollama request, both ways.
 
+Options without `stream` ask for a whole reply, as on every other wire, so they are written with `stream: false`. A body
+without `stream` asks for a stream.
+
+The choice `thinking` holds a `think` that is not the default one for the level that was read; several values have the
+same level. The choice `refused` is "received" for a body with content in a format that the server refuses: such content
+is written as it was received when that body is written again, and in the default format in a new request.
+
+Tools on Ollama's wire, both ways: {type: function, function: {name, description, parameters}}.
+
+Fact this file relies on: the server reads those keys and no others.     (ollama server source @fb30760, 2026-11-15)
+
 Facts this file relies on:
 - Sampling options stand in `options`, among many that only Ollama has (`num_ctx`, `min_p`, ...); `stop` is a list.
                                                        (ollama server source @fb30760; ollama 0.6.3; read 2026-11-15)
@@ -7,29 +18,72 @@ Facts this file relies on:
 - `stream` is true by default; `format` is a JSON schema, or "json".                     (server source @fb30760)
 - `think` is true, false, or low, medium, high, max; gpt-oss accepts only the levels.
                                                            (server source @fb30760; Ollama documentation: thinking)
-
-Options without `stream` ask for a whole reply, as on every other wire, so they are written with `stream: false`. A body
-without `stream` asks for a stream.
-
-The choice `thinking` holds a `think` that is not the default one for the level that was read; several values have the
-same level. The choice `refused` is "received" for a body with content in a format that the server refuses: such content
-is written as it was received when that body is written again, and in the default format in a new request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.context import Options, ThinkingLevel
+from segue.conversation.context import NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
 from segue.models.thinking import level_for_budget
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of, same
-from segue.protocols.kit.reading import integer_of, real_of, strings_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of, same
+from segue.protocols.kit.reading import expect_objects, integer_of, native_definition, real_of, strings_of
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.ollama_chat.rules import PROTOCOL
+
+_KNOWN: Final = frozenset({"function.description"})
+
+
+def decode_tools(received: object) -> tuple[Tool, ...]:
+    """Read the tools of a body.
+
+    Raises:
+        DecodeError: it is not a list of objects.
+    """
+    return tuple(_decode_tool(tool) for tool in expect_objects(received, ("tools",))) if received else ()
+
+
+def _decode_tool(wire: Block) -> Tool:
+    function = object_of(wire.get("function"))
+    name, description, parameters = function.get("name"), function.get("description"), function.get("parameters")
+    is_ours = isinstance(name, str) and isinstance(description, str | None) and isinstance(parameters, Mapping | None)
+    if not is_ours or wire.get("type") not in (None, "function"):
+        return NativeTool(protocol=PROTOCOL, definition=dict(wire))
+    tool = ToolDefinition(
+        name=cast("str", name),
+        description=description if isinstance(description, str) else "",
+        parameters=cast("Block", parameters or EMPTY),
+    )
+    extra = keep(PROTOCOL, wire, _default_tool(tool), known=_KNOWN)
+    return tool if extra is None else replace(tool, extra=extra)
+
+
+def encode_tools(tools: Sequence[Tool]) -> list[Wire]:
+    """Write the tools.
+
+    Raises:
+        EncodeError: a native tool of another protocol.
+    """
+    return [_encode_tool(tool, index) for index, tool in enumerate(tools)]
+
+
+def _encode_tool(tool: Tool, index: int) -> Wire:
+    if tool.kind == "native":
+        return dict(native_definition(PROTOCOL, tool, ("tools", index)))
+    return restore(_default_tool(tool), tool.extra, PROTOCOL)
+
+
+def _default_tool(tool: ToolDefinition) -> Wire:
+    function: Wire = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = tool.parameters
+    return {"type": "function", "function": function}
+
 
 _SWITCHED_ON: Final[ThinkingLevel] = "medium"
 """The level of `think: true`, which names none; it is the default of gpt-oss."""

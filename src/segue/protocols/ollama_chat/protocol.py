@@ -7,8 +7,22 @@ from typing import Final
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY
 from segue.protocols.kit.facts import TrainingForm
-from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, only_arguments, read_parts
+from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, only_arguments, read_samples
 from segue.protocols.kit.replay import CHAT_REPLAY
+from segue.protocols.ollama_chat.check import check
+from segue.protocols.ollama_chat.clues import CLUES
+from segue.protocols.ollama_chat.request import decode_request, encode_request
+from segue.protocols.ollama_chat.response import (
+    MODEL_LIST,
+    decode_error,
+    decode_response,
+    encode_error,
+    encode_response,
+)
+from segue.protocols.ollama_chat.routes import ROUTES
+from segue.protocols.ollama_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.ollama_chat.rules import PROTOCOL as NAME
+from segue.protocols.ollama_chat.stream import stream_decoder, stream_encoder
 
 _CLIENT_ARGUMENTS: Final = frozenset(
     {
@@ -27,7 +41,24 @@ _CLIENT_ARGUMENTS: Final = frozenset(
 """The arguments of `ollama.Client.chat` (ollama 0.6.3, read 2026-11-15)."""
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__),
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    clues=CLUES,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    check=check,
+    model_list=MODEL_LIST,
+    routes=ROUTES,
+    stream_encoder=stream_encoder,
+    samples=read_samples(__package__),
     framing="ndjson",
     path=fixed_path("/api/chat"),
     not_carried=NOT_IN_A_BODY

@@ -18,9 +18,8 @@ from segue.protocols.kit.json_values import Wire
 from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import body_with_messages, expect_objects, text_of
 from segue.protocols.kit.verbatim import keep, restore
-from segue.protocols.ollama_chat.options import decode_options, encode_options, is_verbatim
+from segue.protocols.ollama_chat.options import decode_options, decode_tools, encode_options, encode_tools, is_verbatim
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.tools import decode_tools, encode_tools
 from segue.protocols.ollama_chat.turns import TurnReader, encode_system, encode_turns
 
 _SYSTEM: Final = "system"

@@ -1,19 +1,29 @@
 """An Ollama reply, both ways: content, counts, stop reason.
 
+The difference between the default format of a reply and the received body stands in the message's `extra` under
+`reply`. Only `encode_response` reads it; a request never contains it.
+
+The answers of `ollama-chat` about models: `/api/tags` lists them, `/api/show` describes one.
+
+Clients read the abilities from `capabilities`, and the window from `model_info` under the name of the architecture.
+                                            (ollama 0.6.3; microsoft/vscode-copilot-chat: ollamaProvider.ts, 2026-11-15)
+
+Error bodies of Ollama: `{"error": "..."}`, with an HTTP status before a stream begins, as a line within a stream.
+
 Facts this file relies on:
 - {model, created_at, message, done, done_reason, durations in nanoseconds, prompt_eval_count, eval_count, logprobs};
   counts of zero are omitted.                                          (ollama server source @fb30760, read 2026-11-15)
 - There is no stop reason for tool calls; `load` and `unload` answer a request without messages; old servers send no
   reason, and some replies no message.                                                  (the same; ollama #1407)
 - There are no counts of a cache: `prompt_eval_count` is the whole prompt.                                (the same)
-
-The difference between the default format of a reply and the received body stands in the message's `extra` under
-`reply`. Only `encode_response` reads it; a request never contains it.
+- The error is a text, without code and type.                            (ollama server source @fb30760, 2026-11-15)
+- Gateways in front of it respond in OpenAI's format, with a text, or with an HTML page.             (litellm #6808)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Final
 
 from msgspec.structs import replace
@@ -21,15 +31,88 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason, Usage
 from segue.errors import DecodeError
+from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, WireError
+from segue.protocols.kit.error_bodies import describe_error, find_error_object
+from segue.protocols.kit.error_writing import STATUSES, error_headers, error_message, find_status
 from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.reading import expect_object, number_of, text_of
+from segue.protocols.kit.model_lists import ModelList
+from segue.protocols.kit.reading import expect_object, number_of, parse_body, text_of
 from segue.protocols.kit.replies import keep_reply, rename_calls, restore_reply
-from segue.protocols.ollama_chat.errors import decode_error
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.turns import decode_assistant, encode_assistant
+
+_UNKNOWN_DATE: Final = "1970-01-01T00:00:00Z"
+_ARCHITECTURE: Final = "segue"
+
+
+def _details() -> Wire:
+    return {
+        "parent_model": "",
+        "format": "",
+        "family": _ARCHITECTURE,
+        "families": [_ARCHITECTURE],
+        "parameter_size": "",
+        "quantization_level": "",
+    }
+
+
+def _one(model: Model) -> Wire:
+    abilities = ["completion", "tools"]
+    abilities += ["vision"] if "image" in model.input else []
+    abilities += ["thinking"] if model.reasoning else []
+    about: Wire = {"general.architecture": _ARCHITECTURE, "general.basename": model.name or model.id}
+    if model.context_window:
+        about[f"{_ARCHITECTURE}.context_length"] = model.context_window
+    return {
+        "modified_at": _UNKNOWN_DATE,
+        "template": "",
+        "parameters": "",
+        "details": _details(),
+        "model_info": about,
+        "capabilities": abilities,
+    }
+
+
+def _entry(model: Model) -> Wire:
+    return {
+        "name": model.id,
+        "model": model.id,
+        "modified_at": _UNKNOWN_DATE,
+        "size": 0,
+        "digest": sha256(model.id.encode()).hexdigest(),
+        "details": _details(),
+    }
+
+
+def _every(models: Sequence[Model]) -> Wire:
+    return {"models": [_entry(model) for model in models]}
+
+
+MODEL_LIST: Final = ModelList(every=_every, one=_one)
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error body, parsed or not, or the error line of a stream."""
+    error = find_error_object(parse_body(body), status)
+    if isinstance(error, WireError):
+        return error
+    return describe_error(error, status, text_of(error.get("message")) or text_of(error.get("detail")) or "")
+
+
+# ollama server source @fb30760: routes.go; it has the common statuses, no types and no codes; read 2026-11-15
+_OVERFLOW: Final = "the request ({used} tokens) exceeds the available context size ({limit} tokens)"
+_UNKNOWN_OVERFLOW: Final = "the request exceeds the available context size"
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body; it is the error line of a stream, too."""
+    status = find_status(STATUSES, fault)
+    message = error_message(fault, _OVERFLOW, _UNKNOWN_OVERFLOW)
+    return ErrorReply(status, error_headers(fault, status), {"error": message})
+
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,

@@ -1,4 +1,7 @@
-"""The endpoints of `ollama-chat`. VS Code asks for the version and the models, and then sends `openai-chat`."""
+"""The endpoints of `ollama-chat`. VS Code asks for the version and the models, and then sends `openai-chat`.
+
+It is imported without the rest of the folder, by servers.
+"""
 
 from __future__ import annotations
 

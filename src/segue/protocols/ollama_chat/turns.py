@@ -46,8 +46,16 @@ from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_list, is_of_reply, join_texts, native_block
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.kit.waiting_calls import WaitingCalls
-from segue.protocols.ollama_chat.content import decode_call, encode_calls, has_text_arguments, is_native_call
-from segue.protocols.ollama_chat.media import decode_images, encode_image, is_refused, native_images
+from segue.protocols.ollama_chat.content import (
+    decode_call,
+    decode_images,
+    encode_calls,
+    encode_image,
+    has_text_arguments,
+    is_native_call,
+    is_refused,
+    native_images,
+)
 from segue.protocols.ollama_chat.rules import PROTOCOL
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...]

@@ -1,6 +1,19 @@
 """An assistant message, in a request and in a reply, both ways.
 
-Facts this file rests on:
+Content is read in this order: thinking, text, refusal, native fields, calls.
+
+Choices that messages keep: `content`, see `content.py`, and `field`, see `reasoning.py`.
+
+Tool calls of an assistant message, both ways.
+
+The input of a custom tool is the argument `input`. A `function_call` has the id `function_call`, and so has its result:
+they stand next to each other, and later calls have ids of their own. The result of a `function_call` in a reply has the
+role `tool`, so a request sends that call in `tool_calls`. A call of an unknown type without a function is native
+content.
+
+Choice that calls keep: `field`, "custom" or "function_call", not "function".
+
+Facts this file relies on:
 - Its text is one string: some models imitate a list.                                           (pi-ai 1.5.0)
 - Content is null beside calls; vendors also send an empty string or leave it out.          (recorded traffic, 2026-11)
 - Where null is refused, an empty string stands for it.                      (`null_content` of the dialect)
@@ -8,10 +21,13 @@ Facts this file rests on:
                                                                                     (LibreChat #6724, freellmapi #1093)
 - `prefix` asks the model to continue the message.
                                      (DeepSeek API guides: chat prefix completion; LiteLLM: prefix; read 2026-11-15)
-
-Content is read in this order: thinking, text, refusal, native fields, calls.
-
-Choices that messages keep: `content`, see `content.py`, and `field`, see `reasoning.py`.
+- `tool_calls[]` is `function` {name, arguments as text} or `custom` {name, input as text}; an older format has one
+  `function_call` without an id.                                                              (openai 3.49.0)
+- Vendors leave out the type or the id, add an `index`, or send arguments as an object, as null or not at all. In a
+  request, arguments that are no JSON are refused.
+                                                        (recorded traffic, 2026-11; vercel/ai #19274, ollama #12794)
+- Gemini's signature of a call is `extra_content.google.thought_signature`.       (langchain #34056, ruby_llm #591)
+- LiteLLM passes `cache_control` of a call on to Claude.   (LiteLLM: convert_to_anthropic_tool_invoke, 2026-11-15)
 """
 
 from __future__ import annotations
@@ -22,45 +38,197 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 from msgspec.structs import replace
 
+from segue.conversation.arguments import encode_arguments, parse_arguments, read_arguments
 from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
-from segue.errors import EncodeError, Path
+from segue.errors import DecodeError, EncodeError, Path
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import MISSING, Block, Wire
+from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import JoinedText, expect_list, expect_object, join_texts
-from segue.protocols.kit.verbatim import chosen, data_of, keep, restore
-from segue.protocols.openai_chat.calls import (
-    decode_call,
-    decode_old_call,
-    decode_plain_call,
-    encode_call,
-    encode_signature,
-    find_signature,
-    is_old,
-)
-from segue.protocols.openai_chat.content import LIST, decode_part, dump_value, encode_part
-from segue.protocols.openai_chat.fast_decode import Json
-from segue.protocols.openai_chat.native import (
+from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
+from segue.protocols.openai_chat.content import (
+    LIST,
     choice_extra,
     decode_fields,
+    decode_part,
     decode_refusal_part,
+    dump_value,
     encode_fields,
     encode_native,
+    encode_part,
     encode_refusal_part,
+    find_mark,
     is_part,
     keep_assistant_part,
+    keep_call,
     text_field,
+    write_mark,
 )
+from segue.protocols.openai_chat.fast_decode import Json
 from segue.protocols.openai_chat.reasoning import (
     FIELDS,
     REASONING_KEYS,
     add_required_reasoning,
     decode_reasoning,
     encode_reasoning,
+    in_tags,
     is_tagged,
+    split_tags,
+    write_text,
+    write_thinking,
 )
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.think_tags import in_tags, split_tags, write_text, write_thinking
+
+OLD_ID: Final = "function_call"
+CUSTOM: Final = choice_extra(choose("field", "function", "custom"))
+"""The extra of a call of a custom tool."""
+_FUNCTION_TYPES: Final = ("function", None, MISSING)
+_NAMES: Final[Mapping[str, str]] = {}
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def decode_call(
+    wire: object,
+    endpoint: Endpoint,
+    path: Path,
+    notes: list[Diagnostic],
+    tool_names: Mapping[str, str] = _NAMES,
+    *,
+    reply: bool = False,
+) -> ToolCall | NativeContent:
+    """Read one call. The format of a call in a reply is kept with the reply.
+
+    Raises:
+        DecodeError: it is no object.
+    """
+    plain = decode_plain_call(cast("Json", wire), notes, tool_names)
+    if plain is not None:
+        return plain
+    call = expect_object(wire, path)
+    kind = call.get("type", MISSING)
+    field = "custom" if kind == "custom" else "function"
+    function = object_of(call.get(field))
+    if not isinstance(function.get("name"), str) and kind not in _FUNCTION_TYPES:
+        return keep_call(call)
+    read = _read_call(call.get("id"), function, field, notes)
+    if isinstance(call.get("extra_content"), Mapping):
+        read = replace(read, thought_signature=find_signature(call["extra_content"], endpoint))
+    if reply:
+        return replace(read, name=tool_names.get(read.name, read.name))
+    read = replace(read, cache_mark=find_mark(call))
+    return _keep_format(read, call, choose("field", "function", field), endpoint, path)
+
+
+def decode_old_call(
+    wire: Block, endpoint: Endpoint, path: Path, notes: list[Diagnostic], tool_names: Mapping[str, str], *, reply: bool
+) -> ToolCall:
+    """Read a `function_call`."""
+    read = _read_call(OLD_ID, wire, "function", notes)
+    if reply:
+        return replace(read, name=tool_names.get(read.name, read.name))
+    choices = choose("field", "function", "function_call")
+    return _keep_format(replace(read, extra=choice_extra(choices)), wire, choices, endpoint, path)
+
+
+def decode_plain_call(call: Json, notes: list[Diagnostic], tool_names: Mapping[str, str] = _NAMES) -> ToolCall | None:
+    """Read a call in the default format; None when it has another."""
+    if not isinstance(call, dict) or len(call) != 3 or call.get("type") != "function":
+        return None
+    call_id, function = call.get("id"), call.get("function")
+    if not isinstance(call_id, str) or not isinstance(function, dict) or len(function) != 2:
+        return None
+    name, text = function.get("name"), function.get("arguments")
+    if not isinstance(name, str) or not isinstance(text, str) or not text:
+        return None
+    parsed = parse_arguments(text)
+    if parsed.diagnostic is not None:
+        notes.append(parsed.diagnostic)
+    name = tool_names.get(name, name)
+    return ToolCall(id=call_id, name=name, arguments=parsed.arguments, arguments_text=parsed.text)
+
+
+def _read_call(call_id: object, function: Block, field: str, notes: list[Diagnostic]) -> ToolCall:
+    """Read what a call means. Arguments of an unknown format are none."""
+    name, given = function.get("name"), function.get("input" if field == "custom" else "arguments")
+    arguments: Mapping[str, object] = {}
+    text: str | None = None
+    if field == "custom":
+        arguments = {"input": given} if isinstance(given, str) else {}
+    else:
+        parsed = parse_arguments(given) if isinstance(given, str) and given else read_arguments(given)
+        arguments, text = parsed.arguments, parsed.text
+        if parsed.diagnostic is not None:
+            notes.append(parsed.diagnostic)
+    return ToolCall(
+        id=call_id if isinstance(call_id, str) else "",
+        name=name if isinstance(name, str) else "",
+        arguments=arguments,
+        arguments_text=text,
+        extra=CUSTOM if field == "custom" else None,
+    )
+
+
+def _keep_format(call: ToolCall, wire: Block, choices: Wire, endpoint: Endpoint, path: Path) -> ToolCall:
+    try:
+        default = encode_call(call, endpoint)
+    except EncodeError as error:
+        raise DecodeError(error.reason, path=path) from error
+    return replace(call, extra=keep(PROTOCOL, wire, default, choices=choices))
+
+
+def find_signature(extra_content: object, endpoint: Endpoint) -> str | None:
+    """Find Gemini's signature in the `extra_content` of a call or of a message, where the vendor uses it."""
+    if not endpoint.dialect.google_signatures:
+        return None
+    signature = object_of(object_of(extra_content).get("google")).get("thought_signature")
+    return signature if isinstance(signature, str) else None
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def is_old(call: ToolCall) -> bool:
+    """Whether a call is written as `function_call`."""
+    return call.extra is not None and call_field(call) == "function_call"
+
+
+def call_field(call: ToolCall) -> object:
+    """Give the field that holds a call: "function", "custom" or "function_call"."""
+    return chosen(call.extra, PROTOCOL, "field", "function")
+
+
+def encode_call(call: ToolCall, endpoint: Endpoint) -> Wire:
+    """Write one call.
+
+    Raises:
+        EncodeError: its arguments are no JSON.
+    """
+    text = call.arguments_text
+    if text is None:
+        text = encode_arguments(call.arguments)
+    wire: Wire
+    function: Wire = {"name": call.name, "arguments": text}
+    match call_field(call):
+        case "function_call":
+            return restore(function, call.extra, PROTOCOL)
+        case "custom":
+            given = call.arguments.get("input")
+            custom: Wire = {"name": call.name, "input": given if isinstance(given, str) else text}
+            wire = {"id": call.id, "type": "custom", "custom": custom}
+        case _:
+            wire = {"id": call.id, "type": "function", "function": function}
+    if call.thought_signature is not None and endpoint.dialect.google_signatures:
+        wire["extra_content"] = encode_signature(call.thought_signature)
+    write_mark(wire, call.cache_mark)
+    return wire if call.extra is None else restore(wire, call.extra, PROTOCOL)
+
+
+def encode_signature(signature: str) -> Wire:
+    """Write Gemini's signature as an `extra_content`."""
+    return {"google": {"thought_signature": signature}}
+
 
 _Part: TypeAlias = TextContent | ThinkingContent | NativeContent
 

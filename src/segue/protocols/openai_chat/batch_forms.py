@@ -1,4 +1,7 @@
-"""The batch files that take bodies of `openai-chat`."""
+"""The batch files that take bodies of `openai-chat`.
+
+It is imported without the rest of the folder, for batch files.
+"""
 
 from __future__ import annotations
 

@@ -2,29 +2,346 @@
 
 Each check cites a refusal and its source. Limits come from the rules of the target, so a vendor with higher limits is
 not checked against lower ones. Recorded requests that were answered 200 pass every check (2026-11).
+
+What an OpenAI chat endpoint refuses in the messages of a request body.
+
+Each check cites a refusal and its source. Limits come from the rules of the target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from typing import Final, cast
 
+from segue.conversation.arguments import parse_arguments
+from segue.conversation.content import FileContent, ImageContent
 from segue.errors import Path
 from segue.models.model_ids import first_party_providers
-from segue.protocols.kit.capabilities import Places
-from segue.protocols.kit.checking import Found, Messages, check_base64, data_urls, messages_of, objects_of, run_checks
+from segue.protocols.kit.capabilities import Places, refused_input
+from segue.protocols.kit.checking import (
+    Found,
+    Messages,
+    OpenCalls,
+    calls_of,
+    check_base64,
+    data_urls,
+    matches_alphabet,
+    messages_of,
+    objects_of,
+    run_checks,
+    unanswered,
+)
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.media_checks import check_bytes, check_image_url
 from segue.protocols.kit.ranges import check_greedy, check_long_stops, check_range, check_user_ids
 from segue.protocols.kit.reading import real_of, text_of
 from segue.protocols.kit.request_fields import RequestFields
-from segue.protocols.openai_chat.calls import find_signature
-from segue.protocols.openai_chat.check_turns import MESSAGE_CHECKS, check_name
+from segue.protocols.openai_chat.assistant import find_signature
+from segue.protocols.openai_chat.content import decode_media
 from segue.protocols.openai_chat.limits import LIMITS
+from segue.protocols.openai_chat.options import decode_thinking
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROVIDER
-from segue.protocols.openai_chat.thinking import decode_thinking
+
+_SYSTEM: Final = ("system", "developer")
+_ROLES: Final = (*_SYSTEM, "user", "assistant", "tool", "function")
+_ROLE_LIST: Final = ", ".join(_ROLES)
+_FOREIGN_PARTS: Final = frozenset(
+    {
+        *("image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result"),
+        *("input_text", "output_text", "input_image", "input_file", "video_url", "audio_url"),
+    }
+)
+"""Parts of other protocols and of other vendors, which OpenAI refuses."""
+_PART_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "image_url": frozenset({"url", "detail"}),
+    "input_audio": frozenset({"data", "format"}),
+    "file": frozenset({"file_data", "file_id", "filename"}),
+}
+"""The fields of a part, by its type, which is also the key that holds them (openai 3.49.0)."""
+
+
+def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
+    """Roles (openai 3.49.0); "'messages[0].role' does not support 'system' with this model" (OpenAI)."""
+    started, own = False, endpoint.model.provider == PROVIDER
+    for index, message in enumerate(messages):
+        role, path = message.get("role"), ("messages", index, "role")
+        if isinstance(role, str) and role in endpoint.rules.refused_roles:
+            # "unknown variant `developer`, expected one of" the others (DeepSeek: pi #1048)
+            yield Violation("role_unknown", path, f"the endpoint does not have the role {role!r}; use system")
+        elif (
+            isinstance(role, str) and role in endpoint.rules.string_content and isinstance(message.get("content"), list)
+        ):
+            # "invalid type: sequence, expected a string" (DeepSeek: forgecode #2008, smolagents #1158; reported)
+            text = f"the content of a message with the role {role!r} has to be a string; join its texts"
+            yield Violation("content_list", ("messages", index, "content"), text)
+            started = started or role not in _SYSTEM
+        elif role not in _ROLES:
+            yield Violation("role_unknown", path, f"unknown role {role!r}; use one of {_ROLE_LIST}")
+        elif role not in _SYSTEM:
+            started = True
+        elif not endpoint.rules.system_prompt and own:
+            yield Violation("system_refused", path, f"the model does not support the role {role!r}; use user")
+        elif started and endpoint.rules.system_messages == "none":
+            # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)
+            yield Violation("system_not_first", path, "system messages must come first; move or remove it")
+
+
+def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
+    """Every call has one result, right behind it.
+
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'" (ellmer
+    #459); "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'" (pi #7777);
+    "Duplicate value for 'tool_call_id' of ..., in messages[7] and messages[8]" (agno #5116, opencode #1211, Azure:
+    search2ai #30; for one batch DeepSeek: agent-native #2312, 2026-07-22).
+    """
+    if not endpoint.rules.tools or not endpoint.rules.paired_calls:
+        return
+    open_calls = OpenCalls()
+    batch: set[str] = set()
+    called_at = 0
+    for index, turn in enumerate(messages):
+        if turn.get("role") == "tool":
+            call_id = turn.get("tool_call_id")
+            path = ("messages", index, "tool_call_id")
+            if open_calls.answer(call_id):
+                pass
+            elif str(call_id) in batch:
+                yield Violation("result_twice", path, f"a second result for {call_id!r}; remove it")
+            else:
+                message = f"no call before it has the id {call_id!r}; add the call or remove the result"
+                yield Violation("result_without_call", path, message)
+            continue
+        if open_calls:
+            yield unanswered(called_at, open_calls)
+        # A call of an unknown type may have no id; no result can name it.
+        ids = [call.get("id") for call in calls_of(turn) if "id" in call or "function" in call]
+        open_calls, batch = OpenCalls(ids), set(map(str, ids))
+        if len(batch) < len(ids):
+            path = ("messages", index, "tool_calls")
+            yield Violation("call_id_twice", path, "two calls have the same id; rename one")
+        called_at = index
+    if open_calls:
+        yield unanswered(called_at, open_calls)
+
+
+def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
+    """Ids and names of calls.
+
+    "string too long. Expected a string with maximum length 40" (autogen #6377); "Tool call id was ... but must be a-z,
+    A-Z, 0-9, with a length of 9" (opencode #1680); function name ^[a-zA-Z0-9_-]{1,64}$ (openai 3.49.0); "Invalid
+    'messages[1].tool_calls': empty array." (openai-python #2061, home-assistant #118577).
+    """
+    rules = endpoint.rules
+    for index, message in enumerate(messages):
+        if message.get("tool_calls") == [] and endpoint.model.provider == PROVIDER:
+            place, text = ("messages", index, "tool_calls"), "the list of calls is empty; remove `tool_calls`"
+            yield Violation("calls_empty", place, text)
+        for position, call in enumerate(calls_of(message)):
+            path: Path = ("messages", index, "tool_calls", position)
+            call_id = call.get("id")
+            if isinstance(call_id, str):
+                if rules.call_id_max and len(call_id) > rules.call_id_max:
+                    text = f"the id has more than {rules.call_id_max} characters; shorten it"
+                    yield Violation("call_id_long", (*path, "id"), text)
+                elif rules.call_id_alphabet and not matches_alphabet(call_id, rules.call_id_alphabet):
+                    text = f"{call_id!r} has characters other than {rules.call_id_alphabet}; rename it"
+                    yield Violation("call_id_letters", (*path, "id"), text)
+            inner = call.get("function")
+            if isinstance(inner, Mapping):
+                function = cast("JsonObject", inner)
+                yield from check_name(function.get("name"), (*path, "function", "name"), endpoint)
+                if not _are_arguments(function.get("arguments")):
+                    place, text = (*path, "function", "arguments"), "arguments must be the JSON text of an object"
+                    yield Violation("arguments_invalid", place, text)
+
+
+def _are_arguments(received: object) -> bool:
+    """Whether arguments are the text of an object, or missing.
+
+    `arguments` is a string (openai 3.49.0); "arguments must be a valid JSON object string" (kimi-cli #2196, vllm-fork
+    #684, qwen: vercel/ai #19274).
+    """
+    if not isinstance(received, str):
+        return not isinstance(received, (Mapping, list))
+    if received.strip() == "null":
+        return True  # of a function without parameters (recorded 200, 2026)
+    return parse_arguments(received).diagnostic is None
+
+
+def check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
+    """Check the name of a tool: its length and its characters."""
+    rules = endpoint.rules
+    if name == "" and endpoint.model.provider == PROVIDER:
+        # "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645, #9784)
+        yield Violation("tool_name_empty", path, "the name is empty; set it")
+    if name is None:
+        yield Violation("tool_name_empty", path, "the name is missing; set it")
+    if not isinstance(name, str) or not name:
+        return
+    if rules.tool_name_max and len(name) > rules.tool_name_max:
+        yield Violation("tool_name_long", path, f"the name has more than {rules.tool_name_max} characters; shorten it")
+    elif rules.tool_name_alphabet and not matches_alphabet(name, rules.tool_name_alphabet):
+        text = f"{name!r} has characters other than {rules.tool_name_alphabet}; rename it"
+        yield Violation("tool_name_letters", path, text)
+    elif rules.tool_name_first and not matches_alphabet(name[0], rules.tool_name_first):
+        text = f"{name!r} begins with a character other than {rules.tool_name_first}; rename it"
+        yield Violation("tool_name_letters", path, text)
+
+
+def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
+    """The order of messages, where the target requires one.
+
+    "After the (optional) system message(s), user and assistant roles should be alternating" (OpenManus #580);
+    "Unexpected role 'user' after role 'tool'" (zed #37021); "Last message must have role user" (karakeep #262).
+    """
+    rules = endpoint.rules
+    previous: object = None
+    for index, message in enumerate(messages):
+        role, path = message.get("role"), ("messages", index, "role")
+        if role in _SYSTEM:
+            continue
+        if previous is None and rules.first_user and role != "user":
+            yield Violation("first_turn", path, "the first message must have the role user; add one")
+        if rules.alternate and role == previous and role in ("user", "assistant"):
+            yield Violation("turns_alternate", path, f"two {role} messages in a row; join them")
+        if not rules.user_after_result and role == "user" and previous == "tool":
+            yield Violation("user_after_result", path, "a user message after a tool result; add an assistant message")
+        previous = role
+    last = messages[-1]
+    is_open = last.get("role") == "assistant" and not calls_of(last) and "prefix" not in last
+    if is_open and not rules.last_assistant:
+        path = ("messages", len(messages) - 1, "role")
+        yield Violation("last_turn", path, "the last message must not be the assistant's; add a user message")
+
+
+def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
+    """Messages without text: "text content is empty" (kimi-cli #2621); a result of no parts (strands, Nemotron)."""
+    rules = endpoint.rules
+    for index, message in enumerate(messages):
+        content, role, path = message.get("content"), message.get("role"), ("messages", index, "content")
+        empty = content == [] or (content == "" and role == "user")
+        if role == "user" and rules.refused_text != "none":
+            blank = isinstance(content, str) and content.isspace() and rules.refused_text == "blank"
+            if empty or blank:
+                yield Violation("text_empty", path, "the message has no text; add some or remove it")
+        if role == "user" and content is None:
+            # "missing field `content`" (DeepSeek: deepseek4j #41), "expected a string, got null" (OpenAI)
+            yield Violation("content_missing", path, "the message has no content; add a text")
+        if role == "tool" and empty and not rules.empty_result:
+            yield Violation("result_empty", path, "the tool result is empty; add a text")
+
+
+_OTHER_CONTENT: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
+"""The fields of an assistant message that stand for content."""
+
+
+def _check_empty(messages: Messages, _: Endpoint) -> Found:
+    """Empty assistant messages: "Invalid value for 'content': expected a string, got null." (llama_index #17921)."""
+    for index, message in enumerate(messages):
+        if message.get("role") != "assistant" or message.get("content") is not None:
+            continue
+        if not any(message.get(key) for key in _OTHER_CONTENT):
+            path, text = ("messages", index, "content"), "the assistant message is empty; add content or remove it"
+            yield Violation("turn_empty", path, text)
+
+
+def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
+    """The parts of each role.
+
+    "Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL"
+    (OpenHands #7700; with role 'assistant': openai-node #1030); "Content blocks are expected to be either text or
+    image_url type" (recorded 400, 2026-11); "unsupported image url" (OpenHands/software-agent-sdk #3219); "Invalid
+    content type. image_url is only supported by certain models." (web-ui #274; "unknown variant `image_url`, expected
+    `text`": kimi-code #2669); "Invalid value: 'image'. Supported values are: 'text' and 'image_url'." (openai-kotlin
+    #320; langchainjs #11684, 2026-09-22; the current types: openai 3.49.0).
+    """
+    rules, model = endpoint.rules, endpoint.model
+    own = model.provider == PROVIDER
+    for index, message in enumerate(messages):
+        content, role = message.get("content"), message.get("role")
+        if not isinstance(content, list):
+            continue
+        for position, part in enumerate(cast("list[object]", content)):
+            if not isinstance(part, Mapping):
+                continue
+            block = cast("JsonObject", part)
+            path: Path = ("messages", index, "content", position)
+            media = decode_media(block)
+            kind = block.get("type")
+            if kind == "text" and not isinstance(block.get("text"), str):
+                # "messages.1.content.0.text.text: Input should be a valid string" (crush #910)
+                yield Violation("text_missing", path, "the part has no text; add it or remove the part")
+                continue
+            if own and isinstance(kind, str) and kind in _FOREIGN_PARTS:
+                yield Violation(
+                    "part_unknown", path, f"unknown part type {kind!r}; use text, image_url, file or input_audio"
+                )
+                continue
+            if own:
+                yield from _check_fields(block, path)
+            if own and "type" not in block:
+                # "Missing required parameter: 'messages[1].content[0].type'." (a reported 400, 2025)
+                yield Violation("part_untyped", path, "the part has no type; add one")
+            if media is None:
+                continue
+            # A gateway accepted an image in an assistant message (recorded by pydantic-ai, 2025-12).
+            # OpenRouter and Ollama accepted images in a tool message (recorded 200s, 2026).
+            if (role == "assistant" and own) or (role == "tool" and rules.result_text_only):
+                text = f"a {role} message holds text only; move the media to a user message"
+                yield Violation("media_misplaced", path, text)
+                continue
+            if media.kind == "image" and "image" in refused_input(model, rules):
+                yield Violation("image_refused", path, "the model does not support images; remove it")
+                continue
+            if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
+                yield Violation("image_url_refused", path, "the model does not support image URLs; send the data")
+            yield from _check_media(block, media, path, rules.url_schemes)
+            mime = media.mime_type
+            # The protocol's own list is OpenAI's; without a provider nothing is known about this model.
+            if role == "user" and model.provider and mime is not None and not _is_supported(mime, rules.user_media):
+                yield Violation("media_type_refused", path, f"the model does not support {mime}; remove it")
+
+
+def _check_media(part: JsonObject, media: ImageContent | FileContent, path: Path, schemes: frozenset[str]) -> Found:
+    """Bytes that are not what the part says: of an image, a file, or a video."""
+    kind = str(part.get("type"))
+    if media.kind == "image":
+        inner = part.get(kind)
+        url = cast("JsonObject", inner).get("url") if isinstance(inner, Mapping) else inner
+        yield from check_image_url(url, (*path, kind), schemes=schemes)
+    elif media.data is not None:
+        yield from check_bytes(media.data, media.mime_type, (*path, kind))
+
+
+def _check_fields(part: JsonObject, path: Path) -> Found:
+    """Unknown fields of a part: "Unknown parameter: 'messages[1].content[1].file.data'." (a reported 400, 2025-04)."""
+    kind = part.get("type")
+    received = part.get(kind) if isinstance(kind, str) and kind in _PART_FIELDS else None
+    if isinstance(kind, str) and isinstance(received, Mapping):
+        for key in cast("JsonObject", received):
+            if key not in _PART_FIELDS[kind]:
+                yield Violation("field_unknown", (*path, kind, key), f"{kind} has no field {key!r}; remove it")
+
+
+def _is_supported(mime: str, patterns: tuple[str, ...]) -> bool:
+    plain = mime.partition(";")[0].strip().lower()
+    return any(fnmatchcase(plain, pattern) for pattern in patterns)
+
+
+MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
+    _check_roles,
+    _check_pairing,
+    _check_calls,
+    _check_turns,
+    _check_texts,
+    _check_empty,
+    _check_parts,
+)
+
 
 _FIELDS: Final = RequestFields(
     __package__ or "",

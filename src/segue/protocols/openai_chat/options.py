@@ -1,32 +1,372 @@
 """The options of a request, both ways.
 
-Facts this file rests on:
+Each option is read from some keys and written to some keys. What a body holds for one option in another format is one
+choice, under the name of the option: it is made again only for the same model, and while the option is unchanged. The
+name and the description of a schema are a choice of their own, which holds for every model.
+
+The parameters that turn thinking on and off at the vendors of this protocol, both ways.
+
+Tools and the tool choice, both ways.
+
+Choice that tools keep: `field`, "functions" for a tool of the older format, at the provider it was sent to.
+
+Facts this file relies on:
 - Names and values of the parameters.                                                  (openai 3.49.0; read 2026-11-15)
 - The token limit has two names; `user` became `safety_identifier`; `prompt_cache_key`, at most 64 characters, names a
   session, and `prompt_cache_retention` asks for a long cache.           (openai 3.49.0; pi-ai 1.5.0; read 2026-11-15)
 - A stream reports usage only on request.                                                           (openai 3.49.0)
-
-Each option is read from some keys and written to some keys. What a body holds for one option in another format is one
-choice, under the name of the option: it is made again only for the same model, and while the option is unchanged. The
-name and the description of a schema are a choice of their own, which holds for every model.
+- The parameters for on and off, by the dialect's `thinking_format`. A level is sent as the model's own value for it; a
+  vendor without an effort gets only on or off.                       (pi-ai 1.5.0, thinkingFormat; read 2026-11-15)
+- `off` is sent where there is a switch, unless the model cannot be switched off. Where there is only an effort, it is
+  the model's value for `off`, or nothing.                                                                (the same)
+- A budget has a field of its own on some servers; elsewhere the nearest level is sent.
+                       (vLLM thinking_token_budget, Qwen and SGLang thinking_budget, llama.cpp thinking_budget_tokens)
+- Bodies for one vendor use the parameters of another, so every format is read at every vendor.
+                                                                                        (recorded traffic, 2026-11)
+- A tool is `function` {name, description, parameters, strict} or `custom`; an older format has bare `functions`.
+                                                                                    (openai 3.49.0; read 2026-11-15)
+- Gateways and hosts run tools of their own under other types.                         (recorded traffic, 2026-11)
+- A choice is a string or an object that names a tool, with or without its type; `allowed_tools` narrows it and is kept
+  as data.                                                             (openai 3.49.0; recorded traffic, 2026-11)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias, cast
 
-from segue.conversation.context import Context, Options
+from msgspec.structs import replace
+
+from segue.conversation.context import Context, NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
+from segue.errors import Path
+from segue.models.model import Model
+from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of, same
+from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
 from segue.protocols.kit.option_table import Reader, flag, number
-from segue.protocols.kit.reading import integer_of
+from segue.protocols.kit.reading import expect_objects, integer_of, native_definition, text_of
 from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
-from segue.protocols.openai_chat.native import choice_extra
+from segue.protocols.openai_chat.content import choice_extra, find_mark, without_mark, write_mark
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.thinking import THINKING_FIELDS, THINKING_KEYS, decode_thinking, encode_thinking
-from segue.protocols.openai_chat.tools import decode_tool_choice, encode_tool_choice
+
+THINKING_KEYS: Final = (
+    "reasoning_effort",
+    "reasoning",
+    "thinking",
+    "enable_thinking",
+    "thinking_budget",
+    "thinking_token_budget",
+    "thinking_budget_tokens",
+    "chat_template_kwargs",
+    "chat_template_args",
+)
+THINKING_FIELDS: Final = frozenset(
+    {"effort", "enabled", "max_tokens", "type", "budget_tokens", "enable_thinking", "thinking", "preserve_thinking"}
+    | {"clear_thinking"}
+)
+"""The keys of objects among them that are read, or written with what is."""
+_BUDGET_KEYS: Final = ("thinking_budget", "thinking_token_budget", "thinking_budget_tokens")
+_SWITCHED_ON: Final[ThinkingLevel] = "medium"
+"""The level of a bare switch, which names none: the default of most vendors."""
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def encode_thinking(thinking: ThinkingLevel | int, endpoint: Endpoint) -> Wire:
+    """Write a level or a budget in the provider's format."""
+    model, dialect = endpoint.model, endpoint.dialect
+    if isinstance(thinking, int) and thinking > 0:
+        budget = _write_budget(thinking, endpoint)
+        if budget is not None:
+            return budget
+    level = level_for_budget(thinking) if isinstance(thinking, int) else thinking
+    if level == "off":
+        if dialect.off_value and "off" not in model.thinking_levels and dialect.thinking_format == "effort":
+            return {"reasoning_effort": dialect.off_value}
+        return _OFF[dialect.thinking_format](model) if model.reasoning else {}
+    effort = model.thinking_levels.get(level) or level
+    wire = _ON[dialect.thinking_format](effort, model, level)
+    if dialect.takes_effort():
+        wire["reasoning_effort"] = effort
+    return wire
+
+
+def _write_budget(tokens: int, endpoint: Endpoint) -> Wire | None:
+    dialect = endpoint.dialect
+    if dialect.thinking_format == "openrouter":
+        return {"reasoning": {"max_tokens": tokens}}
+    if dialect.thinking_format == "budget":
+        return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
+    if dialect.thinking_budget_field is None:
+        return None
+    switch = (
+        _ON[dialect.thinking_format]("", endpoint.model, _SWITCHED_ON) if dialect.thinking_format != "effort" else {}
+    )
+    return {**switch, dialect.thinking_budget_field: tokens}
+
+
+def _nothing(*_: object) -> Wire:
+    return {}
+
+
+def _switch_on(switch: Wire) -> Callable[[str, Model, ThinkingLevel], Wire]:
+    return lambda _effort, _model, _level: dict(switch)
+
+
+_ON: Final[Mapping[str, Callable[[str, Model, ThinkingLevel], Wire]]] = {
+    "effort": _nothing,
+    "nested": lambda effort, _model, _level: {"reasoning": {"effort": effort}},
+    "openrouter": lambda effort, _model, _level: {"reasoning": {"effort": effort}},
+    "deepseek": _switch_on({"thinking": {"type": "enabled"}}),
+    "switch": _switch_on({"thinking": {"type": "enabled"}}),
+    "zai": _switch_on({"thinking": {"type": "enabled", "clear_thinking": False}}),
+    "together": _switch_on({"reasoning": {"enabled": True}}),
+    "baseten": _switch_on({"chat_template_args": {"enable_thinking": True}}),
+    "qwen": _switch_on({"enable_thinking": True}),
+    "qwen-template": _switch_on({"chat_template_kwargs": {"enable_thinking": True, "preserve_thinking": True}}),
+    "chat-template": _switch_on({"chat_template_kwargs": {"enable_thinking": True}}),
+    "word": lambda effort, _model, _level: {"thinking": effort},
+    # An effort is supported only for models whose values for it are known.                        (pi-ai 1.5.0)
+    "ling": lambda effort, model, level: {"reasoning": {"effort": effort}} if model.thinking_levels.get(level) else {},
+    "adaptive": _switch_on({"thinking": {"type": "adaptive"}}),
+    "budget": lambda _effort, _model, level: {
+        "thinking": {"type": "enabled", "budget_tokens": DEFAULT_BUDGETS.get(level, 8192)}
+    },
+    "level": _nothing,
+    "none": _nothing,
+}
+
+
+def _off_effort(model: Model) -> str | None:
+    return model.thinking_levels.get("off", "none")
+
+
+def _switch_off(switch: Wire) -> Callable[[Model], Wire]:
+    return lambda model: dict(switch) if _off_effort(model) is not None else {}
+
+
+_OFF: Final[Mapping[str, Callable[[Model], Wire]]] = {
+    # A model without a value of its own gets nothing: an unknown effort is refused.
+    "effort": lambda model: {"reasoning_effort": off} if (off := model.thinking_levels.get("off")) else {},
+    "nested": lambda model: {"reasoning": {"effort": off}} if (off := model.thinking_levels.get("off")) else {},
+    "openrouter": lambda model: {"reasoning": {"effort": off}} if (off := _off_effort(model)) is not None else {},
+    "deepseek": _switch_off({"thinking": {"type": "disabled"}}),
+    "switch": _switch_off({"thinking": {"type": "disabled"}}),
+    "zai": _switch_off({"thinking": {"type": "disabled"}}),
+    "together": _switch_off({"reasoning": {"enabled": False}}),
+    "baseten": _switch_off({"chat_template_args": {"enable_thinking": False}}),
+    "qwen": _switch_off({"enable_thinking": False}),
+    "qwen-template": _switch_off({"chat_template_kwargs": {"enable_thinking": False, "preserve_thinking": True}}),
+    "chat-template": _switch_off({"chat_template_kwargs": {"enable_thinking": False}}),
+    "word": lambda model: {"thinking": off} if (off := _off_effort(model)) is not None else {},
+    "ling": _nothing,
+    "adaptive": _switch_off({"thinking": {"type": "disabled"}}),
+    "budget": _switch_off({"thinking": {"type": "disabled"}}),
+    "level": _nothing,
+    "none": _nothing,
+}
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def decode_thinking(body: Block, endpoint: Endpoint) -> ThinkingLevel | int | None:
+    """Read the level or budget of a body; None when it has none, or in a format that segue does not know."""
+    for key in _BUDGET_KEYS:
+        if (tokens := _tokens(body.get(key))) is not None:
+            return tokens
+    for inner in (object_of(body.get("reasoning")), object_of(body.get("thinking"))):
+        for key in ("max_tokens", "budget_tokens"):
+            if (tokens := _tokens(inner.get(key))) is not None:
+                return tokens
+    reasoning, thinking = object_of(body.get("reasoning")), body.get("thinking")
+    for effort in (body.get("reasoning_effort"), reasoning.get("effort"), thinking):
+        if (level := _level(effort, endpoint.model)) is not None:
+            return level
+    return _read_switch(body, reasoning, object_of(thinking))
+
+
+def _read_switch(body: Block, reasoning: Block, thinking: Block) -> ThinkingLevel | None:
+    switches = (
+        reasoning.get("enabled"),
+        {"enabled": True, "adaptive": True, "auto": True, "disabled": False}.get(str(thinking.get("type"))),
+        body.get("enable_thinking"),
+        object_of(body.get("chat_template_kwargs")).get("enable_thinking"),
+        object_of(body.get("chat_template_kwargs")).get("thinking"),
+        object_of(body.get("chat_template_args")).get("enable_thinking"),
+    )
+    for switch in switches:
+        if isinstance(switch, bool):
+            return _SWITCHED_ON if switch else "off"
+    return None
+
+
+def _level(effort: object, model: Model) -> ThinkingLevel | None:
+    if not isinstance(effort, str):
+        return None
+    for level, own in model.thinking_levels.items():
+        if own == effort and level in THINKING_LEVELS:
+            return level
+    if effort in THINKING_LEVELS:
+        return effort
+    return "off" if effort in ("none", "disabled") else None
+
+
+def _tokens(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+_FIELDS: Final[Mapping[str, type]] = {"description": str, "strict": bool}
+_COMMON_TOOL: Final = frozenset({"type", "function"})
+_COMMON_FUNCTION: Final = frozenset({"name", "description", "parameters"})
+"""The keys of most tools."""
+_MODES: Final = frozenset({"auto", "none", "required"})
+_OTHER_MODES: Final[Mapping[str, str]] = {"any": "required"}
+"""What Mistral and servers that follow it accept besides.          (mistralai 3.7.0; vLLM; read 2026-11-15)"""
+_NAMED: Final = frozenset({"function", "tool"})
+"""Types of a choice that names its tool directly, as the protocols of Anthropic and of OpenAI's Responses do."""
+
+
+# -- tools -------------------------------------------------------------------------------------------------------------
+
+
+def decode_tools(body: Block, endpoint: Endpoint) -> tuple[Tool, ...]:
+    """Read the tools of a body, also those of the older format.
+
+    Raises:
+        DecodeError: they are no list of objects.
+    """
+    given, old = body.get("tools"), body.get("functions")
+    tools = [_decode_tool(tool, endpoint) for tool in expect_objects(given, ("tools",))] if given is not None else []
+    if isinstance(old, list):
+        tools += [_decode_old(function, endpoint) for function in expect_objects(cast("object", old), ("functions",))]
+    return tuple(tools)
+
+
+def _decode_tool(tool: Block, endpoint: Endpoint) -> Tool:
+    function = object_of(tool.get("function"))
+    if tool.get("type", "function") != "function" or not isinstance(function.get("name"), str):
+        mark = find_mark(tool)
+        definition = without_mark(tool, mark)
+        return NativeTool(protocol=PROTOCOL, definition=definition, cache_mark=mark)
+    return _decode_function(tool, function, {}, endpoint)
+
+
+def _decode_old(function: Block, endpoint: Endpoint) -> Tool:
+    choices = choose("field", _tools_field(endpoint), "functions")
+    return _decode_function({"type": "function", "function": function}, function, choices, endpoint)
+
+
+def _decode_function(tool: Block, function: Block, choices: Wire, endpoint: Endpoint) -> ToolDefinition:
+    name, description = function.get("name"), function.get("description")
+    if not choices and _is_common(tool, function):
+        return ToolDefinition(
+            name=cast("str", name),
+            description=cast("str", description or ""),
+            parameters=cast("Block", function["parameters"]),
+        )
+    parameters, strict = function.get("parameters"), function.get("strict")
+    read = ToolDefinition(
+        name=name if isinstance(name, str) else "",
+        description=description if isinstance(description, str) else "",
+        parameters=cast("Block", parameters) if isinstance(parameters, Mapping) else {},
+        strict=strict if isinstance(strict, bool) else None,
+        cache_mark=find_mark(tool),
+        extra=choice_extra(choices),
+    )
+    known = [f"function.{key}" for key, kind in _FIELDS.items() if isinstance(function.get(key), kind)]
+    return replace(read, extra=keep(PROTOCOL, tool, _encode_function(read, endpoint), known, choices))
+
+
+def _is_common(tool: Block, function: Block) -> bool:
+    """Whether a tool with a name has the default format: nothing has to be kept of it."""
+    if len(tool) != len(_COMMON_TOOL) or not (tool.keys() <= _COMMON_TOOL and function.keys() <= _COMMON_FUNCTION):
+        return False
+    description = function.get("description", MISSING)
+    is_plain = description is MISSING or (isinstance(description, str) and bool(description))
+    return is_plain and tool["type"] == "function" and type(function.get("parameters")) is dict and "name" in function
+
+
+def _tools_field(endpoint: Endpoint) -> str:
+    """Name the default field. A tool does not name its provider, so the choice does: it holds for no other."""
+    return f"tools of {endpoint.model.provider}"
+
+
+def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> Wire:
+    """Write the tools: `tools`, and `functions` for those of the older format.
+
+    Raises:
+        EncodeError: a tool that another protocol's provider runs.
+    """
+    fields: dict[str, list[object]] = {}
+    for index, tool in enumerate(tools):
+        if tool.kind == "native":
+            fields.setdefault("tools", []).append(_encode_native(tool, ("tools", index)))
+            continue
+        wire = _encode_function(tool, endpoint)
+        if tool.extra is not None and chosen(tool.extra, PROTOCOL, "field", _tools_field(endpoint)) == "functions":
+            fields.setdefault("functions", []).append(wire["function"])
+        else:
+            fields.setdefault("tools", []).append(wire)
+    return dict(fields)
+
+
+def _encode_native(tool: NativeTool, path: Path) -> Wire:
+    wire = dict(native_definition(PROTOCOL, tool, path))
+    write_mark(wire, tool.cache_mark)
+    return restore(wire, tool.extra, PROTOCOL)
+
+
+def _encode_function(tool: ToolDefinition, endpoint: Endpoint) -> Wire:
+    function: Wire = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = tool.parameters
+    if tool.strict is not None and endpoint.dialect.strict_tools:
+        function["strict"] = tool.strict
+    wire: Wire = {"type": "function", "function": function}
+    write_mark(wire, tool.cache_mark)
+    return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)
+
+
+# -- the tool choice ---------------------------------------------------------------------------------------------------
+
+
+def decode_tool_choice(body: Block, _: Endpoint) -> str | None:
+    """Read a tool choice of either format; None when it is more than a mode or the name of a tool."""
+    given = body.get("tool_choice")
+    if isinstance(given, Mapping):
+        choice = cast("Block", given)
+        for key in ("function", "custom"):
+            if choice.get("type", key) == key and isinstance(inner := choice.get(key), Mapping):
+                return _name(cast("Block", inner))
+        if text_of(choice.get("type")) in _NAMED and set(choice) == {"type", "name"}:
+            return _name(choice)
+        return _mode(choice.get("type")) if set(choice) == {"type"} else None
+    if given is None:
+        given = body.get("function_call")
+        if isinstance(given, Mapping):
+            return _name(cast("Block", given))
+    return _mode(given)
+
+
+def _mode(given: object) -> str | None:
+    mode = _OTHER_MODES.get(given, given) if isinstance(given, str) else None
+    return mode if mode in _MODES else None
+
+
+def _name(inner: Block) -> str | None:
+    name = inner.get("name")
+    # The name of a tool that is also a mode would be read as the mode.
+    return name if isinstance(name, str) and name not in _MODES else None
+
+
+def encode_tool_choice(choice: str) -> object:
+    """Write a tool choice: a mode, or the name of a tool."""
+    return choice if choice in _MODES else {"type": "function", "function": {"name": choice}}
+
 
 _Writer: TypeAlias = Callable[[object, Options, Endpoint], Wire]
 

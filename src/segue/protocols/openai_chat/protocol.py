@@ -9,10 +9,27 @@ from segue.protocols.kit.codec import NOT_IN_A_BODY
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.model_lists import OPENAI_MODEL_LIST
-from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, read_parts
+from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, read_samples
 from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.kit.request_fields import read_parameters
 from segue.protocols.kit.token_count import TokenCount, below, only
+from segue.protocols.openai_chat.batch_forms import BATCH_FORMS
+from segue.protocols.openai_chat.check import check
+from segue.protocols.openai_chat.clues import CLUES
+from segue.protocols.openai_chat.content import cited_sources
+from segue.protocols.openai_chat.request import decode_request, encode_request
+from segue.protocols.openai_chat.response import (
+    REPLY_FORM,
+    decode_error,
+    decode_response,
+    encode_error,
+    encode_response,
+)
+from segue.protocols.openai_chat.routes import ROUTES
+from segue.protocols.openai_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.openai_chat.rules import PROTOCOL as NAME
+from segue.protocols.openai_chat.server_tools import SERVER_TOOLS
+from segue.protocols.openai_chat.stream import stream_decoder, stream_encoder
 
 _HELD_CONTENT: Final = HeldContent(
     keys={
@@ -34,7 +51,27 @@ _COUNTED: Final = frozenset({"chat_template_kwargs", "messages", "model", "reaso
 _PATH: Final = fixed_path("/chat/completions")
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__),
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    clues=CLUES,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    check=check,
+    batch_forms=BATCH_FORMS,
+    reply_form=REPLY_FORM,
+    routes=ROUTES,
+    server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
+    stream_encoder=stream_encoder,
+    samples=read_samples(__package__),
     cites_in_reply=True,
     framing="sse",
     reads_apart=True,

@@ -21,11 +21,10 @@ from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_objects, text_of
 from segue.protocols.kit.verbatim import keep, restore
-from segue.protocols.openai_chat.cache import fit_marks, place_marks
-from segue.protocols.openai_chat.options import decode_options, encode_options
+from segue.protocols.openai_chat.content import fit_marks, place_marks
+from segue.protocols.openai_chat.options import decode_options, decode_tools, encode_options, encode_tools
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.tools import decode_tools, encode_tools
 from segue.protocols.openai_chat.turns import (
     SYSTEM_ROLES,
     TurnReader,

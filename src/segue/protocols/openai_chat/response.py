@@ -1,35 +1,207 @@
 """A whole reply of an OpenAI chat endpoint, both ways.
 
-Facts this file rests on:
+The first choice is the message. The difference between the reply and its default format is kept under `reply`, which no
+request reads.
+
+Tokens and cost as OpenAI chat replies report them, both ways.
+
+Error bodies of OpenAI chat endpoints, and error objects in their streams.
+
+What replies of the chat completions protocol hold of other replies.
+
+Facts this file relies on:
 - `choices[]` of message and finish reason, usage beside them; one vendor puts usage into the choice.
                                                   (openai 3.49.0; pi-ai 1.5.0 for Moonshot; recorded traffic, 2026-11)
 - Finish reasons: stop, length, tool_calls, content_filter, function_call; vendors add others.
                                            (openai 3.49.0; systems 5.6; DeepSeek and Z.ai documentation, 2026-11-15)
 - The reason of a reply that calls tools may be `stop`.                        (Ollama's and Gemini's OpenAI APIs)
 - Gateways answer 200 with an `error` in place of choices, or in the choice.              (OpenRouter documentation)
-
-The first choice is the message. The difference between the reply and its default format is kept under `reply`, which no
-request reads.
+- `prompt_tokens` includes cached tokens, `completion_tokens` includes reasoning; details are subsets. (openai 3.49.0)
+- Cached tokens are `prompt_tokens_details.cached_tokens`, `prompt_cache_hit_tokens` or `cached_tokens`; those written
+  are `prompt_tokens_details.cache_write_tokens`.                                        (pi-ai 1.5.0; recorded traffic)
+- Gateways to Claude also send Claude's own keys, counted into `prompt_tokens`.      (LiteLLM: Usage, read 2026-11-15)
+- `completion_tokens` of some vendors leaves reasoning out; the total shows it, also where nothing else does.
+                   (recorded traffic, 2026-11: xai/0095; Google's OpenAI API: recordings of pydantic-ai, 2026-01)
+- The cost that a gateway reports counts; with a key of one's own the cost of the upstream provider is added.
+                                                                              (pi-ai 1.5.0; recorded traffic, 2026-11)
+- One of `cost_in_usd_ticks` is 1e-10 dollars.                                       (recorded traffic, xai/0095)
+- `{"error": {message, type, param, code}}`, in a stream the same object as a chunk.                 (openai 3.49.0)
+- Vendors send the error as a bare string, put message and code at the top level, wrap it in a list, name it `errors`
+  or `detail` (FastAPI), and use the HTTP status as the code.  (error messages collected 2026-11; recorded traffic)
+- A gateway's own message is generic; its provider's message is in `metadata.raw`.          (OpenRouter documentation)
+- A message has `annotations` with a `url_citation` {url, title, start_index, end_index}. The place of pages that
+  another model cites is not known, so they stand at the end.                        (openai 3.49.0, read 2026-11-15)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.messages import AssistantMessage, StopReason
+from segue.conversation.messages import AssistantMessage, StopReason, Usage, UsageCost
 from segue.errors import DecodeError, EncodeError
+from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.models.price import find_cost
+from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.reading import expect_list, expect_object
+from segue.protocols.kit.openai_errors import write_error
+from segue.protocols.kit.reading import expect_list, expect_object, number_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
+from segue.protocols.kit.reply_form import ReplyForm
+from segue.protocols.kit.sources import Source
+from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.openai_chat.assistant import decode_reply, encode_assistant
-from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.usage import decode_usage, encode_usage
+
+_CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
+_KNOWN: Final = (*_CACHED, "cache_creation_input_tokens", "reasoning_tokens")
+"""Keys that are read and never written by default."""
+_TICK: Final = 1e-10
+
+
+def decode_usage(wire: Block, model: Model) -> Usage:
+    """Read usage into tokens by category, and the cost."""
+    prompt, completion = number_of(wire.get("prompt_tokens")), number_of(wire.get("completion_tokens"))
+    read, written = object_of(wire.get("prompt_tokens_details")), object_of(wire.get("completion_tokens_details"))
+    cached = _first(read.get("cached_tokens"), *(wire.get(key) for key in _CACHED))
+    stored = _first(read.get("cache_write_tokens"), wire.get("cache_creation_input_tokens"))
+    reasoning = _first(written.get("reasoning_tokens"), wire.get("reasoning_tokens"))
+    total = number_of(wire.get("total_tokens"))
+    missing = total - prompt - completion
+    if missing > 0 and missing == (reasoning or (0 if cached or stored else missing)):
+        completion, reasoning = completion + missing, missing
+    usage = Usage(
+        input=max(0, prompt - cached - stored),
+        output=completion,
+        cache_read=cached,
+        cache_write=stored,
+        reasoning=reasoning,
+        total_tokens=total or prompt + completion,
+    )
+    extra = keep(PROTOCOL, wire, encode_usage(usage), _KNOWN)
+    return replace(usage, cost=_cost(wire, usage, model), extra=extra)
+
+
+def encode_usage(usage: Usage) -> Wire:
+    """Write usage."""
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    wire: Wire = {
+        "prompt_tokens": prompt,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.total_tokens or prompt + usage.output,
+    }
+    if usage.cache_read or usage.cache_write:
+        details: Wire = {"cached_tokens": usage.cache_read}
+        if usage.cache_write:
+            details["cache_write_tokens"] = usage.cache_write
+        wire["prompt_tokens_details"] = details
+    if usage.reasoning:
+        wire["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
+    return restore(wire, usage.extra, PROTOCOL)
+
+
+def _first(*counts: object) -> int:
+    """Give the first count above zero: vendors fill one key and leave zeros in others."""
+    return next((number for count in counts if (number := number_of(count)) > 0), 0)
+
+
+def _cost(wire: Block, usage: Usage, model: Model) -> UsageCost | None:
+    computed = find_cost(model.cost, usage)
+    billed = _billed(wire)
+    if billed is None:
+        return computed
+    return UsageCost(total=billed) if computed is None else replace(computed, total=billed)
+
+
+def _billed(wire: Block) -> float | None:
+    """Give the cost that the provider reports, in dollars."""
+    cost = _amount(wire.get("cost"))
+    if cost is not None:
+        upstream = _amount(object_of(wire.get("cost_details")).get("upstream_inference_cost"))
+        return cost + upstream if wire.get("is_byok") is True and upstream is not None else cost
+    total = _amount(object_of(wire.get("cost")).get("total_cost"))
+    if total is not None:
+        return total
+    ticks = _amount(wire.get("cost_in_usd_ticks"))
+    return None if ticks is None else ticks * _TICK
+
+
+def _amount(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        return None
+    return float(value)
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error in any format; in an unknown format the message is the JSON of the body."""
+    if isinstance(body, (bytes, bytearray)):
+        body = bytes(body).decode("utf-8", "replace")
+    if isinstance(body, str):
+        return _from_text(body, status)
+    if isinstance(body, list) and body:
+        return decode_error(cast("list[object]", body)[0], status)
+    if not isinstance(body, Mapping):
+        return WireError(status=status, message="" if body is None else _rendered(cast("object", body)))
+    whole = cast("Block", body)
+    for key in ("error", "errors", "detail"):
+        inner = whole.get(key)
+        if isinstance(inner, list) and inner:
+            inner = cast("list[object]", inner)[0]
+        if isinstance(inner, Mapping):
+            return _from_object(cast("Block", inner), whole, status)
+        if isinstance(inner, str):
+            return _from_object({"message": inner}, whole, status)
+    return _from_object(whole, {}, status)
+
+
+def _from_text(text: str, status: int | None) -> WireError:
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            return decode_error(cast("object", json.loads(text)), status)
+        except (ValueError, RecursionError):
+            pass
+    return WireError(status=status, message=text)
+
+
+def _from_object(error: Block, around: Block, status: int | None) -> WireError:
+    code = _text(error.get("code")) or _text(around.get("code"))
+    kind = _text(error.get("type")) or _text(around.get("error_type"))
+    message = _text(error.get("message")) or _text(error.get("msg")) or _text(error.get("detail"))
+    raw = _raw(error.get("metadata"))
+    if message and raw and raw not in message:
+        message = f"{message}: {raw}"
+    if status is None:
+        status = _status(error.get("status_code")) or _status(error.get("code")) or _status(around.get("code"))
+    return WireError(status=status, code=code, type=kind, message=message or raw or _rendered(error))
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, str):
+        return value or None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _raw(metadata: object) -> str | None:
+    raw = object_of(metadata).get("raw")
+    return raw if isinstance(raw, str) else _rendered(raw) if raw is not None else None
+
+
+def _rendered(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str) if value else ""
+
+
+def _status(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600 else None
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body; it is the error chunk of a stream, too."""
+    return write_error(fault)
+
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,
@@ -155,3 +327,31 @@ def encode_choice(message: AssistantMessage, endpoint: Endpoint, index: int = 0)
         "message": encode_assistant(message.content, endpoint, ("choices", index, "message"), reply=True),
         "finish_reason": _WITHHELD if is_withheld else _FINISH_REASONS[stop],
     }
+
+
+def _cite_in_reply(
+    message: AssistantMessage,
+    endpoint: Endpoint,
+    pages: Sequence[Source],
+    queries: Sequence[str],  # noqa: ARG001 - the format has no place for them
+) -> AssistantMessage:
+    end = len(message.text())
+    annotations = [
+        {
+            "type": "url_citation",
+            "url_citation": {"url": page.url, "title": page.title, "start_index": end, "end_index": end},
+        }
+        for page in pages
+    ]
+    default = encode_reply(message, endpoint)
+    first, *others = cast("list[Wire]", default["choices"])
+    cited = {**first, "message": {**cast("Wire", first["message"]), "annotations": annotations}}
+    received = {**default, "choices": [cited, *others]}
+    return replace(message, extra=keep_reply(PROTOCOL, default, received, message.extra))
+
+
+REPLY_FORM: Final = ReplyForm(
+    id_prefix="chatcmpl-",
+    refusals=("content_filter", "sensitive"),  # openai 3.49.0: Choice.finish_reason; Z.ai's documentation, 2026-11
+    cite_in_reply=_cite_in_reply,
+)

@@ -1,4 +1,7 @@
-"""The endpoints of `openai-chat`; a deployment of Azure is part of the path."""
+"""The endpoints of `openai-chat`; a deployment of Azure is part of the path.
+
+It is imported without the rest of the folder, by servers.
+"""
 
 from __future__ import annotations
 

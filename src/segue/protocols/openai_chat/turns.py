@@ -1,18 +1,26 @@
 """The messages of a request, both ways.
 
-Facts this file rests on:
-- Roles are system, developer, user, assistant, tool, and in older requests function. The instructions of a reasoning
-  model have the role developer where the provider supports it.    (openai 3.49.0; pi-ai 1.5.0; read 2026-11-15)
-- A tool result names its call by id; some vendors require the name of the tool as well.     (pi-ai 1.5.0)
-- Marks stand on content blocks, so that of a tool result stands on its text part.
-                               (OpenRouter SDK: AnthropicCacheControlDirective, read 2026-11-15; pydantic-ai #4392)
-
 The first message is the system prompt if it has such a role; later ones are instructions in mid-conversation.
 
 Choices that messages keep, beside `content` (see `content.py`):
 - `message`: "native" for a message of an unknown role, which is kept whole.
 - `role`: "function", not "tool", for the result of a `function_call`.
 - `name`: whether a tool result has the name of its tool.
+
+The fast path for assistant messages of text, thinking in a field of its own, and calls.
+
+`assistant` writes every message, these with the same result; whatever the fast path does not support is left to it.
+
+Facts this file relies on:
+- Roles are system, developer, user, assistant, tool, and in older requests function. The instructions of a reasoning
+  model have the role developer where the provider supports it.    (openai 3.49.0; pi-ai 1.5.0; read 2026-11-15)
+- A tool result names its call by id; some vendors require the name of the tool as well.     (pi-ai 1.5.0)
+- Marks stand on content blocks, so that of a tool result stands on its text part.
+                               (OpenRouter SDK: AnthropicCacheControlDirective, read 2026-11-15; pydantic-ai #4392)
+
+Facts this file rests on (measured with CPython 3.11, 2026-11-15):
+- Two thirds of the time to write a request goes into its assistant messages, half of that into arguments of calls.
+- To compare the class of a piece is faster than to compare its `kind`.
 """
 
 from __future__ import annotations
@@ -22,7 +30,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from segue.conversation.content import Extra, NativeContent, SystemContent, TextContent, UserContent
+from segue.conversation.arguments import encode_arguments
+from segue.conversation.content import (
+    AssistantContent,
+    Extra,
+    NativeContent,
+    SystemContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    UserContent,
+)
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -31,19 +49,68 @@ from segue.conversation.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from segue.errors import Path
+from segue.errors import EncodeError, Path
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire
-from segue.protocols.kit.reading import is_of_reply
+from segue.protocols.kit.reading import is_of_reply, join_texts
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
-from segue.protocols.openai_chat.assistant import decode_assistant, empty_content, encode_assistant
-from segue.protocols.openai_chat.cache import encode_mark, mark_text
-from segue.protocols.openai_chat.calls import OLD_ID
-from segue.protocols.openai_chat.content import decode_content, encode_content, encode_part, encode_parts
-from segue.protocols.openai_chat.fast_encode import fast_encode
-from segue.protocols.openai_chat.native import choice_extra, encode_native, keep_native
-from segue.protocols.openai_chat.reasoning import REASONING_KEYS, add_required_reasoning, plain_field
+from segue.protocols.openai_chat.assistant import OLD_ID, decode_assistant, empty_content, encode_assistant
+from segue.protocols.openai_chat.content import (
+    choice_extra,
+    decode_content,
+    encode_content,
+    encode_mark,
+    encode_native,
+    encode_part,
+    encode_parts,
+    keep_native,
+    mark_text,
+)
+from segue.protocols.openai_chat.reasoning import FIELDS, REASONING_KEYS, add_required_reasoning, plain_field
 from segue.protocols.openai_chat.rules import PROTOCOL
+
+
+def fast_encode(
+    content: Sequence[AssistantContent], field: str | None, empty: str | None = None
+) -> dict[str, object] | None:
+    """Write a message whose content has no signature, mark or extra; None when it is another.
+
+    `field` is the field for thinking that names none; None where such thinking stands in tags. `empty` is the content
+    of a message without text.
+    """
+    texts: list[str] = []
+    thinking: str | None = None
+    target = field
+    calls: list[dict[str, object]] = []
+    for piece in content:
+        if type(piece) is ToolCall:
+            if piece.extra is not None or piece.thought_signature is not None or piece.cache_mark is not None:
+                return None
+            arguments = piece.arguments_text
+            if arguments is None:
+                try:
+                    arguments = encode_arguments(piece.arguments)
+                except EncodeError:
+                    return None  # `assistant` raises it with the path
+            calls.append({"id": piece.id, "type": "function", "function": {"name": piece.name, "arguments": arguments}})
+        elif type(piece) is TextContent:
+            if piece.extra is not None or piece.text_signature is not None or piece.cache_mark is not None:
+                return None
+            texts.append(piece.text)
+        elif type(piece) is ThinkingContent:
+            target = field if piece.thinking_signature is None else piece.thinking_signature
+            if thinking is not None or not piece.thinking or target not in FIELDS:
+                return None
+            thinking = piece.thinking
+        else:
+            return None
+    message: dict[str, object] = {"role": "assistant", "content": join_texts(texts) if texts else empty}
+    if thinking is not None and target is not None:
+        message[target] = thinking
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
 
 SYSTEM_ROLES: Final = ("system", "developer")
 _NATIVE: Final = choice_extra(choose("message", "user", "native"))

@@ -1,4 +1,7 @@
-"""The batch files that take bodies of `openai-responses`."""
+"""The batch files that take bodies of `openai-responses`.
+
+It is imported without the rest of the folder, for batch files.
+"""
 
 from __future__ import annotations
 

@@ -3,12 +3,17 @@
 Each rule has its source beside it. Rules that only OpenAI was seen to enforce are checked for OpenAI alone, because
 other vendors of this protocol are less strict. A body that continues a stored conversation may refer to items that it
 does not contain, so its calls and outputs are not paired.
+
+Check that calls of functions in a namespace name it.
+
+Facts this file relies on:
+- "Missing namespace for function_call 'x'."                 (pi #7709, 2026-08-06; vercel/ai #15193, 2026-05-12)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final, cast
@@ -26,9 +31,31 @@ from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
 from segue.protocols.kit.request_fields import RequestFields
-from segue.protocols.openai_responses.check_namespaces import check_namespaces
+from segue.protocols.kit.sources import objects_in
+from segue.protocols.openai_responses.content import ID_PREFIXES, LONGEST_ID, REPLAY, side_of
 from segue.protocols.openai_responses.limits import LIMITS
-from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, side_of
+
+
+def check_namespaces(body: JsonObject, items: Sequence[tuple[int, Block]]) -> Iterator[Violation]:
+    """Find calls without a namespace whose function is declared in a namespace alone."""
+    tools = objects_in(body.get("tools"))
+    spaces = [tool for tool in tools if tool.get("type") == "namespace"]
+    if not spaces:
+        return
+    alone = {text_of(tool.get("name")) for tool in tools if tool.get("type") != "namespace"}
+    inside = {text_of(inner.get("name")): text_of(tool.get("name")) for tool in spaces for inner in _inner(tool)}
+    for index, item in items:
+        name = text_of(item.get("name"))
+        if kind_of(item) != "function_call" or item.get("namespace") is not None or name is None:
+            continue
+        if name in inside and name not in alone:
+            message = f"{name!r} is a function of the namespace {inside[name]!r}; add `namespace` to the call"
+            yield Violation("missing_namespace", ("input", index, "namespace"), message)
+
+
+def _inner(tool: Block) -> list[Block]:
+    return objects_in(tool.get("tools"))
+
 
 _NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING, re.IGNORECASE)
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage

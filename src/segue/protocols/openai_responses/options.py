@@ -1,6 +1,22 @@
 """Options of a request.
 
-Facts this file rests on:
+Format is kept for the model of the body. Choices kept in `extra`:
+- `field`: "user" where that key holds the user id. Default "safety_identifier".
+- `reasoning`: "sent" where the body has `reasoning` or includes encrypted content for a model that is not known to
+  reason. Default "omitted": for any other model that does not reason, and in a new request, both are left out.
+- `schema_form`: the name and the description of the schema of the answer, see `kit.schemas`.
+
+Compaction by the server in the Responses API.
+
+Definitions of tools.
+
+Choice kept in `extra`: `type`, "custom" for a custom tool. Default "function".
+
+Functions in namespaces.
+
+Tools that a provider of the Responses protocol runs.
+
+Facts this file relies on:
 - Models that do not reason refuse `reasoning.effort`, `none` included.                 (baml #2708, OpenAI-DotNet #500)
 - `reasoning.effort` is none, minimal, low, medium, high, xhigh or max; models may have other names for a level, and
   nothing readable comes back unless `reasoning.summary` requests it.              (openai 3.49.0; pi-ai 1.5.0)
@@ -13,33 +29,311 @@ Facts this file rests on:
   by `prompt_cache_options`.          (openai 3.49.0; pi-ai 1.5.0)
 - Objects are flat: `tool_choice: {"type": "function", "name": ...}`, `text.format: {"type": "json_schema", ...}`.
                                                                                                    (openai 3.49.0)
+- A function is flat here: `name`, `description`, `parameters` and `strict` stand beside `type`.     (openai 3.49.0)
+- The server makes a function without `strict` strict: it then requires every property and closes the object. A schema
+  that has to stay unchanged needs `strict: false`.                             (recorded traffic, 2026-11: 14 of 17)
+- A custom tool takes one text, free or restricted by a grammar in `format`.                         (openai 3.49.0)
+- All other tools, namespaces among them, are the provider's and are kept unchanged.
+- A namespace has a name, a description and functions or custom tools; `defer_loading` stands on the functions.
+                                                                                   (openai 3.49.0, read 2026-11-15)
+- A call names its namespace; the call of a deferred function without one names the function itself.
+                                                                                         (recorded traffic, 2026-11)
+- Sent back without it: "Missing namespace for function_call 'x'."  (pi #7709, 2026-08-06; vercel/ai #15193, 2026-05-12)
+- A deferred function that another model called has to be sent in full.                  (dust #31323, 2026-08-28)
+- Types and options; a code interpreter needs a container.                          (openai 3.49.0, read 2026-11-15)
+- `filters.blocked_domains` works, although the SDK does not list it.                   (vercel/ai #18035, 2026-07-28)
+- A search also opens single pages (`open_page`).                                       (openai 3.49.0; xai-sdk 1.21.0)
+- `max_tool_calls` limits the calls of all server tools together.                       (openai 3.49.0)
+- xAI: its own name for blocked domains, at most five domains, allowed or blocked.      (xai-sdk 1.21.0)
+- Vector stores, containers and files are known to one provider only.
 
-Format is kept for the model of the body. Choices kept in `extra`:
-- `field`: "user" where that key holds the user id. Default "safety_identifier".
-- `reasoning`: "sent" where the body has `reasoning` or includes encrypted content for a model that is not known to
-  reason. Default "omitted": for any other model that does not reason, and in a new request, both are left out.
-- `schema_form`: the name and the description of the schema of the answer, see `kit.schemas`.
+Facts this file relies on (OpenAI documentation: compaction; openai 3.49.0; read 2026-11-17):
+- `context_management: [{"type": "compaction", "compact_threshold": ...}]` makes the server compact a longer input. The
+  reply has a `compaction` item, encrypted, which stands for everything before it and is sent back like other items.
+- What stands before the newest such item may be left out. (`previous_response_id`: it must not.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import Extra
-from segue.conversation.context import CacheRetention, Options, ThinkingLevel, Tool
+from segue.conversation.content import Extra, ToolCall
+from segue.conversation.context import CacheRetention, NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
+from segue.errors import DecodeError, Path
 from segue.models.thinking import THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.facts import SearchForm
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
+from segue.protocols.kit.namespaces import Namespace, Namespaces
 from segue.protocols.kit.option_table import refuse_options
-from segue.protocols.kit.reading import integer_of, real_of, text_of
+from segue.protocols.kit.reading import expect_object, integer_of, native_definition, real_of, text_of
 from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
+from segue.protocols.kit.server_edits import ServerEdit, ServerEdits
+from segue.protocols.kit.server_tools import KeyPath, ServerTool, ServerToolKind, ToolOption, location
+from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.openai_responses.tools import custom_names
+from segue.protocols.openai_responses.turns import NAMESPACE, is_custom, read_signature
+
+_FIELD: Final = "context_management"
+_COMPACTION: Final = "compaction"
+
+
+def _ask(fields: Block, edit: ServerEdit, above: int | None) -> Block:
+    entries = objects_in(fields.get(_FIELD))
+    if edit != "compact" or any(map(_covers, entries)):
+        return fields
+    added: dict[str, object] = {"type": _COMPACTION}
+    if above is not None:
+        added["compact_threshold"] = above
+    return {**fields, _FIELD: [*entries, added]}
+
+
+def _needed(block: Block) -> ServerEdit | None:  # noqa: ARG001 - common signature
+    return None
+
+
+def _covers(block: Block) -> bool:
+    return block.get("type") == _COMPACTION
+
+
+def _applied(reply: Mapping[str, object]) -> list[str]:
+    is_compacted = any(map(_covers, objects_in(reply.get("output"))))
+    return ["the server compacted everything before the reply"] if is_compacted else []
+
+
+SERVER_EDITS: Final = ServerEdits(form="list", ask=_ask, needed=_needed, covers=_covers, applied=_applied)
+
+
+_TEXT_SCHEMA: Final[Mapping[str, object]] = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+"""The parameters of a custom tool, for other protocols."""
+
+
+def decode_tools(tools: object) -> tuple[Tool, ...]:
+    """Read the list of tools.
+
+    Raises:
+        DecodeError: it is not a list of objects.
+    """
+    if not isinstance(tools, list):
+        raise DecodeError("expected an array", path=("tools",))
+    return tuple(
+        decode_tool(expect_object(tool, ("tools", index))) for index, tool in enumerate(cast("list[object]", tools))
+    )
+
+
+def decode_tool(tool: Block) -> Tool:
+    """Read one tool; a tool that is not a function becomes a `NativeTool`."""
+    kind, name = tool.get("type"), tool.get("name")
+    if not isinstance(name, str) or kind not in ("function", "custom"):
+        return NativeTool(protocol=PROTOCOL, definition=dict(tool))
+    description = text_of(tool.get("description")) or ""
+    if kind == "custom":
+        read = ToolDefinition(name=name, description=description, parameters=_TEXT_SCHEMA)
+    else:
+        parameters = tool.get("parameters")
+        read = ToolDefinition(
+            name=name,
+            description=description,
+            parameters=cast("Block", parameters) if isinstance(parameters, Mapping) else {},
+            strict=True if tool.get("strict") is True else None,
+        )
+    known = ("description",) if tool.get("description") == "" else ()
+    extra = keep(PROTOCOL, tool, _default_tool(read, kind), known, choose("type", "function", kind))
+    return read if extra is None else replace(read, extra=extra)
+
+
+def encode_tools(tools: Sequence[Tool]) -> list[Wire]:
+    """Write the list of tools.
+
+    Raises:
+        EncodeError: a tool of another protocol.
+    """
+    return [_encode_tool(tool, ("tools", index)) for index, tool in enumerate(tools)]
+
+
+def _encode_tool(tool: Tool, path: Path) -> Wire:
+    if tool.kind == "native":
+        return dict(native_definition(PROTOCOL, tool, path))
+    wire = _default_tool(tool, "custom" if is_custom(tool) else "function")
+    return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)
+
+
+def _default_tool(tool: ToolDefinition, kind: object) -> Wire:
+    wire: Wire = {"type": kind, "name": tool.name}
+    if tool.description:
+        wire["description"] = tool.description
+    if kind == "function":
+        wire["parameters"] = tool.parameters
+        wire["strict"] = tool.strict is True
+    return wire
+
+
+def custom_names(tools: Sequence[Tool]) -> frozenset[str]:
+    """Name the custom tools."""
+    return frozenset(tool.name for tool in tools if tool.kind == "function" and is_custom(tool))
+
+
+_DEFERRED: Final = "defer_loading"
+
+
+def _read(tool: NativeTool) -> Namespace | None:
+    definition = tool.definition
+    name = definition.get("name")
+    if definition.get("type") != "namespace" or not isinstance(name, str):
+        return None
+    functions = [decode_tool(inner) for inner in _inner(definition)]
+    return Namespace(
+        name=name,
+        description=text_of(definition.get("description")) or "",
+        functions=tuple(function for function in functions if function.kind == "function"),
+    )
+
+
+def _inner(definition: Block) -> list[Block]:
+    tools = definition.get("tools")
+    return objects_in(tools)
+
+
+def _find(call: ToolCall) -> str | None:
+    signature = call.thought_signature
+    if signature is not None and NAMESPACE in signature:
+        return text_of((read_signature(signature) or {}).get(NAMESPACE))
+    return text_of(data_of(call.extra, PROTOCOL).get(NAMESPACE)) if call.extra is not None else None
+
+
+def _add(call: ToolCall, namespace: str) -> ToolCall:
+    extra = dict(call.extra or {})
+    if extra.get(PROTOCOL, {}).get(NAMESPACE) == namespace:
+        return call
+    return replace(call, extra={**extra, PROTOCOL: {**extra.get(PROTOCOL, {}), NAMESPACE: namespace}})
+
+
+def _is_deferred(tool: ToolDefinition) -> bool:
+    return tool.extra is not None and data_of(tool.extra, PROTOCOL).get(_DEFERRED) is True
+
+
+def _load(tool: Tool, names: Collection[str]) -> Tool:
+    if tool.kind == "native":
+        tools = [
+            {key: value for key, value in inner.items() if key != _DEFERRED} if inner.get("name") in names else inner
+            for inner in _inner(tool.definition)
+        ]
+        return replace(tool, definition={**tool.definition, "tools": tools})
+    if tool.extra is None or tool.name not in names:
+        return tool
+    rest = {key: value for key, value in tool.extra.get(PROTOCOL, {}).items() if key != _DEFERRED}
+    others = {protocol: part for protocol, part in tool.extra.items() if protocol != PROTOCOL}
+    return replace(tool, extra=({**others, PROTOCOL: rest} if rest else others) or None)
+
+
+NAMESPACES: Final = Namespaces(read=_read, find=_find, key=NAMESPACE, add=_add, is_deferred=_is_deferred, load=_load)
+
+
+_READ: Final = "2026-11-15"
+_SOURCE: Final = "openai 3.49.0"
+_XAI: Final = "xai-sdk 1.21.0; dive #170, 2026-05-29"
+_LIMIT: Final[dict[ToolOption, str]] = {"max_uses": "max_tool_calls"}
+_APPROXIMATE: Final[dict[KeyPath, object]] = {("user_location", "type"): "approximate"}
+_FETCHES: Final[frozenset[ServerToolKind]] = frozenset({"web_fetch"})
+_STORES: Final[dict[ToolOption, KeyPath]] = {"stores": ("vector_store_ids",), "max_results": ("max_num_results",)}
+
+_TOOL: Final = partial(ServerTool, source=_SOURCE, read=_READ)
+_OF_XAI: Final = partial(ServerTool, source=_XAI, read=_READ)
+
+SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
+    ServerTool(
+        name="web_search",
+        kind="web_search",
+        pattern="web_search(?:_2025_08_26)?",
+        template={"type": "web_search"},
+        options={
+            "allowed_domains": ("filters", "allowed_domains"),
+            "blocked_domains": ("filters", "blocked_domains"),
+            "context_size": ("search_context_size",),
+            **location("user_location"),
+        },
+        body_options=_LIMIT,
+        constants=_APPROXIMATE,
+        covers=_FETCHES,
+        source=f"{_SOURCE}; vercel/ai #18035",
+        read=_READ,
+    ),
+    _TOOL(
+        name="web_search_preview",
+        kind="web_search",
+        pattern=r"web_search_preview(?:_2025_03_11)?",
+        options={"context_size": ("search_context_size",), **location("user_location")},
+        body_options=_LIMIT,
+        constants=_APPROXIMATE,
+        covers=_FETCHES,
+    ),
+    _TOOL(
+        name="code_interpreter",
+        kind="code_execution",
+        pattern="code_interpreter",
+        template={"type": "code_interpreter", "container": {"type": "auto"}},
+        body_options=_LIMIT,
+        ignored=frozenset({"allowed_callers", "memory_limit"}),
+    ),
+    _TOOL(
+        name="file_search",
+        kind="file_search",
+        pattern="file_search",
+        template={"type": "file_search"},
+        options=_STORES,
+        body_options=_LIMIT,
+    ),
+    _TOOL(name="tool_search", kind="tool_search", pattern="tool_search"),
+    _OF_XAI(
+        name="xai_web_search",
+        kind="web_search",
+        pattern="web_search",
+        template={"type": "web_search"},
+        options={
+            "allowed_domains": ("filters", "allowed_domains"),
+            "blocked_domains": ("filters", "excluded_domains"),
+            **location("user_location"),
+        },
+        constants=_APPROXIMATE,
+        covers=_FETCHES,
+        exclusive=True,
+        max_domains=5,
+    ),
+    _OF_XAI(
+        name="xai_code_interpreter",
+        kind="code_execution",
+        pattern="code_interpreter",
+        template={"type": "code_interpreter"},
+    ),
+    _OF_XAI(
+        name="xai_file_search",
+        kind="file_search",
+        pattern="file_search",
+        template={"type": "file_search"},
+        options=_STORES,
+    ),
+    _OF_XAI(name="x_search", kind="other", pattern="x_search"),
+)
+
+SEARCHES: Final = SearchForm(
+    blocks=(
+        {"type": "web_search_call", "id": "ws_{}", "status": "completed", "action": {"type": "search", "query": "w"}},
+        # Opening a page costs nothing.
+        {"type": "web_search_call", "id": "ws_{}p", "status": "completed", "action": {"type": "open_page", "url": "u"}},
+    )
+)
+"""What one search leaves in a reply. (openai 3.49.0, read 2026-11-17)"""
+
 
 _READ_ELSEWHERE: Final = frozenset({"model", "input", "tools", "instructions"})
 _ENCRYPTED: Final = "reasoning.encrypted_content"

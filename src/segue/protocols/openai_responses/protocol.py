@@ -9,10 +9,28 @@ from segue.protocols.kit.codec import NOT_IN_A_BODY
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent, StoredForm
 from segue.protocols.kit.model_lists import OPENAI_MODEL_LIST
-from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, read_parts
+from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, read_samples
 from segue.protocols.kit.request_fields import read_parameters
 from segue.protocols.kit.token_count import TokenCount, below, only
-from segue.protocols.openai_responses.request import items_of
+from segue.protocols.openai_responses.batch_forms import BATCH_FORMS
+from segue.protocols.openai_responses.check import check
+from segue.protocols.openai_responses.clues import CLUES
+from segue.protocols.openai_responses.content import REPLAY, cited_sources
+from segue.protocols.openai_responses.options import NAMESPACES, SEARCHES, SERVER_EDITS, SERVER_TOOLS
+from segue.protocols.openai_responses.request import decode_request, encode_request, items_of
+from segue.protocols.openai_responses.response import (
+    REPLY_FORM,
+    decode_error,
+    decode_response,
+    encode_error,
+    encode_response,
+)
+from segue.protocols.openai_responses.routes import ROUTES
+from segue.protocols.openai_responses.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.openai_responses.rules import PROTOCOL as NAME
+from segue.protocols.openai_responses.stream import stream_decoder
+from segue.protocols.openai_responses.stream_writer import stream_encoder
+from segue.protocols.openai_responses.turns import ITEM_IDS
 
 _NOT_CARRIED: Final = NOT_IN_A_BODY | {
     # An output has the id of its call, no tool name and no error flag.
@@ -84,7 +102,32 @@ _COUNTED: Final = frozenset(
 _PATH: Final = fixed_path("/responses")
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__),
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    clues=CLUES,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    check=check,
+    batch_forms=BATCH_FORMS,
+    item_ids=ITEM_IDS,
+    namespaces=NAMESPACES,
+    replay=REPLAY,
+    reply_form=REPLY_FORM,
+    routes=ROUTES,
+    server_edits=SERVER_EDITS,
+    server_tools=SERVER_TOOLS,
+    searches=SEARCHES,
+    cited_sources=cited_sources,
+    stream_encoder=stream_encoder,
+    samples=read_samples(__package__),
     framing="sse",
     reads_apart=True,
     path=_PATH,

@@ -50,13 +50,24 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, text_of
 from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, keep, restore
-from segue.protocols.openai_responses.content import decode_content, default_content, encode_content, encode_parts
-from segue.protocols.openai_responses.fast_encode import write_turn_fast
-from segue.protocols.openai_responses.native import is_item, native_item, side_of
-from segue.protocols.openai_responses.options import decode_options, encode_options
+from segue.protocols.openai_responses.content import (
+    decode_content,
+    default_content,
+    encode_content,
+    encode_parts,
+    is_item,
+    native_item,
+    side_of,
+)
+from segue.protocols.openai_responses.options import (
+    decode_options,
+    decode_tool,
+    decode_tools,
+    encode_options,
+    encode_tools,
+)
 from segue.protocols.openai_responses.rules import PROTOCOL, PROVIDER
-from segue.protocols.openai_responses.tools import decode_tool, decode_tools, encode_tools
-from segue.protocols.openai_responses.turns import TurnReader, is_custom, write_turn
+from segue.protocols.openai_responses.turns import TurnReader, is_custom, write_turn, write_turn_fast
 
 _FUNCTION_OUTPUT: Final = "function_call_output"
 _CUSTOM_OUTPUT: Final = "custom_tool_call_output"

@@ -1,12 +1,24 @@
 """Whole replies: items, usage, stop reason.
 
-Facts this file rests on:
+Error bodies of OpenAI's Responses API, and error events of its streams.
+
+What replies of the Responses protocol hold of other replies.
+
+Facts this file relies on:
 - There is no stop reason for calls: a reply is `completed`, with calls among its items or without.    (openai 3.49.0)
 - The reason of `incomplete` stands in `incomplete_details`, that of `failed` in `error`.              (openai 3.49.0)
 - `input_tokens` includes tokens read from the cache and written to it; `output_tokens` includes reasoning.
                                                              (openai 3.49.0; recorded traffic, 2026-11: cached of total)
 - A reply repeats the request: tools, instructions, settings. No request sends it back, so it is kept under `reply`,
   as the difference to the reply that segue writes by default.
+- An error body is `{"error": {"message", "type", "param", "code"}}`.        (openai 3.49.0; recorded traffic, 2026-11)
+- In a stream it is an event `{"type": "error", "code", "message", "param"}`, or `response.failed` with the `error` of
+  the reply.                                                                   (openai 3.49.0: ResponseErrorEvent)
+- Vendors send a bare text, `detail`, or `error` as a string.                   (vLLM, llama.cpp: recorded error bodies)
+- A text has `annotations`; a `url_citation` has a title and the place in the text. The place of pages that another
+  model cites is not known, so they stand at the end.                                (openai 3.49.0, read 2026-11-15)
+- A `web_search_call` has a query and sources, and nothing that only the provider can make.               (the same)
+- The input of a custom tool is a text; other protocols call it with the argument `input`.                (the same)
 """
 
 from __future__ import annotations
@@ -17,20 +29,78 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.arguments import parse_arguments
-from segue.conversation.content import Extra
+from segue.conversation.arguments import encode_arguments, parse_arguments
+from segue.conversation.content import Extra, NativeContent, TextContent, ToolCall
+from segue.conversation.context import ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_fees
-from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
 from segue.protocols.kit.json_patch import difference
-from segue.protocols.kit.json_values import Wire, list_of, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
+from segue.protocols.kit.openai_errors import write_error
 from segue.protocols.kit.reading import number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
-from segue.protocols.openai_responses.errors import decode_error
+from segue.protocols.kit.reply_form import ReplyForm, Search
+from segue.protocols.kit.sources import Source, objects_in
+from segue.protocols.kit.verbatim import choose, keep
+from segue.protocols.openai_responses.options import custom_names
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.turns import TurnReader, with_text_input, write_turn
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error body; a text is the message."""
+    if isinstance(body, str):
+        return WireError(status=status, message=body)
+    if not isinstance(body, Mapping):
+        return WireError(status=status)
+    whole = cast("Mapping[str, object]", body)
+    inner = whole.get("error")
+    if inner is None and isinstance(whole.get("response"), Mapping):
+        inner = cast("Mapping[str, object]", whole["response"]).get("error")
+    if isinstance(inner, str):
+        return WireError(status=status, code=_code(whole.get("code")), message=inner)
+    error = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else whole
+    message = text_of(error.get("message")) or text_of(error.get("detail")) or ""
+    kind = text_of(error.get("type"))
+    return WireError(
+        status=status,
+        code=_code(error.get("code")),
+        # `type` of an event is the type of the event, not of the error.
+        type=None if error is whole and kind == "error" else kind,
+        message=message,
+    )
+
+
+def _code(value: object) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return None
+    return str(value)
+
+
+_STREAM_CODES: Final[Mapping[str, str]] = {
+    # openai 3.49.0: ResponseError.code; codex 0.166.0 stops on context_length_exceeded, insufficient_quota and
+    # invalid_prompt, and retries on others (run against a probe, 2026-11)
+    "invalid_history": "invalid_prompt",
+    "invalid_request": "invalid_prompt",
+}
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body."""
+    return write_error(fault)
+
+
+def stream_error(fault: Fault) -> Wire:
+    """Write the `error` of a reply that failed while it was streamed."""
+    error = object_of(write_error(fault).body["error"])
+    message, kind = str(error["message"]), str(fault.kind)
+    if kind == "rate_limit" and fault.retry_after is not None:
+        message = f"{message} Please try again in {fault.retry_after:g}s."  # codex reads the time from the text
+    return {"code": error.get("code") or _STREAM_CODES.get(kind, "server_error"), "message": message}
+
 
 _STATUSES: Final[Mapping[str, StopReason]] = {
     "completed": StopReason.STOP,
@@ -241,3 +311,58 @@ def as_output(item: JsonObject, index: int, response_id: str | None) -> JsonObje
         is_whole = parse_arguments(text_of(with_text_input(item).get("arguments")) or "").is_whole
         status = {"status": "completed" if is_whole else "incomplete"}
     return {"id": item_id(kind, index, response_id), **status, **item}
+
+
+_CUSTOM: Final = keep(PROTOCOL, EMPTY, EMPTY, choices=choose("type", "function", "custom")) or {}
+"""The extra of a call of a custom tool."""
+_CUSTOM_START: Final[Block] = {"type": "custom_tool_call"}
+
+
+def _cite_in_text(text: TextContent, pages: Sequence[Source]) -> TextContent:
+    end = len(text.text)
+    annotations = [
+        {"type": "url_citation", "url": page.url, "title": page.title, "start_index": end, "end_index": end}
+        for page in pages
+    ]
+    return replace(text, extra={PROTOCOL: {"annotations": annotations}})
+
+
+def _read_search(content: NativeContent) -> Search | None:
+    if content.block.get("type") != "web_search_call":
+        return None
+    action = object_of(content.block.get("action"))
+    queries = action.get("queries")
+    query = text_of(action.get("query")) or ", ".join(text for text in map(text_of, list_of(queries)) if text)
+    if not query:
+        return None  # a page was opened, not searched for
+    found = [*objects_in(action.get("sources")), *objects_in(content.block.get("results"))]
+    pages = (Source(url, text_of(page.get("title")) or "") for page in found if (url := text_of(page.get("url"))))
+    return Search(query, tuple(pages))
+
+
+def _write_search(search: Search, block: Block) -> Block:
+    # The same search may be made again: the block has the id that its provider gave to this one.
+    name = sha256(encode_arguments(block).encode("utf-8", "replace"))
+    action: Block = {
+        "type": "search",
+        "query": search.query,
+        "sources": [{"type": "url", "url": page.url} for page in search.pages],
+    }
+    return {"id": f"ws_{name.hexdigest()[:32]}", "type": "web_search_call", "status": "completed", "action": action}
+
+
+def _as_declared(call: ToolCall, tool: ToolDefinition) -> tuple[ToolCall, Block]:
+    if not custom_names((tool,)):
+        return call, EMPTY
+    own = {**(call.extra or {}).get(PROTOCOL, {}), **_CUSTOM.get(PROTOCOL, {})}
+    return replace(call, extra={**(call.extra or {}), PROTOCOL: own}), _CUSTOM_START
+
+
+REPLY_FORM: Final = ReplyForm(
+    id_prefix="resp_",
+    refusals=("content_filter",),  # openai 3.49.0: IncompleteDetails
+    cite_in_text=_cite_in_text,
+    read_search=_read_search,
+    write_search=_write_search,
+    as_declared=_as_declared,
+)

@@ -1,5 +1,7 @@
 """The endpoints of `openai-responses`; models are listed by those of `openai-chat`, in the same format.
 
+It is imported without the rest of the folder, by servers.
+
 A reply that was stored has endpoints of its own.                       (openai 3.49.0: resources/responses; 2026-11-17)
 """
 

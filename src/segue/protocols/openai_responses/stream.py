@@ -32,9 +32,14 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, kind_of, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.streaming import MISFIT, StreamDecoder
-from segue.protocols.openai_responses.errors import decode_error
-from segue.protocols.openai_responses.native import native_item
-from segue.protocols.openai_responses.response import decode_response, error_extra, error_message_of, stop_of
+from segue.protocols.openai_responses.content import native_item
+from segue.protocols.openai_responses.response import (
+    decode_error,
+    decode_response,
+    error_extra,
+    error_message_of,
+    stop_of,
+)
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.turns import TurnReader
 

@@ -29,8 +29,7 @@ from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of
-from segue.protocols.openai_responses.errors import stream_error
-from segue.protocols.openai_responses.response import ECHOED, as_output, encode_response, item_id
+from segue.protocols.openai_responses.response import ECHOED, as_output, encode_response, item_id, stream_error
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.turns import is_custom, write_turn
 

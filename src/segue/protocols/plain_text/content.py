@@ -1,5 +1,9 @@
 """The text of a turn, both ways: one string for each turn; its texts are joined by newlines.
 
+A conversation as one string, for targets that support nothing else: a prompt, a summary, a log.
+
+Each turn is its role on one line, its text below, and an empty line before the next turn.
+
 Facts this file relies on:
 - Projection has turned calls, results and media into text (`Texts` holds the wording); other content is an error here.
                                                                                            (rules of this format)
@@ -8,12 +12,13 @@ Facts this file relies on:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from segue.conversation.content import AnyContent, Extra, TextContent
 from segue.errors import DecodeError, EncodeError, Path
 from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.reading import expect_objects
 from segue.protocols.kit.verbatim import restore
 from segue.protocols.plain_text.rules import PROTOCOL
 
@@ -54,3 +59,27 @@ def encode_turn(role: str, pieces: Sequence[AnyContent], extra: Extra | None, pa
         restore(turn, extra, PROTOCOL)
     turn["content"] = BETWEEN_TEXTS.join(texts)  # always a string, so it has no other format
     return turn
+
+
+BETWEEN_TURNS: Final = "\n\n"
+
+
+def write_transcript(body: Mapping[str, object] | Sequence[object]) -> str:
+    """Write the turns of a plain-text body, or of its bare list of messages, as one text.
+
+    `prepare` converts calls, results and images to text first:
+    `write_transcript(prepare(context, Model("any", "plain-text", "plain-text")).body)`.
+
+    Raises:
+        DecodeError: a message is not a role and a string.
+    """
+    messages = body.get("messages") if isinstance(body, Mapping) else body
+    turns: list[str] = []
+    for index, turn in enumerate(expect_objects(messages, ("messages",))):
+        role = turn.get("role")
+        if not isinstance(role, str):
+            reason = "`role` must be a string; use system, user or assistant"
+            raise DecodeError(reason, path=("messages", index, "role"))
+        text = "".join(piece.text for piece in decode_text_content(turn, ("messages", index)))
+        turns.append(f"{role}:\n{text}")
+    return BETWEEN_TURNS.join(turns)

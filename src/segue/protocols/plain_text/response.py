@@ -3,23 +3,39 @@
 The format is segue's own. It has no stop reason, no usage and no id. A failure is `{"error": "..."}`. The difference
 between the default format of a reply and the received body stands in the message's `extra` under `reply`. Only
 `encode_response` reads it; a request never contains it.
+
+Errors of the plain-text protocol: `{"error": "..."}`, or the bare text. segue defines this format.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from msgspec.structs import replace
 
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.models.origin import new_assistant_message
-from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint, WireError
+from segue.protocols.kit.error_bodies import describe_error
 from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.reading import parse_body, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.plain_text.content import decode_text_content, encode_turn
-from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.rules import PROTOCOL
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error body, parsed or not."""
+    body = parse_body(body)
+    if not isinstance(body, Mapping):
+        return WireError(status=status, message=text_of(body) or "")
+    given = cast("Mapping[str, object]", body).get("error")
+    if isinstance(given, Mapping):
+        error = cast("Mapping[str, object]", given)
+        return describe_error(error, status, text_of(error.get("message")) or "")
+    return WireError(status=status, message=text_of(given) or "")
 
 
 def decode_response(body: Block, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:  # noqa: ARG001 - the contract of every codec

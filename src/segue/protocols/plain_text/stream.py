@@ -14,8 +14,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Wire
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.plain_text.content import encode_turn
-from segue.protocols.plain_text.errors import decode_error
-from segue.protocols.plain_text.response import finish_response
+from segue.protocols.plain_text.response import decode_error, finish_response
 from segue.protocols.plain_text.rules import PROTOCOL
 
 

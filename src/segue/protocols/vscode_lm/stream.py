@@ -1,24 +1,34 @@
 """A streamed reply of the VS Code language model API: lines of JSON, one part each, in the order of the response.
 
+The line `{"$": "error", "code", "message"}` is segue's format of a stream that threw. Adjacent fragments are one text.
+The API has no end mark: the reply ends with the stream. A stream without any part is incomplete.
+
+Write a streamed reply of the VS Code language model API: lines of JSON, one part each.
+
+The format is segue's own, see `stream`. A call waits for its end. The heartbeat is an empty text.
+
 Facts this file relies on:
 - `response.stream` gives texts in fragments, calls and data whole, and unknown parts; it ends when its iteration ends
   or throws.                                                                   (@types/vscode 1.140.0, read 2026-11-15)
-
-The line `{"$": "error", "code", "message"}` is segue's format of a stream that threw. Adjacent fragments are one text.
-The API has no end mark: the reply ends with the stream. A stream without any part is incomplete.
+- Texts come in fragments, calls whole; there is no thinking, no usage and no end mark.
+                                                                               (@types/vscode 1.140.0, read 2026-11-15)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from segue.conversation.content import AssistantContent, NativeContent, ToolCall
+from segue.conversation.messages import AssistantMessage
+from segue.errors import EncodeError
 from segue.protocols.kit.assembly import Assembly, Part
-from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.codec import Endpoint, Fault
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.replies import rename_calls
+from segue.protocols.kit.stream_writing import MakeEncoder, StreamWriter, encoder_of
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.vscode_lm.content import KIND, decode_assistant_part, encode_parts
-from segue.protocols.vscode_lm.response import error_text, finish_response
+from segue.protocols.vscode_lm.response import encode_error, error_text, finish_response
 from segue.protocols.vscode_lm.rules import PROTOCOL
 
 
@@ -97,3 +107,39 @@ def _error_body(frame: Block) -> Block:
     if frame.get(KIND) != "error":
         return frame
     return {"error": {key: value for key, value in frame.items() if key != KIND}}
+
+
+class _Writer(StreamWriter):
+    name = PROTOCOL
+
+    def add_text(self, index: int, text: str) -> None:  # noqa: ARG002 - parts have no index here
+        self.frames.append({KIND: "text", "value": text})
+
+    def add_thinking(self, index: int, text: str) -> None:  # noqa: ARG002 - the same
+        raise EncodeError(f"{PROTOCOL} does not support thinking; remove it from the reply", path=(index,))
+
+    def close_call(self, index: int, call: ToolCall) -> None:
+        self.frames.append(self._whole(index, call))
+
+    def add_native(self, index: int, content: NativeContent) -> None:
+        self.frames.append(self._whole(index, content))
+
+    def _whole(self, index: int, content: AssistantContent) -> Wire:
+        (part,) = encode_parts((content,), (index,))
+        return part
+
+    def finish(self, message: AssistantMessage, *, refused: bool) -> None:
+        if refused:
+            text = message.error_message or "the reply was withheld by a content filter"
+            self.frames.append({KIND: "error", "code": "Blocked", "message": text})
+        elif not message.content:
+            self.heartbeat()  # a stream without any part is incomplete
+
+    def heartbeat(self) -> None:
+        self.frames.append({KIND: "text", "value": ""})
+
+    def fail(self, fault: Fault) -> None:
+        self.frames.append({KIND: "error", **object_of(encode_error(fault).body["error"])})
+
+
+stream_encoder: MakeEncoder = encoder_of(_Writer)
