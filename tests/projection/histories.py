@@ -91,7 +91,7 @@ _TARGETS: Final[dict[str, tuple[Model, ...]]] = {
         *_models("mistral-chat", "mistral", "mistral-large-latest"),
         *_models("mistral-chat", "mistral", "magistral-medium", reasoning=True),
     ),
-    "ollama-chat": _models("ollama-chat", "ollama", "qwen3", reasoning=True),
+    "ollama-chat": _models("ollama-chat", "ollama", "gpt-oss:20b", reasoning=True),
     "vscode-lm": _models("vscode-lm", "vscode", "copilot-gpt"),
     "plain-text": _models("plain-text", "plain-text", "anything"),
     "cohere-chat": (

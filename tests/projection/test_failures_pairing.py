@@ -455,25 +455,6 @@ TOOLS: Final[Mapping[str, Row]] = {
             "name_changed at options.tool_choice",
         ),
     ),
-    "so is one that the provider refuses for its own reasons": Row(
-        threads="Alibaba: refuses the name search",
-        given=conversation(
-            user("hi"),
-            assistant(KIMI, call("a", "search")),
-            result("a", "ok", name="search"),
-            tools=(ToolDefinition(name="search", parameters=READ.parameters),),
-        ),
-        targets=(Model("qwen3-max", "alibaba", "openai-chat"),),
-        options=Options(tool_choice="search"),
-        holds=one_name,
-        lacks=('"search"',),
-        reports=(
-            "name_changed at messages[1].content[0].name",
-            "name_changed at messages[2].tool_name",
-            "name_changed at tools[0].name",
-            "name_changed at options.tool_choice",
-        ),
-    ),
     "Bedrock gets definitions of tools that only the history uses": Row(
         threads="vercel/ai#7537, pydantic-ai#1966, strands#998, langchain-aws#591, timothy#282",
         given=conversation(user("hi"), assistant(GPT, call("a", "list")), result("a", "ok", name="list"), user("ok")),

@@ -170,7 +170,7 @@ SYSTEM: Final[Mapping[str, Row]] = {
             assistant(GPT, "No."),
             user("ok"),
         ),
-        targets=(FABLE, GPT, GPT_CHAT, KIMI, OLLAMA),
+        targets=(FABLE, GPT, GPT_CHAT, KIMI),
         sends=(
             user("hi"),
             assistant(GPT, "Hello."),

@@ -43,6 +43,8 @@ from segue.requests.outbox import Outbox
 from segue.requests.prepare import Request, convert, prepare
 
 HI = user("hi")
+GPT_OSS = replace(OLLAMA, id="gpt-oss:20b")
+"""Its template takes system messages anywhere; those of Qwen, Llama and Gemma take one, at the beginning."""
 BOTH = [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]
 
 WIRES: dict[str, tuple[Model, str, object]] = {
@@ -83,7 +85,7 @@ WIRES: dict[str, tuple[Model, str, object]] = {
         ],
     ),
     "Ollama: two messages": (
-        OLLAMA,
+        GPT_OSS,
         "messages",
         [{"role": "system", "content": "A"}, {"role": "system", "content": "B"}, {"role": "user", "content": "hi"}],
     ),
@@ -191,7 +193,8 @@ FILLED: dict[str, tuple[Model, bool]] = {
     "Gemini behind an OpenAI endpoint (chatgpt-plugin #733)": (Model("gemini-2.5-pro", "google", "openai-chat"), True),
     "OpenAI does not": (GPT_CHAT, False),
     "nor on Responses": (GPT, False),
-    "Ollama does not": (OLLAMA, False),
+    "Ollama does not": (GPT_OSS, False),
+    "Qwen at Ollama does": (OLLAMA, True),
 }
 
 

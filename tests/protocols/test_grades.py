@@ -132,7 +132,9 @@ def test_it_does_so_only_for_the_models_it_was_recorded_for():
     assert [one.code for one in graded(FOUND, newer)] == ["result_count", "role"]
 
 
-@pytest.mark.parametrize("row", counterevidence.ROWS, ids=lambda row: f"{row.protocol} {row.code} {row.path}")
+@pytest.mark.parametrize(
+    "row", (*counterevidence.ROWS, *counterevidence.FIELD_ROWS), ids=lambda row: f"{row.protocol} {row.code} {row.path}"
+)
 def test_a_row_names_a_protocol_a_grade_and_its_figures(row: Answered):
     assert row.protocol in PROTOCOLS
     assert row.grade in ("ignored", "unsure")

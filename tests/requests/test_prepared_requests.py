@@ -142,7 +142,6 @@ SETTINGS: Final[Mapping[str, Row]] = {
     ),
 }
 FAMILIES: Final[Mapping[str, Row]] = {
-    "a tool that Alibaba refuses for its name": Row("alibaba/qwen3.7-plus", "name_changed", tools=(tool("search"),)),
     "no thinking where there is none": Row("google/gemini-2.0-flash", options=Options(thinking="off")),
     "no thinking where there is none, at Vertex": Row(
         "google-vertex/gemini-2.0-flash", options=Options(thinking="off")

@@ -32,7 +32,7 @@ from segue.models.providers import find_row
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.capabilities import is_listed, merge
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
-from segue.protocols.kit.counterevidence import graded
+from segue.protocols.kit.counterevidence import FIELD_ROWS, graded
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.owned_body import encode_owned, has_free_values
 from segue.protocols.kit.reading import as_mapping
@@ -235,7 +235,8 @@ def check(
 
 
 def _check_for(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
-    return graded(merge(check_body(body, endpoint), check_fields(body, endpoint)), endpoint)
+    fields = graded(check_fields(body, endpoint), endpoint, FIELD_ROWS)
+    return merge(graded(check_body(body, endpoint), endpoint), fields)
 
 
 def find_checked(

@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
 from property_testing import scaled_examples
@@ -147,12 +148,14 @@ def test_format_of_older_files_is_ignored_and_data_is_written():
     assert body == {"messages": [{"role": "user", "content": "x", "n": 1}]}
 
 
-def test_a_model_is_written_to_the_received_body_and_not_to_a_new_request():
+def test_a_model_is_written_to_the_received_body_and_to_a_new_request_for_it():
     body = {"model": ANYTHING.model.id, "messages": [{"role": "user", "content": "x"}], "n": 1}
     prompt = CODEC.decode_request(body, ANYTHING)
     assert CODEC.encode_request(prompt, ANYTHING) == body
     request = prepare(prompt.context, ANYTHING.model, options=prompt.options)
-    assert request.body == {"messages": body["messages"], "n": 1}
+    assert request.body == body
+    other = prepare(prompt.context, replace(ANYTHING.model, id="other"), options=prompt.options)
+    assert "model" not in other.body
 
 
 def test_turns_are_read():

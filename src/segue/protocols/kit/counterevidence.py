@@ -51,15 +51,22 @@ _PAIRING: Final = (*_OPENAI, "openai-codex", "deepseek", "mistral", "moonshotai"
 ROWS: Final = (
     Answered("mistral-chat", "call_id", "29 replies, 0 refusals"),
     Answered("mistral-chat", "first_turn", "13 replies, 0 refusals"),
-    Answered("mistral-chat", "field_unknown", "5 replies, 0 refusals", path=r"^stream_options$", grade="ignored"),
     Answered("openai-chat", "result_without_call", "20 replies, 0 refusals", others=_PAIRING),
     Answered("openai-chat", "call_without_result", "20 replies, 0 refusals", others=_PAIRING),
     Answered("openai-chat", "call_id_long", "13 replies, 0 refusals", others=_OPENAI),
-    Answered("openai-chat", "value_unknown", "7 replies, 0 refusals", others=_OPENAI),
     Answered("openai-chat", "tool_choice", "4 replies, 0 refusals", others=_OPENAI),
-    Answered(
-        "openai-chat", "type_wrong", "a reply of gpt-4-vision-preview", models="vision-preview", path="image_url$"
-    ),
+    Answered("openai-responses", "reference_unknown", "6 replies, 0 refusals"),
+    Answered("google-genai", "result_count", "12 replies, 0 refusals", models=r"gemini-[12]\b"),
+    Answered("google-genai", "schema_format", "5 replies, 0 refusals"),
+    Answered("anthropic-messages", "top_p_range", "2 replies, 0 refusals"),
+    Answered("anthropic-messages", "media_bytes", "2 replies of Claude 3.5 to a wrong type", models=r"claude-3"),
+)
+"""Findings of the checks of protocols, of capabilities and of limits."""
+
+FIELD_ROWS: Final = (
+    Answered("mistral-chat", "field_unknown", "5 replies, 0 refusals", path=r"^stream_options$", grade="ignored"),
+    Answered("openai-chat", "value_unknown", "7 replies, 0 refusals", others=_OPENAI),
+    Answered("openai-chat", "type_wrong", "a reply of GPT-4 Vision", models="vision-preview", path="image_url$"),
     Answered(
         "openai-responses",
         "field_unknown",
@@ -68,30 +75,26 @@ ROWS: Final = (
         grade="ignored",
     ),
     Answered("openai-responses", "field_unknown", "replies of gpt-5 and gpt-5.5", path=r"^input\.\d+\.status$"),
-    Answered("openai-responses", "reference_unknown", "6 replies, 0 refusals"),
     Answered("google-genai", "value_unknown", "13 replies, 0 refusals"),
-    Answered("google-genai", "result_count", "12 replies, 0 refusals", models=r"gemini-[12]\b"),
-    Answered("google-genai", "schema_format", "5 replies, 0 refusals"),
     Answered("cohere-chat", "value_unknown", "4 replies, 0 refusals"),
-    Answered("anthropic-messages", "top_p_range", "2 replies, 0 refusals"),
-    Answered("anthropic-messages", "media_bytes", "2 replies of Claude 3.5 to a wrong type", models=r"claude-3"),
 )
+"""Findings of the comparison with the fields of an SDK, whose lists of values and keys may be older than the server."""
 
 
 @lru_cache(maxsize=256)
-def _rows_for(protocol: str, provider: str, model_id: str) -> tuple[Answered, ...]:
-    return tuple(row for row in ROWS if row.protocol == protocol and row.holds(provider, model_id))
+def _rows_for(rows: tuple[Answered, ...], protocol: str, provider: str, model_id: str) -> tuple[Answered, ...]:
+    return tuple(row for row in rows if row.protocol == protocol and row.holds(provider, model_id))
 
 
-def graded(found: Iterable[Violation], endpoint: Endpoint) -> list[Violation]:
+def graded(found: Iterable[Violation], endpoint: Endpoint, rows: tuple[Answered, ...] = ROWS) -> list[Violation]:
     """Return the findings with their grades; without those that are not refusals, unless the endpoint is cautious."""
     violations = list(found)
     if not violations:
         return violations
     model = endpoint.model
-    rows = _rows_for(model.protocol, model.provider, model.id)
-    if rows:
-        violations = [_lowered(violation, rows) for violation in violations]
+    answered = _rows_for(rows, model.protocol, model.provider, model.id)
+    if answered:
+        violations = [_lowered(violation, answered) for violation in violations]
     return violations if endpoint.cautious else [one for one in violations if one.grade == "refused"]
 
 

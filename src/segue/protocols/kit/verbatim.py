@@ -163,8 +163,8 @@ def _with_missing(received: object, default: object) -> object:
 
 
 _PAIR: Final = 2
-_NEVER_AGAIN: Final = frozenset({_ONLY_FOR, f"{_MARK}prefix"})
-"""Names in the patch of options that do not apply to a new request: a choice about the messages of the one received."""
+_NEVER_AGAIN: Final = frozenset({_ONLY_FOR, f"{_MARK}prefix", f"{_MARK}refused"})
+"""Names in the patch of options that do not apply to a new request: choices about the messages of the one received."""
 
 
 def _patch_of(extra: Extra | None, protocol: str) -> tuple[Block, Block]:
