@@ -133,7 +133,7 @@ def test_it_does_so_only_for_the_models_it_was_recorded_for():
 
 
 @pytest.mark.parametrize(
-    "row", (*counterevidence.ROWS, *counterevidence.FIELD_ROWS), ids=lambda row: f"{row.protocol} {row.code} {row.path}"
+    "row", [*counterevidence.ROWS, *counterevidence.FIELD_ROWS], ids=lambda row: f"{row.protocol} {row.code} {row.path}"
 )
 def test_a_row_names_a_protocol_a_grade_and_its_figures(row: Answered):
     assert row.protocol in PROTOCOLS

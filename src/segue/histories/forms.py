@@ -362,7 +362,7 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(
             where="object",
             needs=(
-                "messages:list",
+                "messages[]",
                 "!messages[].role",
                 "!messages[].content",
                 "!messages[].type",
