@@ -209,6 +209,7 @@ from segue.protocols.api import encode_response as encode_response
 from segue.protocols.api import stream_decoder as stream_decoder
 from segue.protocols.context_input import ContextInput as ContextInput
 from segue.protocols.detection import detect_protocol as detect_protocol
+from segue.protocols.kit.check_codes import CheckCode as CheckCode
 from segue.protocols.kit.codec import ErrorReply as ErrorReply
 from segue.protocols.kit.codec import Violation as Violation
 from segue.protocols.kit.codec import WireError as WireError

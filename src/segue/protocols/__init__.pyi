@@ -1,5 +1,6 @@
 from segue.protocols.kit.assembly import Assembly as Assembly
 from segue.protocols.kit.assembly import Part as Part
+from segue.protocols.kit.check_codes import CheckCode as CheckCode
 from segue.protocols.kit.clues import Clues as Clues
 from segue.protocols.kit.codec import NOT_IN_A_BODY as NOT_IN_A_BODY
 from segue.protocols.kit.codec import Endpoint as Endpoint
@@ -34,6 +35,7 @@ __all__ = [
     "NOT_IN_A_BODY",
     "PROTOCOLS",
     "Assembly",
+    "CheckCode",
     "Clues",
     "Documentation",
     "Endpoint",
