@@ -180,14 +180,12 @@ def test_a_block_has_the_header_that_it_needs(case: str) -> None:
 def test_functions_over_chat_are_refused_with_an_effort(model: str, effort: str | None, is_refused: bool) -> None:
     body = {"model": model, "messages": [HI], "tools": [FUNCTION], "reasoning_effort": effort}
     found = check(body, protocol="openai-chat", model=Model(model, "openai", "openai-chat", reasoning=True))
-    assert [violation.code for violation in found] == (["functions_with_effort"] if is_refused else [])
+    assert [violation.code for violation in found] == (["option_with_thinking"] if is_refused else [])
 
 
 def test_functions_over_chat_need_thinking_off() -> None:
     body = {"model": CHAT.id, "messages": [HI], "tools": [FUNCTION]}
-    assert [violation.code for violation in check(body, protocol="openai-chat", model=CHAT)] == [
-        "functions_with_effort"
-    ]
+    assert [violation.code for violation in check(body, protocol="openai-chat", model=CHAT)] == ["option_with_thinking"]
     context = replace(CONTEXT, tools=(ToolDefinition(name="f", parameters={"type": "object", "properties": {}}),))
     request = prepare(context, CHAT, options=Options(thinking="medium"))
     assert request.body["reasoning_effort"] == "none"

@@ -19,9 +19,9 @@ from segue.models.catalogue import get_model
 from segue.projection.report import ChangeCode
 from segue.protocols.registry import PROTOCOLS, all_protocols
 
-LAST_TURN = {"last_turn", "last_assistant"}
+LAST_TURN = {"last_turn_wrong"}
 """What `check` may say of a training line: a provider wants another turn last in a request."""
-NO_PLACEHOLDER = {"no_signature"}
+NO_PLACEHOLDER = {"signature_missing"}
 """Gemini 3 wants a signature on calls in a request; a training line must not have the placeholder for it."""
 MODELS = {record.name: record.example for record in all_protocols() if record.name not in ("plain-text", "vscode-lm")}
 MODELS |= {

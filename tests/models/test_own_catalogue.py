@@ -203,7 +203,7 @@ def test_the_turns_of_a_request_belong_to_the_provider_of_its_model(catalogue):
 
 def test_a_request_is_checked_for_the_provider_of_its_model(catalogue):
     assert check(REQUEST, protocol="openai-chat", catalogue=catalogue) == []
-    assert [found.code for found in check(REQUEST, protocol="openai-chat")] == ["part_unknown"]
+    assert [found.code for found in check(REQUEST, protocol="openai-chat")] == ["block_type_unknown"]
 
 
 MISSPELT = {

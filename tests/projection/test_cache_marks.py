@@ -203,7 +203,7 @@ def test_a_body_with_a_mark_on_thinking_is_read_and_written_unchanged_but_sent_r
     prompt = decode_request(body, protocol=model.protocol, model=model)
     assert encode_request(prompt, protocol=model.protocol, model=model) == body
     assert {violation.code for violation in check(body, protocol=model.protocol, model=model)} == {
-        "cache_mark_thinking"
+        "cache_mark_misplaced"
     }
     for target in TARGETS:
         request = convert(body, source=model.protocol, target=target, source_model=model)

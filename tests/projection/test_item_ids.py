@@ -91,7 +91,7 @@ def test_no_sample_sent_twice_repeats_an_id(sample):
     body = {**sample.request, "input": [*items, GO, *items]}
     converted = segue.convert(body, source="openai-responses", target=MODEL)
     found = segue.check(converted.body, protocol="openai-responses", model=MODEL)
-    assert [one for one in found if one.code == "item_twice"] == []
+    assert [one for one in found if one.code == "value_duplicate"] == []
 
 
 def test_what_was_sent_is_sent_again():
@@ -130,4 +130,4 @@ def test_the_backend_of_codex_gets_instructions(prompt):
     assert all(item.get("role") == "user" for item in body["input"])
     del body["instructions"]
     found = segue.check(body, protocol="openai-responses", model="openai-codex/gpt-5.6-sol")
-    assert [one.code for one in found] == ["needs"]
+    assert [one.code for one in found] == ["option_needs_other"]

@@ -101,7 +101,7 @@ def test_another_model_of_the_provider_gets_the_namespace_too():
 def test_a_call_without_its_namespace_is_found():
     lost = body(CRM, items=(item("merge", "c1"), output("c1")))
     assert [(found.code, found.path) for found in check(lost, protocol=P, model=GPT)] == [
-        ("missing_namespace", ("input", 1, "namespace"))
+        ("namespace_missing", ("input", 1, "namespace"))
     ]
     assert check(body(CRM, items=CALLED), protocol=P, model=GPT) == []
     assert check(body(CRM, function("merge"), items=(item("merge", "c1"), output("c1"))), protocol=P, model=GPT) == []

@@ -205,7 +205,7 @@ def test_functions_are_kept_where_they_exclude_thinking(provider, name, thinking
     assert not check(request.body, protocol="openai-chat", model=model)
     refused = {**request.body, "reasoning_effort": "medium"}
     found = [violation.code for violation in check(refused, protocol="openai-chat", model=model)]
-    assert found == ([] if name == "gpt-5.1" else ["functions_with_effort"])
+    assert found == ([] if name == "gpt-5.1" else ["option_with_thinking"])
 
 
 @pytest.mark.parametrize("name", ["gpt-6-astra", "gpt-6.1-sol"])
@@ -470,7 +470,7 @@ def test_a_user_id_of_a_refused_length_is_hashed(model, most):
     assert (change.code, change.path, change.loss) == ("option_clamped", ("options", "user_id"), Loss.NONE)
     assert check(request.body, protocol=model.protocol, model=model) == []
     sent = encode_request(Prompt(context=context, options=Options(user_id=longer, max_tokens=99)), model=model)
-    assert [violation.code for violation in check(sent, protocol=model.protocol, model=model)] == ["user_id"]
+    assert [violation.code for violation in check(sent, protocol=model.protocol, model=model)] == ["user_id_invalid"]
 
 
 def test_a_user_id_that_is_too_short_is_hashed():
@@ -491,7 +491,7 @@ def test_a_second_user_id_of_a_body_is_hashed_too(model):
     turns = {"messages": [{"role": "user", "content": "hi"}]} if model is GPT else {"input": "hi"}
     body = {"model": model.id, **turns, "user": "u" * 70, "safety_identifier": "s" * 70}
     codes = [(violation.code, violation.path) for violation in check(body, protocol=model.protocol, model=model)]
-    assert codes == [("user_id", ("safety_identifier",)), ("user_id", ("user",))]
+    assert codes == [("user_id_invalid", ("safety_identifier",)), ("user_id_invalid", ("user",))]
     request = convert(body, source=model.protocol, target=model)
     assert check(request.body, protocol=model.protocol, model=model) == []
     assert encode_request(decode_request(body, protocol=model.protocol), protocol=model.protocol) == body

@@ -264,8 +264,8 @@ def test_gemini_3_needs_a_flag_beside_functions():
     assert check(prompt.body, protocol="google-genai", model=GEMINI) == []
     assert any(change.path == ("options", "extra") for change in projection.report.changes)
     bare = {key: value for key, value in prompt.body.items() if key != "toolConfig"}
-    assert [found.code for found in check(bare, protocol="google-genai", model=GEMINI)] == ["tools_with_functions"]
-    assert [found.code for found in check(bare, protocol="google-genai", model=GEMINI_2)] == ["tools_with_functions"]
+    assert [found.code for found in check(bare, protocol="google-genai", model=GEMINI)] == ["tools_not_combinable"]
+    assert [found.code for found in check(bare, protocol="google-genai", model=GEMINI_2)] == ["tools_not_combinable"]
 
 
 # -- fields of the body ------------------------------------------------------------------------------------------------

@@ -86,28 +86,37 @@ TOOL = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
 
 REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     # -- media that a model does not read
-    "OpenAI: sound for a text model": (chat("openai", "gpt-4o", message=user(SOUND)), "media_type_refused"),
-    "OpenAI: an image for gpt-4": (chat("openai", "gpt-4", message=user(PICTURE)), "image_refused"),
-    "DeepSeek: sound": (chat("deepseek", "deepseek-chat", message=user(SOUND)), "media_type_refused"),
-    "Groq: sound": (chat("groq", "llama-3.3-70b-versatile", message=user(SOUND)), "media_type_refused"),
-    "Groq: an image for a text model": (chat("groq", "openai/gpt-oss-120b", message=user(PICTURE)), "image_refused"),
-    "Mistral: sound for another model than Voxtral": (mistral(message=user(SOUND)), "modality"),
+    "OpenAI: sound for a text model": (chat("openai", "gpt-4o", message=user(SOUND)), "media_type_unsupported"),
+    "OpenAI: an image for gpt-4": (chat("openai", "gpt-4", message=user(PICTURE)), "media_unsupported"),
+    "DeepSeek: sound": (chat("deepseek", "deepseek-chat", message=user(SOUND)), "media_type_unsupported"),
+    "Groq: sound": (chat("groq", "llama-3.3-70b-versatile", message=user(SOUND)), "media_type_unsupported"),
+    "Groq: an image for a text model": (
+        chat("groq", "openai/gpt-oss-120b", message=user(PICTURE)),
+        "media_unsupported",
+    ),
+    "Mistral: sound for another model than Voxtral": (mistral(message=user(SOUND)), "media_unsupported"),
     # -- types of tools
     "Mistral: web search": (mistral(tools=[{"type": "web_search"}]), "value_unknown"),
-    "Groq: web search": (chat("groq", "llama-3.3-70b-versatile", tools=[{"type": "web_search"}]), "tool_type"),
-    "DeepSeek: web search": (chat("deepseek", "deepseek-chat", tools=[{"type": "web_search"}]), "tool_type"),
+    "Groq: web search": (
+        chat("groq", "llama-3.3-70b-versatile", tools=[{"type": "web_search"}]),
+        "tool_type_unsupported",
+    ),
+    "DeepSeek: web search": (
+        chat("deepseek", "deepseek-chat", tools=[{"type": "web_search"}]),
+        "tool_type_unsupported",
+    ),
     "OpenAI chat: web search": (chat("openai", "gpt-4o", tools=[{"type": "web_search_preview"}]), "value_unknown"),
     "OpenAI chat: a tool of Claude": (
         chat("openai", "gpt-4o", tools=[{"name": "f", "input_schema": {}}]),
         "field_unknown",
     ),
     # -- parameters of a model
-    "OpenAI: log probabilities of a reasoning model": (chat("openai", "o4-mini", logprobs=True), "option_refused"),
-    "OpenAI: a penalty for a reasoning model": (chat("openai", "gpt-5", presence_penalty=0.5), "option_refused"),
-    "Responses: log probabilities of a reasoning model": (responses("gpt-5", top_logprobs=2), "unsupported_parameter"),
-    "OpenAI: an effort for gpt-4o": (chat("openai", "gpt-4o", reasoning_effort="low"), "setting_refused"),
-    "Groq: an effort for Llama": (chat("groq", "llama-3.1-8b-instant", reasoning_effort="low"), "setting_refused"),
-    "Groq: log probabilities": (chat("groq", "llama-3.1-8b-instant", logprobs=True), "setting_refused"),
+    "OpenAI: log probabilities of a reasoning model": (chat("openai", "o4-mini", logprobs=True), "option_unsupported"),
+    "OpenAI: a penalty for a reasoning model": (chat("openai", "gpt-5", presence_penalty=0.5), "option_unsupported"),
+    "Responses: log probabilities of a reasoning model": (responses("gpt-5", top_logprobs=2), "option_unsupported"),
+    "OpenAI: an effort for gpt-4o": (chat("openai", "gpt-4o", reasoning_effort="low"), "option_unsupported"),
+    "Groq: an effort for Llama": (chat("groq", "llama-3.1-8b-instant", reasoning_effort="low"), "option_unsupported"),
+    "Groq: log probabilities": (chat("groq", "llama-3.1-8b-instant", logprobs=True), "option_unsupported"),
     "DeepSeek: the content of a result as a list": (
         (
             "openai-chat",
@@ -125,7 +134,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
                 ]
             },
         ),
-        "content_list",
+        "type_wrong",
     ),
     "Gemini: a required property that is not defined": (
         (
@@ -143,7 +152,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
                 ],
             },
         ),
-        "schema_required",
+        "schema_invalid",
     ),
     "MiniMax: a schema of the output": (
         (
@@ -156,7 +165,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
                 "output_config": {"format": {"type": "x"}},
             },
         ),
-        "setting_refused",
+        "option_unsupported",
     ),
     "Claude: the highest effort while thinking is disabled": (
         (
@@ -170,52 +179,52 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
                 "output_config": {"effort": "max"},
             },
         ),
-        "effort",
+        "effort_unsupported",
     ),
-    "xAI: a penalty of zero": (chat("xai", "grok-4.6", presence_penalty=0), "setting_refused"),
-    "xAI: an effort for Grok 4": (chat("xai", "grok-4-0709", reasoning_effort="low"), "setting_refused"),
+    "xAI: a penalty of zero": (chat("xai", "grok-4.6", presence_penalty=0), "option_unsupported"),
+    "xAI: an effort for Grok 4": (chat("xai", "grok-4-0709", reasoning_effort="low"), "option_unsupported"),
     "DeepSeek: log probabilities of the reasoner": (
         chat("deepseek", "deepseek-reasoner", logprobs=True),
-        "setting_refused",
+        "option_unsupported",
     ),
-    "Gemini 2.5 Pro: log probabilities": (gemini(generationConfig={"responseLogprobs": True}), "setting_refused"),
+    "Gemini 2.5 Pro: log probabilities": (gemini(generationConfig={"responseLogprobs": True}), "option_unsupported"),
     "DeepSeek: a forced call while thinking": (
         chat("deepseek", "deepseek-v4", tools=function(CLOSED), tool_choice=CHOICE, thinking={"type": "enabled"}),
-        "tool_choice_thinking",
+        "tool_choice_with_thinking",
     ),
     "DeepSeek: a forced call where thinking is on by default": (
         chat("deepseek", "deepseek-v4-pro", tools=function(CLOSED), tool_choice="required"),
-        "tool_choice_thinking",
+        "tool_choice_with_thinking",
     ),
     "DeepSeek: a call without its reasoning where thinking is on by default": (
         loop("deepseek", "deepseek-v4-flash", tools=function(CLOSED)),
         "reasoning_missing",
     ),
-    "Gemini over Chat: a call without its signature": (loop("google", "gemini-3.5-flash"), "no_signature"),
-    "Qwen: thinking by default in a reply that is not streamed": (chat("alibaba", "qwen3-8b"), "thinking_unstreamed"),
+    "Gemini over Chat: a call without its signature": (loop("google", "gemini-3.5-flash"), "signature_missing"),
+    "Qwen: thinking by default in a reply that is not streamed": (chat("alibaba", "qwen3-8b"), "stream_required"),
     "xAI: an effort for Grok 4.1 over Responses": (
         responses("grok-4-1-fast", "xai", reasoning={"effort": "medium"}),
-        "setting_refused",
+        "option_unsupported",
     ),
     "Copilot: functions beside an effort": (
         chat("github-copilot", "gpt-5.6-terra", tools=function(CLOSED), reasoning_effort="high"),
-        "functions_with_effort",
+        "option_with_thinking",
     ),
-    "Copilot: the older name of the limit": (chat("github-copilot", "gpt-5.4", max_tokens=9), "limit_renamed"),
-    "OpenAI: a limit above the model's": (chat("openai", "gpt-4o", max_tokens=100_000), "max_tokens"),
-    "Gemini: a limit above the model's": (gemini(generationConfig={"maxOutputTokens": 10**6}), "max_tokens"),
+    "Copilot: the older name of the limit": (chat("github-copilot", "gpt-5.4", max_tokens=9), "option_renamed"),
+    "OpenAI: a limit above the model's": (chat("openai", "gpt-4o", max_tokens=100_000), "max_tokens_too_large"),
+    "Gemini: a limit above the model's": (gemini(generationConfig={"maxOutputTokens": 10**6}), "max_tokens_too_large"),
     # -- schemas
     "OpenAI: an open strict output": (
         chat("openai", "gpt-4o", response_format=output(OPEN, strict=True)),
-        "schema_open",
+        "schema_not_strict",
     ),
     "OpenAI: a keyword that strict mode lacks": (
         chat("openai", "gpt-4o", response_format=output({**CLOSED, "allOf": [CLOSED]}, strict=True)),
-        "schema_keyword",
+        "schema_keyword_unsupported",
     ),
     "OpenAI: a strict list": (
         chat("openai", "gpt-4o", response_format=output({"type": "array", "items": CLOSED}, strict=True)),
-        "schema_root",
+        "schema_root_invalid",
     ),
     "OpenAI: no schema at all": (chat("openai", "gpt-4o", response_format={"type": "json_schema"}), "field_missing"),
     "OpenAI: a schema in the wrong place": (
@@ -224,7 +233,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     ),
     "OpenAI: an optional property of a strict function": (
         chat("openai", "gpt-4o", tools=function({**CLOSED, "required": []}, strict=True)),
-        "schema_open",
+        "schema_not_strict",
     ),
     "OpenAI: a list without items": (
         chat("openai", "gpt-4o", tools=function({"type": "object", "properties": {"a": {"type": "array"}}})),
@@ -236,20 +245,20 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     ),
     "Responses: an open strict output": (
         responses("gpt-5", text={"format": {"type": "json_schema", "name": "x", "schema": OPEN, "strict": True}}),
-        "schema_open",
+        "schema_not_strict",
     ),
     "OpenAI: JSON mode without the word": (
         chat("openai", "gpt-4o", response_format={"type": "json_object"}),
-        "json_word",
+        "json_word_missing",
     ),
-    "DeepSeek: a schema": (chat("deepseek", "deepseek-chat", response_format=output(CLOSED)), "setting_refused"),
+    "DeepSeek: a schema": (chat("deepseek", "deepseek-chat", response_format=output(CLOSED)), "option_unsupported"),
     "Claude: an open output": (
         claude(output_config={"format": {"type": "json_schema", "schema": OPEN}}),
-        "schema_open",
+        "schema_not_strict",
     ),
     "Claude: a limit of a number in the output": (
         claude(output_config={"format": {"type": "json_schema", "schema": {**NUMBER, "additionalProperties": False}}}),
-        "schema_keyword",
+        "schema_keyword_unsupported",
     ),
     "Claude: a schema that refers to itself": (
         claude(
@@ -267,7 +276,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     ),
     "Claude: many strict tools": (
         claude(tools=[{"name": f"f{n}", "input_schema": CLOSED, "strict": True} for n in range(21)]),
-        "strict_many",
+        "tools_too_many",
     ),
     "Claude: many optional properties": (
         claude(
@@ -283,7 +292,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
                 }
             ]
         ),
-        "schema_optional",
+        "schema_too_large",
     ),
     "Gemini: a keyword that its dialect lacks": (
         gemini(
@@ -305,9 +314,9 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     "Mistral: a name of a user message": (mistral(message={**HI, "name": "Ada"}), "field_unknown"),
     "Mistral's own endpoint over OpenAI's protocol": (
         chat("mistral", "mistral-large-latest", max_completion_tokens=9),
-        "setting_refused",
+        "option_unsupported",
     ),
-    "Groq: a key of OpenAI": (chat("groq", "llama-3.1-8b-instant", store=True), "setting_refused"),
+    "Groq: a key of OpenAI": (chat("groq", "llama-3.1-8b-instant", store=True), "option_unsupported"),
     "Groq: a key of vLLM": (chat("groq", "qwen/qwen3-32b", chat_template_kwargs={}), "field_unknown"),
     "Claude: an index in a block": (
         claude(messages=[{"role": "user", "content": [{"type": "text", "text": "hi", "index": 0}]}]),
@@ -326,19 +335,19 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     # -- limits and choices of one that the service model of Bedrock states
     "Bedrock: two choices of a tool": (
         converse(toolConfig={"tools": [TOOL], "toolChoice": {"auto": {}, "any": {}}}),
-        "one_of",
+        "fields_exclusive",
     ),
-    "Bedrock: no choice of a tool": (converse(toolConfig={"tools": [TOOL], "toolChoice": {}}), "one_of"),
-    "Bedrock: a pattern": (converse(guardrailConfig={"guardrailVersion": "latest"}), "pattern"),
-    "Bedrock: letters of a key": (converse(requestMetadata={"a|b": "x"}), "pattern"),
-    "Bedrock: a long list": (converse(additionalModelResponseFieldPaths=["/a"] * 11), "limit"),
+    "Bedrock: no choice of a tool": (converse(toolConfig={"tools": [TOOL], "toolChoice": {}}), "fields_exclusive"),
+    "Bedrock: a pattern": (converse(guardrailConfig={"guardrailVersion": "latest"}), "value_malformed"),
+    "Bedrock: letters of a key": (converse(requestMetadata={"a|b": "x"}), "value_malformed"),
+    "Bedrock: a long list": (converse(additionalModelResponseFieldPaths=["/a"] * 11), "value_out_of_range"),
     "Bedrock: a key that Claude does not have": (
         converse(additionalModelRequestFields={"reasoning": {"effort": "low"}}),
         "field_unknown",
     ),
     "Bedrock: a cache point of a model without a cache": (
         converse("us.meta.llama3-3-70b-instruct-v1:0", system=[{"text": "a"}, {"cachePoint": {"type": "default"}}]),
-        "cache_marks",
+        "cache_marks_too_many",
     ),
     "Bedrock: a key of Claude's own wire": (
         ("anthropic-messages", "amazon-bedrock", "claude-sonnet-4-5", {**claude()[3], "speculation": 1}),
@@ -359,7 +368,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
                 {"role": "user", "parts": [{"text": "a", "fileData": {"fileUri": "gs://a/b", "mimeType": "image/png"}}]}
             ]
         ),
-        "one_of",
+        "fields_exclusive",
     ),
     "Gemini: a file without its address": (
         gemini(contents=[{"role": "user", "parts": [{"fileData": {"mimeType": "image/png"}}]}]),
@@ -375,14 +384,14 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
                 {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}, {"text": "b"}]},
             ],
         ),
-        "results_alone",
+        "result_misplaced",
     ),
     # -- keys of the body
     "OpenAI: metadata that is no text": (chat("openai", "gpt-4o", store=True, metadata={"a": 1}), "type_wrong"),
-    "OpenAI: two limits": (chat("openai", "gpt-4o", max_tokens=9, max_completion_tokens=9), "excludes"),
+    "OpenAI: two limits": (chat("openai", "gpt-4o", max_tokens=9, max_completion_tokens=9), "options_conflict"),
     "OpenAI: a search in JSON mode": (
         responses("gpt-4.1", input="json", tools=[{"type": "web_search"}], text={"format": {"type": "json_object"}}),
-        "excludes",
+        "options_conflict",
     ),
     "Azure: a key that OpenAI has": (
         responses("o4-mini", "azure", reasoning={"generate_summary": "auto"}),
@@ -399,9 +408,9 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     ),
     "Mistral in OpenAI's format": (chat("mistral", "mistral-large-latest", top_a=1), "field_unknown"),
     # -- what a model does not have
-    "Ollama: tools": (ollama("gemma3:4b", tools=function(OPEN)), "tools_refused"),
-    "Ollama: thinking": (ollama("llama3.2", think=True), "setting_refused"),
-    "Ollama: no duration": (ollama("llama3.2", keep_alive="5 minutes"), "type"),
+    "Ollama: tools": (ollama("gemma3:4b", tools=function(OPEN)), "tools_unsupported"),
+    "Ollama: thinking": (ollama("llama3.2", think=True), "option_unsupported"),
+    "Ollama: no duration": (ollama("llama3.2", keep_alive="5 minutes"), "type_wrong"),
     "Bedrock: documents for GPT": (
         converse(
             "openai.gpt-5.6-terra",
@@ -415,42 +424,42 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
                 }
             ],
         ),
-        "modality",
+        "media_unsupported",
     ),
     "Bedrock: tools of Llama in a stream": (
         converse("us.meta.llama3-3-70b-instruct-v1:0", stream=True, toolConfig={"tools": [TOOL]}),
-        "excludes",
+        "options_conflict",
     ),
     "Bedrock: stops of Qwen": (
         converse("qwen.qwen3-235b-a22b-2507-v1:0", inferenceConfig={"stopSequences": ["a"]}),
-        "stop",
+        "option_unsupported",
     ),
     "Bedrock: a temperature of Kimi": (
         converse("moonshot.kimi-k2-thinking", inferenceConfig={"temperature": 0.5}),
-        "sampling",
+        "option_unsupported",
     ),
     "Bedrock: a type of thinking": (
         converse(
             "us.anthropic.claude-opus-4-8",
             additionalModelRequestFields={"thinking": {"type": "enabled", "budget_tokens": 2000}},
         ),
-        "thinking_type",
+        "thinking_mode_unsupported",
     ),
     "Bedrock: top_k of a Claude without sampling": (
         converse("us.anthropic.claude-opus-4-8", additionalModelRequestFields={"top_k": 5}),
-        "sampling",
+        "option_unsupported",
     ),
     "Claude: a tool of another generation": (
         claude(tools=[{"type": "bash_20241022", "name": "bash"}]),
-        "setting_refused",
+        "option_unsupported",
     ),
     "Claude: thinking of a model without it": (
         claude("claude-3-5-haiku-20241022", max_tokens=4000, thinking={"type": "enabled", "budget_tokens": 2000}),
-        "thinking_type",
+        "thinking_mode_unsupported",
     ),
     "Claude: an output schema of a model without them": (
         claude("claude-sonnet-4-20250514", output_config={"format": {"type": "json_schema", "schema": CLOSED}}),
-        "setting_refused",
+        "option_unsupported",
     ),
     "Ollama: a call without a name in Anthropic's format": (
         (
@@ -467,11 +476,11 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
                 ],
             },
         ),
-        "call_name",
+        "tool_name_invalid",
     ),
     "any vendor: a tool without a name": (
         chat("together", "x/y", tools=[{"type": "function", "function": {"parameters": OPEN}}]),
-        "tool_name_empty",
+        "tool_name_invalid",
     ),
     "Gemini: what only Vertex has": (gemini(labels={"a": "b"}), "field_unknown"),
     "Gemini: a key that only Vertex has": (gemini(generationConfig={"audioTimestamp": True}), "field_unknown"),
@@ -481,15 +490,15 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     ),
     "Gemini: a tool that the model does not have": (
         gemini("gemini-2.0-flash", tools=[{"urlContext": {}}]),
-        "setting_refused",
+        "option_unsupported",
     ),
     "Gemini: a level that the model does not have": (
         gemini("gemini-3-pro-preview", generationConfig={"thinkingConfig": {"thinkingLevel": "minimal"}}),
-        "thinking_level",
+        "effort_unsupported",
     ),
     "OpenAI: a retention of the cache": (responses("gpt-5.5", prompt_cache_retention="in_memory"), "value_unknown"),
-    "OpenAI: a summary": (responses("gpt-5", reasoning={"summary": "concise"}), "setting_refused"),
-    "OpenAI: a tool of newer models": (responses("gpt-4.1", tools=[{"type": "shell"}]), "setting_refused"),
+    "OpenAI: a summary": (responses("gpt-5", reasoning={"summary": "concise"}), "option_unsupported"),
+    "OpenAI: a tool of newer models": (responses("gpt-4.1", tools=[{"type": "shell"}]), "option_unsupported"),
     "Codex: a stored reply": (
         responses("gpt-5.5", "openai-codex", instructions="a", store=True, stream=True),
         "value_unknown",
@@ -503,15 +512,15 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
             stream=True,
             input=[{"role": "system", "content": "a"}],
         ),
-        "setting_refused",
+        "option_unsupported",
     ),
-    "Groq: functions of a compound system": (chat("groq", "groq/compound", tools=function(OPEN)), "tools_refused"),
-    "Perplexity: tools": (chat("perplexity", "sonar", tools=function(OPEN)), "tools_refused"),
+    "Groq: functions of a compound system": (chat("groq", "groq/compound", tools=function(OPEN)), "tools_unsupported"),
+    "Perplexity: tools": (chat("perplexity", "sonar", tools=function(OPEN)), "tools_unsupported"),
     "Kimi: a forced call while it thinks unasked": (
         chat("moonshotai", "kimi-k2.6", tools=function(OPEN), tool_choice="required"),
-        "tool_choice_thinking",
+        "tool_choice_with_thinking",
     ),
-    "Kimi: thinking off": (chat("moonshotai", "kimi-k2.7-code", thinking={"type": "disabled"}), "setting_refused"),
+    "Kimi: thinking off": (chat("moonshotai", "kimi-k2.7-code", thinking={"type": "disabled"}), "option_unsupported"),
 }
 
 

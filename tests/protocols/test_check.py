@@ -87,12 +87,16 @@ EFFORT = {"output_config": {"effort": "xhigh"}}
 CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
     "a calling mode beside Google Search alone, from Gemini 3 on": (calling("AUTO", SEARCH), GEMINI_3, set()),
     "the mode VALIDATED beside Google Search alone": (calling("VALIDATED", SEARCH), GEMINI_3, set()),
-    "a calling mode beside Google Search alone, before Gemini 3": (calling("AUTO", SEARCH), GEMINI_2, {"tool_choice"}),
-    "a calling mode without any tool": (calling("AUTO", []), GEMINI_3, {"tool_choice"}),
+    "a calling mode beside Google Search alone, before Gemini 3": (
+        calling("AUTO", SEARCH),
+        GEMINI_2,
+        {"tool_choice_without_tools"},
+    ),
+    "a calling mode without any tool": (calling("AUTO", []), GEMINI_3, {"tool_choice_without_tools"}),
     "a calling mode beside an empty list of functions": (
         calling("AUTO", [{"functionDeclarations": []}]),
         GEMINI_2,
-        {"tool_choice"},
+        {"tool_choice_without_tools"},
     ),
     "a thought with a signature and without text": (
         thinking({"thought": True, "thoughtSignature": "c2VhbA=="}),
@@ -101,19 +105,19 @@ CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
     ),
     "the same in snake case": (thinking({"thought": True, "thought_signature": "c2VhbA=="}), GEMINI_3, set()),
     "a signature alone": (thinking({"thoughtSignature": "c2VhbA=="}), GEMINI_3, set()),
-    "a thought with nothing": (thinking({"thought": True}), GEMINI_3, {"no_data"}),
-    "a thought with null": (thinking({"thought": True, "text": None}), GEMINI_3, {"no_data"}),
+    "a thought with nothing": (thinking({"thought": True}), GEMINI_3, {"content_missing"}),
+    "a thought with null": (thinking({"thought": True, "text": None}), GEMINI_3, {"content_missing"}),
     "penalties of 2.5 Pro at Vertex": (PENALTIES, Model("gemini-2.5-pro", "google-vertex", "google-genai"), set()),
     "penalties of 2.5 Pro at the Gemini API": (
         PENALTIES,
         Model("gemini-2.5-pro", "google", "google-genai"),
-        {"penalty"},
+        {"option_unsupported"},
     ),
-    "a list as the response of a function": (answered(["a"]), GEMINI_3, {"not_object"}),
-    "a text as the response of a function": (answered("a"), GEMINI_3, {"not_object"}),
+    "a list as the response of a function": (answered(["a"]), GEMINI_3, {"type_wrong"}),
+    "a text as the response of a function": (answered("a"), GEMINI_3, {"type_wrong"}),
     "an object as the response of a function": (answered({"a": 1}), GEMINI_3, set()),
     "an empty object as the response of a function": (answered({}), GEMINI_3, set()),
-    "a list as the arguments of a function": (answered({}, args=["a"]), GEMINI_3, {"not_object"}),
+    "a list as the arguments of a function": (answered({}, args=["a"]), GEMINI_3, {"type_wrong"}),
     "Claude: text after a call": (claude(CALL, TEXT), SONNET, {"text_after_call"}),
     "Claude: text before a call": (claude(TEXT, CALL), SONNET, set()),
     "another vendor's model: text after a call": (
@@ -124,7 +128,7 @@ CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
     "Claude on Bedrock: text after a call": (converse(CONVERSE_CALL, {"text": "x"}), BEDROCK, {"text_after_call"}),
     "Claude on Bedrock: text before a call": (converse({"text": "x"}, CONVERSE_CALL), BEDROCK, set()),
     "Nova: text after a call": (converse(CONVERSE_CALL, {"text": "x"}), NOVA, set()),
-    "Claude 4.6: effort xhigh": ({"max_tokens": 9, "messages": [USER], **EFFORT}, OPUS, {"effort"}),
+    "Claude 4.6: effort xhigh": ({"max_tokens": 9, "messages": [USER], **EFFORT}, OPUS, {"effort_unsupported"}),
     "Claude 4.6: effort max": ({"max_tokens": 9, "messages": [USER], "output_config": {"effort": "max"}}, OPUS, set()),
     "Claude 4.8: effort xhigh": (
         {"max_tokens": 9, "messages": [USER], **EFFORT},
@@ -134,26 +138,30 @@ CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
     "Claude Sonnet 4.5: any effort": (
         {"max_tokens": 9, "messages": [USER], "output_config": {"effort": "low"}},
         SONNET,
-        {"effort"},
+        {"effort_unsupported"},
     ),
     "o4-mini: effort minimal": (
         {"messages": [USER], "reasoning_effort": "minimal"},
         chat("o4-mini"),
-        {"effort_refused"},
+        {"effort_unsupported"},
     ),
     "o4-mini with a date: effort minimal": (
         {"messages": [USER], "reasoning_effort": "minimal"},
         chat("o4-mini-2025-04-16"),
-        {"effort_refused"},
+        {"effort_unsupported"},
     ),
-    "o3: effort none": ({"messages": [USER], "reasoning_effort": "none"}, chat("o3"), {"effort_refused"}),
+    "o3: effort none": ({"messages": [USER], "reasoning_effort": "none"}, chat("o3"), {"effort_unsupported"}),
     "o4-mini: effort low": ({"messages": [USER], "reasoning_effort": "low"}, chat("o4-mini"), set()),
     "GPT-5: effort minimal": ({"messages": [USER], "reasoning_effort": "minimal"}, chat("gpt-5-mini"), set()),
-    "GPT-5: effort none": ({"messages": [USER], "reasoning_effort": "none"}, chat("gpt-5-mini"), {"effort_refused"}),
+    "GPT-5: effort none": (
+        {"messages": [USER], "reasoning_effort": "none"},
+        chat("gpt-5-mini"),
+        {"effort_unsupported"},
+    ),
     "GPT-5.1: effort minimal": (
         {"messages": [USER], "reasoning_effort": "minimal"},
         chat("gpt-5.1"),
-        {"effort_refused"},
+        {"effort_unsupported"},
     ),
     "GPT-5.1: effort none": ({"messages": [USER], "reasoning_effort": "none"}, chat("gpt-5.1"), set()),
     "GPT-5.4: effort xhigh": (
@@ -171,7 +179,7 @@ CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
     "GPT-5.2: a temperature with an effort": (
         {"messages": [USER], "reasoning_effort": "low", "temperature": 0.5},
         chat("gpt-5.2"),
-        {"option_refused"},
+        {"option_unsupported"},
     ),
     "GPT-5.2: a temperature alone": ({"messages": [USER], "temperature": 0.5}, chat("gpt-5.2"), set()),
     "GPT-5.2: a temperature with effort none": (
@@ -182,27 +190,27 @@ CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
     "Responses, GPT-5.2: a temperature with an effort": (
         {"input": "hi", "reasoning": {"effort": "low"}, "temperature": 0.5},
         responses("gpt-5.2"),
-        {"unsupported_parameter"},
+        {"option_unsupported"},
     ),
     "Responses, GPT-5.2: a temperature alone": ({"input": "hi", "temperature": 0.5}, responses("gpt-5.2"), set()),
     "OpenAI: an empty list of calls": (
         {"messages": [USER, {"role": "assistant", "content": "x", "tool_calls": []}, USER]},
         chat("gpt-4o"),
-        {"calls_empty"},
+        {"tool_list_empty"},
     ),
     "another vendor: an empty list of calls": (
         {"messages": [USER, {"role": "assistant", "content": "x", "tool_calls": []}, USER]},
         chat("llama", "groq"),
         set(),
     ),
-    "OpenAI: an empty list of tools": ({"messages": [USER], "tools": []}, chat("gpt-4o"), {"tools_empty"}),
+    "OpenAI: an empty list of tools": ({"messages": [USER], "tools": []}, chat("gpt-4o"), {"tool_list_empty"}),
     "a gateway that requires a list of tools": ({"messages": [USER], "tools": []}, chat("gpt-4o", "litellm"), set()),
     "OpenAI: a tool without a name": (
         {"messages": [USER], "tools": [{"type": "function", "function": {"name": ""}}]},
         chat("gpt-4o"),
-        {"tool_name_empty"},
+        {"tool_name_invalid"},
     ),
-    "OpenAI: five stop texts": ({"messages": [USER], "stop": list("abcde")}, chat("gpt-4o"), {"stops_many"}),
+    "OpenAI: five stop texts": ({"messages": [USER], "stop": list("abcde")}, chat("gpt-4o"), {"stop_invalid"}),
     "DeepSeek: five stop texts": (
         {"messages": [USER], "stop": list("abcde")},
         chat("deepseek-chat", "deepseek"),
@@ -216,7 +224,7 @@ CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
     "Responses, o4-mini: effort minimal": (
         {"input": "hi", "reasoning": {"effort": "minimal"}},
         responses("o4-mini"),
-        {"unsupported_value"},
+        {"effort_unsupported"},
     ),
     "Responses, o4-mini: no effort": ({"input": "hi", "reasoning": {"effort": None}}, responses("o4-mini"), set()),
     "Responses: a null where another protocol has a field": (
@@ -224,30 +232,38 @@ CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
         responses("gpt-5.4"),
         set(),
     ),
-    "a limit of one value": ({"messages": [{**USER, "name": "a b"}]}, chat("gpt-4.1"), {"pattern"}),
+    "a limit of one value": ({"messages": [{**USER, "name": "a b"}]}, chat("gpt-4.1"), {"value_malformed"}),
     "usage of a stream without a stream": (
         {"messages": [USER], "stream_options": {"include_usage": True}},
         chat("gpt-4.1"),
-        {"needs"},
+        {"option_needs_other"},
     ),
     "usage of a stream": (
         {"messages": [USER], "stream": True, "stream_options": {"include_usage": True}},
         chat("gpt-4.1"),
         set(),
     ),
-    "metadata that are not stored": ({"messages": [USER], "metadata": {"a": "b"}}, chat("gpt-4.1"), {"needs"}),
+    "metadata that are not stored": (
+        {"messages": [USER], "metadata": {"a": "b"}},
+        chat("gpt-4.1"),
+        {"option_needs_other"},
+    ),
     "metadata": ({"messages": [USER], "metadata": {"a": "b"}, "store": True}, chat("gpt-4.1"), set()),
-    "a model of the Responses API alone": ({"messages": [USER]}, chat("gpt-5-codex"), {"setting_refused"}),
+    "a model of the Responses API alone": ({"messages": [USER]}, chat("gpt-5-codex"), {"option_unsupported"}),
     "Responses: a search with the lowest effort": (
         {"input": "hi", "reasoning": {"effort": "minimal"}, "tools": [{"type": "web_search"}]},
         responses("gpt-5"),
-        {"excludes"},
+        {"options_conflict"},
     ),
-    "Responses: an id of another kind": ({"input": "hi", "previous_response_id": "x"}, responses("gpt-5"), {"pattern"}),
+    "Responses: an id of another kind": (
+        {"input": "hi", "previous_response_id": "x"},
+        responses("gpt-5"),
+        {"value_malformed"},
+    ),
     "Responses: a field of another protocol": (
         {"input": "hi", "max_tokens": 9},
         responses("gpt-5.4"),
-        {"unsupported_parameter"},
+        {"option_renamed"},
     ),
 }
 

@@ -93,7 +93,7 @@ def test_a_row_is_reported_by_its_grade(grade):
     body = {"seed": 1}
     plain, wary = (resolve_endpoint(segue.get_model("gpt-4o"), cautious=cautious) for cautious in (False, True))
     found = [(one.code, one.grade) for one in limits.check(body, plain)]
-    assert found == ([("setting_refused", "refused")] if grade == "refused" else [])
+    assert found == ([("option_unsupported", "refused")] if grade == "refused" else [])
     assert [one.grade for one in limits.check(body, wary)] == [grade]
 
 
@@ -118,18 +118,21 @@ def test_families_of_the_weights_hold_on_every_protocol_that_serves_them():
 # -- replies that contradict a check -----------------------------------------------------------------------------------
 
 ENDPOINT = resolve_endpoint(Model("gemini-2.5-flash", "google", "google-genai"))
-FOUND = [Violation("result_count", ("contents", 1), "x"), Violation("role", ("contents", 0), "x")]
+FOUND = [Violation("result_count_wrong", ("contents", 1), "x"), Violation("role_unknown", ("contents", 0), "x")]
 
 
 def test_a_recorded_reply_lowers_the_grade_of_a_finding():
-    assert [one.code for one in graded(FOUND, ENDPOINT)] == ["role"]
+    assert [one.code for one in graded(FOUND, ENDPOINT)] == ["role_unknown"]
     wary = replace(ENDPOINT, cautious=True)
-    assert [(one.code, one.grade) for one in graded(FOUND, wary)] == [("result_count", "unsure"), ("role", "refused")]
+    assert [(one.code, one.grade) for one in graded(FOUND, wary)] == [
+        ("result_count_wrong", "unsure"),
+        ("role_unknown", "refused"),
+    ]
 
 
 def test_it_does_so_only_for_the_models_it_was_recorded_for():
     newer = resolve_endpoint(Model("gemini-3-pro", "google", "google-genai"))
-    assert [one.code for one in graded(FOUND, newer)] == ["result_count", "role"]
+    assert [one.code for one in graded(FOUND, newer)] == ["result_count_wrong", "role_unknown"]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ def test_a_chat_host_that_pairs_loosely_is_not_accused_and_openai_is():
     body["messages"].append({"role": "user", "content": "Go on"})
     assert check(body, protocol="openai-chat", model=Model("glm-5", "zai", "openai-chat")) == []
     found = check(body, protocol="openai-chat", model=Model("gpt-4o", "openai", "openai-chat"))
-    assert [one.code for one in found] == ["call_without_result"]
+    assert [one.code for one in found] == ["result_missing"]
 
 
 def test_text_alone_is_never_a_doubt():

@@ -67,7 +67,7 @@ def with_image(protocol, data, mime="image/png"):
 def test_bytes_that_are_no_image_are_named(protocol, data):
     model = model_of(protocol)
     assert [found.code for found in check(with_image(protocol, data), protocol=protocol, model=model)] == [
-        "media_bytes"
+        "media_bytes_invalid"
     ]
     assert check(with_image(protocol, PNG), protocol=protocol, model=model) == []
 
@@ -80,7 +80,7 @@ def test_an_image_with_more_pixels_than_a_target_takes_is_named_and_not_sent(pro
     head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 20, (edge or 100_000) + more)
     data = base64.b64encode(head + bytes(9)).decode()
     found = [violation.code for violation in check(with_image(protocol, data), protocol=protocol, model=model)]
-    assert found == (["image_size"] if edge and more else [])
+    assert found == (["media_too_large"] if edge and more else [])
     sent = prepare(Context(messages=(UserMessage.of("a", ImageContent(data=data, mime_type="image/png")),)), model)
     assert (data in sent.content.decode()) == (not found)
 
@@ -94,7 +94,7 @@ def test_unknown_bytes_are_left_to_the_provider(protocol):
 @pytest.mark.parametrize("protocol", MODELS)
 def test_one_image_under_the_name_of_another_is_named_where_it_is_checked(protocol):
     found = check(with_image(protocol, JPEG), protocol=protocol, model=model_of(protocol))
-    expected = ["media_bytes"] if protocol in ("anthropic-messages", "bedrock-converse") else []
+    expected = ["media_bytes_invalid"] if protocol in ("anthropic-messages", "bedrock-converse") else []
     assert [violation.code for violation in found] == expected
 
 
@@ -102,7 +102,7 @@ def test_one_image_under_the_name_of_another_is_named_where_it_is_checked(protoc
 @pytest.mark.parametrize("mime", ["application/pdf", "video/mp4", "audio/wav", "text/plain"])
 def test_an_image_of_another_type_is_named(protocol, mime):
     found = check(with_image(protocol, "AAAA", mime), protocol=protocol, model=model_of(protocol))
-    assert "image_type" in [violation.code for violation in found]
+    assert "media_type_unsupported" in [violation.code for violation in found]
 
 
 # -- addresses ---------------------------------------------------------------------------------------------------------
@@ -128,9 +128,9 @@ def file_at(url):
 @pytest.mark.parametrize(
     ("url", "codes"),
     [
-        ("https://example.org/song.mp3", ["file_type"]),
-        ("https://example.org/film.mp4?x=1", ["file_type"]),
-        ("https://example.org/a.zip", ["file_type"]),
+        ("https://example.org/song.mp3", ["media_type_unsupported"]),
+        ("https://example.org/film.mp4?x=1", ["media_type_unsupported"]),
+        ("https://example.org/a.zip", ["media_type_unsupported"]),
         ("https://example.org/a.pdf", []),
         ("https://example.org/a.docx", []),
         ("https://example.org/a", []),
@@ -148,11 +148,11 @@ def claude(*blocks):
 @pytest.mark.parametrize(
     ("kind", "url", "codes"),
     [
-        ("document", "https://example.org/a.mp3", ["file_type"]),
-        ("document", "https://example.org/a.png", ["file_type"]),
+        ("document", "https://example.org/a.mp3", ["media_type_unsupported"]),
+        ("document", "https://example.org/a.png", ["media_type_unsupported"]),
         ("document", "https://example.org/a.pdf", []),
         ("document", "https://example.org/a", []),
-        ("image", "https://example.org/a.pdf", ["file_type"]),
+        ("image", "https://example.org/a.pdf", ["media_type_unsupported"]),
         ("image", "https://example.org/a.png", []),
     ],
 )
@@ -165,7 +165,7 @@ def test_the_url_of_a_document_of_claude_is_checked(kind, url, codes):
 def test_a_pdf_that_is_none_is_named():
     block = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": PNG}}
     found = check(claude(block), protocol="anthropic-messages", model=model_of("anthropic-messages"))
-    assert [violation.code for violation in found] == ["media_bytes"]
+    assert [violation.code for violation in found] == ["media_bytes_invalid"]
 
 
 # -- results -----------------------------------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ def in_s3(kind, form, **more):
 
 
 STORED = {
-    "a video in a result": (nova_result(in_s3("video", "mp4")), ["result_place"]),
-    "a document in a result": (nova_result(in_s3("document", "pdf", name="a")), ["result_place"]),
+    "a video in a result": (nova_result(in_s3("video", "mp4")), ["result_media_unsupported"]),
+    "a document in a result": (nova_result(in_s3("document", "pdf", name="a")), ["result_media_unsupported"]),
     "an image in a result": (nova_result(in_s3("image", "png")), []),
     "a video beside a result": (nova_result({"text": "a"}, in_s3("video", "mp4")), []),
     "a document beside a result": (nova_result({"text": "a"}, {"text": "b"}, in_s3("document", "pdf", name="a")), []),

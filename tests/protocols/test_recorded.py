@@ -79,13 +79,13 @@ def test_check_passes_it_too_if_only_the_protocol_is_known(row):
 
 
 NAMED: dict[str, str] = {
-    "does not support effort level": "effort",
-    "No tool output found for tool call": "words_after_call",
-    "Content blocks are expected to be either text or image_url type": "media_type_refused",
-    "document.source.type: Field required": "media_place",
-    "doesn't support the video content block": "media_kind",
-    "Expected a base64-encoded data URL with a valid file MIME type": "invalid_file_data",
-    "Web search options not supported with this model": "search_refused",
+    "does not support effort level": "effort_unsupported",
+    "No tool output found for tool call": "text_after_call",
+    "Content blocks are expected to be either text or image_url type": "media_type_unsupported",
+    "document.source.type: Field required": "media_source_unsupported",
+    "doesn't support the video content block": "media_unsupported",
+    "Expected a base64-encoded data URL with a valid file MIME type": "media_type_unsupported",
+    "Web search options not supported with this model": "option_unsupported",
 }
 """A part of the provider's message -> the code of the violation."""
 NOT_SHOWN: dict[str, str] = {

@@ -24,6 +24,7 @@ from segue.projection.policy import Policy
 from segue.projection.projector import project, prompt_of
 from segue.projection.report import SENTENCES, Change, ChangeCode
 from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.facts import TrainingForm
 from segue.protocols.registry import find_protocol, get_protocol, resolve_rules
 from segue.requests.prepare import Request
@@ -58,7 +59,7 @@ def has_weights(protocol: str) -> bool:
     return record is not None and any(form.has_weights for form in record.training_forms)
 
 
-ONLY_REQUESTS: Final = frozenset({"max_tokens", "model", "no_signature"})
+ONLY_REQUESTS: Final = frozenset({CheckCode.MAX_TOKENS_MISSING, CheckCode.MODEL_MISSING, CheckCode.SIGNATURE_MISSING})
 """Codes of what a provider requires of a request and not of a training line."""
 
 

@@ -31,6 +31,7 @@ from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.models.providers import find_row
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.capabilities import is_listed, merge
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.counterevidence import FIELD_ROWS, graded
 from segue.protocols.kit.json_values import detached
@@ -40,7 +41,7 @@ from segue.protocols.kit.request_fields import check_fields
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.registry import get_protocol, overrides_key, resolve_dialect, resolve_rules
 
-WINDOW_EXCEEDED: Final = "window_exceeded"
+WINDOW_EXCEEDED: Final = CheckCode.WINDOW_EXCEEDED
 """The code of a violation: the body is larger than the window of the model."""
 
 

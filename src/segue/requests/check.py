@@ -19,6 +19,7 @@ from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.protocols.api import check as check_alone
 from segue.protocols.api import decode_request, find_endpoint
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, same
 from segue.protocols.kit.prefix_form import PrefixForm
@@ -113,8 +114,8 @@ def check(
     message = "it was made after something else; append to a conversation instead of changing it"
     return [
         *found,
-        Violation("prefix_changed", change.path, change.sentence()),
-        *(Violation("reasoning_invalid", path, message) for path in change.reasoning),
+        Violation(CheckCode.PREFIX_CHANGED, change.path, change.sentence()),
+        *(Violation(CheckCode.REASONING_INVALID, path, message) for path in change.reasoning),
     ]
 
 

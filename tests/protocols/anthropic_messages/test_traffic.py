@@ -36,7 +36,7 @@ def test_check_agrees_with_the_provider(row):
     if recorded["status"] == 200:
         assert found == []
     elif "effort level" in str(recorded["response"]):
-        assert [violation.code for violation in found] == ["effort"]
+        assert [violation.code for violation in found] == ["effort_unsupported"]
 
 
 @traffic.each_exchange(ROWS, lambda _, recorded: isinstance(recorded.get("response"), dict))

@@ -48,7 +48,7 @@ def test_check_knows_what_a_version_refuses(body: dict[str, object], paths: list
     def refused(version: str | None = None, own: str | None = None) -> list[tuple[str | int, ...]]:
         whole = body if own is None else {**body, "anthropic_version": own}
         found = check(whole, protocol="anthropic-messages", version=version)
-        return [each.path for each in found if each.code == "api_version"]
+        return [each.path for each in found if each.code == "api_version_mismatch"]
 
     assert refused(version=NEW) == paths
     assert refused(own=NEW) == paths
@@ -65,10 +65,10 @@ def test_a_request_names_the_newest_version_that_accepts_it(body: dict[str, obje
         assert [
             each
             for each in check(request.body, protocol="anthropic-messages", version=version)
-            if each.code == "api_version"
+            if each.code == "api_version_mismatch"
         ] == []
         newest = check(request.body, protocol="anthropic-messages", version=NEW)
-        assert version == (OLD if any(each.code == "api_version" for each in newest) else NEW)
+        assert version == (OLD if any(each.code == "api_version_mismatch" for each in newest) else NEW)
         extra = request.sdk_arguments().get("extra_headers")
         assert extra == ({"anthropic-version": OLD} if version == OLD else None)
 

@@ -75,30 +75,30 @@ S3 = {"s3Location": {"uri": "s3://bucket/a.pdf"}}
 
 REFUSED = {
     # -- turns
-    "no messages": ("no_messages", body(), SONNET),
-    "a role of another wire": ("role", body({"role": "tool", "content": [TEXT]}), SONNET),
-    "a turn without content": ("no_content", body(user()), SONNET),
-    "a blank turn": ("blank_text", body(user({"text": " "})), SONNET),
-    "the assistant begins": ("first_turn", body(assistant(TEXT), user(TEXT)), NOVA),
-    "the last turn is the assistant's": ("last_assistant", body(user(TEXT), assistant(TEXT)), DEEPSEEK),
-    "the newest Claude is not begun for": ("last_assistant", body(user(TEXT), assistant(TEXT)), OPUS),
+    "no messages": ("messages_missing", body(), SONNET),
+    "a role of another wire": ("role_unknown", body({"role": "tool", "content": [TEXT]}), SONNET),
+    "a turn without content": ("content_missing", body(user()), SONNET),
+    "a blank turn": ("text_blank", body(user({"text": " "})), SONNET),
+    "the assistant begins": ("first_turn_wrong", body(assistant(TEXT), user(TEXT)), NOVA),
+    "the last turn is the assistant's": ("last_turn_wrong", body(user(TEXT), assistant(TEXT)), DEEPSEEK),
+    "the newest Claude is not begun for": ("last_turn_wrong", body(user(TEXT), assistant(TEXT)), OPUS),
     "a forced tool for a model that chooses itself": (
-        "tool_choice",
+        "tool_choice_invalid",
         body(user(TEXT), toolConfig={**TOOLS["toolConfig"], "toolChoice": {"any": {}}}),
         endpoint_of("xx.anthropic.claude-sonnet-5-5"),
     ),
     "no thinking for a model that always thinks": (
-        "thinking_off",
+        "thinking_mode_unsupported",
         body(user(TEXT), additionalModelRequestFields={"thinking": {"type": "disabled"}}),
         endpoint_of("xx.anthropic.claude-opus-5-5"),
     ),
     "stops for GPT": (
-        "stop",
+        "option_unsupported",
         body(user(TEXT), inferenceConfig={"stopSequences": ["x"]}),
         endpoint_of("openai.gpt-5.6"),
     ),
     "a limit beside Nova's highest effort": (
-        "effort_alone",
+        "options_conflict",
         body(
             user(TEXT),
             inferenceConfig={"maxTokens": 9},
@@ -106,32 +106,32 @@ REFUSED = {
         ),
         NOVA_2,
     ),
-    "reasoning of the user's": ("block_role", body(user(TEXT, SIGNED)), SONNET),
-    "two turns of one role": ("roles_alternate", body(user(TEXT), user(TEXT)), SONNET),
-    "a block of two kinds": ("union", body(user({**TEXT, **IMAGE})), SONNET),
+    "reasoning of the user's": ("block_misplaced", body(user(TEXT, SIGNED)), SONNET),
+    "two turns of one role": ("turns_not_alternating", body(user(TEXT), user(TEXT)), SONNET),
+    "a block of two kinds": ("fields_exclusive", body(user({**TEXT, **IMAGE})), SONNET),
     "results and text in one turn": (
-        "result_and_words",
+        "result_misplaced",
         body(user(TEXT), assistant(CALL), user(RESULT, TEXT), **TOOLS),
         LLAMA,
     ),
-    "half a surrogate pair": ("not_json", body(user({"text": "\ud800"})), SONNET),
+    "half a surrogate pair": ("body_not_json", body(user({"text": "\ud800"})), SONNET),
     # -- calls and results
     "history with calls and no tools": ("tools_missing", body(*CYCLE), SONNET),
-    "a call without a result": ("call_without_result", body(user(TEXT), assistant(CALL), user(TEXT), **TOOLS), SONNET),
-    "a result without a call": ("result_without_call", body(user(RESULT), **TOOLS), SONNET),
+    "a call without a result": ("result_missing", body(user(TEXT), assistant(CALL), user(TEXT), **TOOLS), SONNET),
+    "a result without a call": ("result_orphaned", body(user(RESULT), **TOOLS), SONNET),
     "two results of one call": (
-        "result_taken",
+        "result_duplicate",
         body(user(TEXT), assistant(CALL), user(RESULT, RESULT), **TOOLS),
         SONNET,
     ),
     "two calls of one id": (
-        "call_id_taken",
+        "call_id_duplicate",
         body(user(TEXT), assistant(CALL, CALL), user(RESULT), **TOOLS),
         SONNET,
     ),
-    "a call of the user's": ("block_role", body(user(CALL), **TOOLS), SONNET),
+    "a call of the user's": ("block_misplaced", body(user(CALL), **TOOLS), SONNET),
     "an id with a space": (
-        "call_id",
+        "call_id_invalid",
         body(
             user(TEXT),
             assistant({"toolUse": {"toolUseId": "a b", "name": "f", "input": {}}}),
@@ -141,7 +141,7 @@ REFUSED = {
         NOVA,
     ),
     "an id with a dot, of Claude": (
-        "call_id",
+        "call_id_invalid",
         body(
             user(TEXT),
             assistant({"toolUse": {"toolUseId": "a.b", "name": "f", "input": {}}}),
@@ -151,48 +151,48 @@ REFUSED = {
         SONNET,
     ),
     "input that is a text": (
-        "call_input",
+        "arguments_invalid",
         body(user(TEXT), assistant({"toolUse": {"toolUseId": "a", "name": "f", "input": "{}"}}), user(RESULT), **TOOLS),
         SONNET,
     ),
     "a name with a dot": (
-        "call_name",
+        "tool_name_invalid",
         body(user(TEXT), assistant({"toolUse": {"toolUseId": "a", "name": "a.b", "input": {}}}), user(RESULT), **TOOLS),
         SONNET,
     ),
     "JSON of a result that is no object": (
-        "result_json",
+        "type_wrong",
         body(*CYCLE[:2], user({"toolResult": {"toolUseId": "a", "content": [{"json": [1]}]}}), **TOOLS),
         SONNET,
     ),
     "a status that is none": (
-        "result_status",
+        "value_unknown",
         body(*CYCLE[:2], user({"toolResult": {"toolUseId": "a", "content": [TEXT], "status": "fine"}}), **TOOLS),
         SONNET,
     ),
     "an empty error": (
-        "empty_result",
+        "result_empty",
         body(*CYCLE[:2], user({"toolResult": {"toolUseId": "a", "content": [], "status": "error"}}), **TOOLS),
         SONNET,
     ),
     "an error with a picture": (
-        "error_result_media",
+        "result_media_unsupported",
         body(*CYCLE[:2], user({"toolResult": {"toolUseId": "a", "content": [IMAGE], "status": "error"}}), **TOOLS),
         SONNET,
     ),
     # -- reasoning
     "reasoning that Claude did not sign": (
-        "unsigned_reasoning",
+        "thinking_unsigned",
         body(user(TEXT), assistant(UNSIGNED, TEXT), user(TEXT)),
         SONNET,
     ),
     "a signature that gpt-oss does not take": (
-        "signature",
+        "signature_unsupported",
         body(user(TEXT), assistant(SIGNED, TEXT), user(TEXT)),
         OSS,
     ),
     "an empty signature, too": (
-        "signature",
+        "signature_unsupported",
         body(
             user(TEXT),
             assistant({"reasoningContent": {"reasoningText": {"text": "hm", "signature": ""}}}, TEXT),
@@ -201,18 +201,18 @@ REFUSED = {
         KIMI,
     ),
     "reasoning without its text": (
-        "reasoning_text",
+        "thinking_text_missing",
         body(user(TEXT), assistant({"reasoningContent": {"reasoningText": {"signature": "s"}}}, TEXT), user(TEXT)),
         SONNET,
     ),
-    "a turn that ends in reasoning": ("final_thinking", body(user(TEXT), assistant(SIGNED), user(TEXT)), SONNET),
-    "calls without the reasoning before them": ("thinking_before_calls", body(*CYCLE, **TOOLS, **BUDGET), SONNET),
+    "a turn that ends in reasoning": ("thinking_last", body(user(TEXT), assistant(SIGNED), user(TEXT)), SONNET),
+    "calls without the reasoning before them": ("thinking_missing", body(*CYCLE, **TOOLS, **BUDGET), SONNET),
     "a cache point behind reasoning": (
-        "cache_mark_thinking",
+        "cache_mark_misplaced",
         body(user(TEXT), assistant(SIGNED, POINT, TEXT), user(TEXT)),
         SONNET,
     ),
-    "an answer begun while thinking is on": ("prefill_thinking", body(user(TEXT), assistant(TEXT), **BUDGET), SONNET),
+    "an answer begun while thinking is on": ("thinking_missing", body(user(TEXT), assistant(TEXT), **BUDGET), SONNET),
     "an answer begun with reasoning while thinking is off": (
         "thinking_while_off",
         body(user(TEXT), assistant(SIGNED, TEXT), **DISABLED),
@@ -224,37 +224,37 @@ REFUSED = {
         SONNET,
     ),
     # -- media
-    "a picture of the assistant's": ("block_role", body(user(TEXT), assistant(IMAGE), user(TEXT)), SONNET),
-    "a video for Claude": ("media_kind", body(user(TEXT, VIDEO)), SONNET),
+    "a picture of the assistant's": ("block_misplaced", body(user(TEXT), assistant(IMAGE), user(TEXT)), SONNET),
+    "a video for Claude": ("media_unsupported", body(user(TEXT, VIDEO)), SONNET),
     "audio for Claude": (
-        "media_kind",
+        "media_unsupported",
         body(user(TEXT, {"audio": {"format": "mp3", "source": {"bytes": "AAAA"}}})),
         SONNET,
     ),
-    "a document in S3 for Claude": ("media_place", body(user(TEXT, document("a", **S3))), SONNET),
+    "a document in S3 for Claude": ("media_source_unsupported", body(user(TEXT, document("a", **S3))), SONNET),
     "a picture of no bytes": (
-        "media_empty",
+        "media_bytes_invalid",
         body(user({"image": {"format": "png", "source": {"bytes": ""}}})),
         SONNET,
     ),
     "a picture that is too large": (
-        "media_size",
+        "media_too_large",
         body(user({"image": {"format": "png", "source": {"bytes": "A" * 5_300_000}}})),
         SONNET,
     ),
     "a document without a text beside it": ("document_alone", body(user(document("a"))), SONNET),
-    "a name with a dot, of a document": ("document_name", body(user(TEXT, document("a.pdf"))), SONNET),
-    "a name with a tab": ("document_name", body(user(TEXT, document("a\tb"))), SONNET),
-    "a name with two spaces": ("document_name", body(user(TEXT, document("a  b"))), SONNET),
-    "a name of other letters": ("document_name", body(user(TEXT, document("分"))), NOVA),
-    "an empty name": ("document_name", body(user(TEXT, document(""))), NOVA),
+    "a name with a dot, of a document": ("document_name_invalid", body(user(TEXT, document("a.pdf"))), SONNET),
+    "a name with a tab": ("document_name_invalid", body(user(TEXT, document("a\tb"))), SONNET),
+    "a name with two spaces": ("document_name_invalid", body(user(TEXT, document("a  b"))), SONNET),
+    "a name of other letters": ("document_name_invalid", body(user(TEXT, document("分"))), NOVA),
+    "an empty name": ("document_name_invalid", body(user(TEXT, document(""))), NOVA),
     "two documents of one name": (
-        "document_name_taken",
+        "value_duplicate",
         body(user(TEXT, document("a")), assistant(TEXT), user(TEXT, document("a"))),
         SONNET,
     ),
     "two of one name, one in a result": (
-        "document_name_taken",
+        "value_duplicate",
         body(
             user(TEXT, document("a")),
             assistant(CALL),
@@ -263,51 +263,51 @@ REFUSED = {
         ),
         NOVA,
     ),
-    "six documents": ("document_count", body(user(TEXT, *(document(str(n)) for n in range(6)))), SONNET),
-    "twenty-one pictures": ("image_count", body(user(*[IMAGE] * 21)), SONNET),
+    "six documents": ("media_too_many", body(user(TEXT, *(document(str(n)) for n in range(6)))), SONNET),
+    "twenty-one pictures": ("media_too_many", body(user(*[IMAGE] * 21)), SONNET),
     # -- tools and settings
-    "tools that are none": ("no_tools", body(user(TEXT), toolConfig={"tools": []}), SONNET),
-    "a tool's name with a dot": ("tool_name", body(user(TEXT), **tool(name="a.b")), SONNET),
-    "a tool's name that is too long": ("tool_name", body(user(TEXT), **tool(name="x" * 65)), SONNET),
+    "tools that are none": ("tool_list_empty", body(user(TEXT), toolConfig={"tools": []}), SONNET),
+    "a tool's name with a dot": ("tool_name_invalid", body(user(TEXT), **tool(name="a.b")), SONNET),
+    "a tool's name that is too long": ("tool_name_invalid", body(user(TEXT), **tool(name="x" * 65)), SONNET),
     "two tools of one name": (
-        "tool_name_taken",
+        "value_duplicate",
         body(user(TEXT), toolConfig={"tools": [{"toolSpec": SPEC}, {"toolSpec": SPEC}]}),
         SONNET,
     ),
-    "an empty description": ("tool_description", body(user(TEXT), **tool(description="")), SONNET),
+    "an empty description": ("tool_description_missing", body(user(TEXT), **tool(description="")), SONNET),
     "a schema of no object": (
-        "tool_schema",
+        "schema_root_invalid",
         body(user(TEXT), **tool(inputSchema={"json": {"type": "string"}})),
         SONNET,
     ),
-    "a tool that is not there": ("tool_choice", body(user(TEXT), **choice(tool={"name": "g"})), SONNET),
-    "Llama cannot be made to call": ("tool_choice", body(user(TEXT), **choice(any={})), LLAMA),
-    "a tool forced while thinking": ("tool_choice_thinking", body(user(TEXT), **choice(any={}), **BUDGET), SONNET),
+    "a tool that is not there": ("tool_choice_invalid", body(user(TEXT), **choice(tool={"name": "g"})), SONNET),
+    "Llama cannot be made to call": ("tool_choice_invalid", body(user(TEXT), **choice(any={})), LLAMA),
+    "a tool forced while thinking": ("tool_choice_with_thinking", body(user(TEXT), **choice(any={}), **BUDGET), SONNET),
     "a budget that is too small": (
-        "thinking_budget",
+        "thinking_budget_invalid",
         body(user(TEXT), **fields(thinking={"type": "enabled", "budget_tokens": 100})),
         SONNET,
     ),
     "a budget that leaves no room": (
-        "thinking_budget",
+        "thinking_budget_invalid",
         body(user(TEXT), **config(maxTokens=2048), **BUDGET),
         SONNET,
     ),
     "a temperature while thinking": (
-        "sampling_thinking",
+        "option_with_thinking",
         body(user(TEXT), **config(temperature=0.5), **BUDGET),
         SONNET,
     ),
-    "a temperature for the newest Claude": ("sampling", body(user(TEXT), **config(temperature=0.5)), OPUS),
-    "a temperature above one": ("sampling_range", body(user(TEXT), **config(temperature=1.5)), NOVA),
-    "both sampling settings": ("sampling_both", body(user(TEXT), **config(temperature=0.5, topP=0.5)), SONNET),
-    "a limit of nothing": ("max_tokens", body(user(TEXT), **config(maxTokens=0)), SONNET),
-    "a limit above the model's": ("max_tokens", body(user(TEXT), **config(maxTokens=10**6)), SONNET),
-    "an empty stop sequence": ("stop", body(user(TEXT), **config(stopSequences=[""])), SONNET),
-    "a blank system prompt": ("blank_text", body(user(TEXT), system=[{"text": " "}]), SONNET),
+    "a temperature for the newest Claude": ("option_unsupported", body(user(TEXT), **config(temperature=0.5)), OPUS),
+    "a temperature above one": ("value_out_of_range", body(user(TEXT), **config(temperature=1.5)), NOVA),
+    "both sampling settings": ("options_conflict", body(user(TEXT), **config(temperature=0.5, topP=0.5)), SONNET),
+    "a limit of nothing": ("value_out_of_range", body(user(TEXT), **config(maxTokens=0)), SONNET),
+    "a limit above the model's": ("max_tokens_too_large", body(user(TEXT), **config(maxTokens=10**6)), SONNET),
+    "an empty stop sequence": ("stop_invalid", body(user(TEXT), **config(stopSequences=[""])), SONNET),
+    "a blank system prompt": ("text_blank", body(user(TEXT), system=[{"text": " "}]), SONNET),
     # -- cache points
-    "five cache points": ("cache_marks", body(user(*[TEXT, POINT] * 5)), SONNET),
-    "a cache point before anything": ("cache_mark_first", body(user(POINT, TEXT)), SONNET),
+    "five cache points": ("cache_marks_too_many", body(user(*[TEXT, POINT] * 5)), SONNET),
+    "a cache point before anything": ("cache_mark_misplaced", body(user(POINT, TEXT)), SONNET),
     "an hour after five minutes": ("cache_mark_order", body(user(TEXT, POINT, TEXT, HOUR)), SONNET),
 }
 
@@ -403,7 +403,7 @@ def test_what_we_wrote_for_tests_passes(case):
     assert CODEC.check(BEDROCK.part(case, "request"), EVERYTHING) == []
 
 
-NAMED = {"document.source.type: Field required": "media_place", "video content block": "media_kind"}
+NAMED = {"document.source.type: Field required": "media_source_unsupported", "video content block": "media_unsupported"}
 """The text of recorded errors -> the code of the violation."""
 
 

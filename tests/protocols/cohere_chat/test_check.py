@@ -18,20 +18,20 @@ REFUSED = {
     "a role that there is not": ([{"role": "developer", "content": "x"}], ["role_unknown"]),
     "text content is not allowed when tool_calls are provided (vercel/ai #5794)": (
         [HI, {**CALLING, "content": "Let me see."}, DONE],
-        ["text_beside_calls"],
+        ["text_with_calls"],
     ),
     "the same in a block": (
         [HI, {**CALLING, "content": [{"type": "text", "text": "Let me see."}]}, DONE],
-        ["text_beside_calls"],
+        ["text_with_calls"],
     ),
-    "another protocol's block": ([{"role": "user", "content": [{"type": "file", "file": {}}]}], ["block_unknown"]),
+    "another protocol's block": ([{"role": "user", "content": [{"type": "file", "file": {}}]}], ["block_type_unknown"]),
     "a block of another role": (
         [{"role": "user", "content": [{"type": "thinking", "thinking": "x"}]}],
-        ["block_unknown"],
+        ["block_type_unknown"],
     ),
-    "a result without a call": ([HI, {**DONE, "tool_call_id": "z"}], ["result_without_call"]),
-    "a second result": ([HI, CALLING, DONE, DONE], ["result_twice"]),
-    "two calls with one id": ([HI, {**CALLING, "tool_calls": [CALL, CALL]}, DONE], ["call_id_twice"]),
+    "a result without a call": ([HI, {**DONE, "tool_call_id": "z"}], ["result_orphaned"]),
+    "a second result": ([HI, CALLING, DONE, DONE], ["result_duplicate"]),
+    "two calls with one id": ([HI, {**CALLING, "tool_calls": [CALL, CALL]}, DONE], ["call_id_duplicate"]),
 }
 
 
@@ -42,24 +42,27 @@ def test_what_the_provider_refuses_is_named(messages, codes):
 
 
 BODIES = {
-    "a name with a dash": ({"tools": [{"function": {"name": "a-b", "parameters": {}}}]}, ["tool_name"]),
-    "a name that begins with a digit": ({"tools": [{"function": {"name": "9a", "parameters": {}}}]}, ["tool_name"]),
-    "no schema": ({"tools": [{"function": {"name": "f"}}]}, ["tool_schema"]),
+    "a name with a dash": ({"tools": [{"function": {"name": "a-b", "parameters": {}}}]}, ["tool_name_invalid"]),
+    "a name that begins with a digit": (
+        {"tools": [{"function": {"name": "9a", "parameters": {}}}]},
+        ["tool_name_invalid"],
+    ),
+    "no schema": ({"tools": [{"function": {"name": "f"}}]}, ["schema_root_invalid"]),
     "unknown field: parameter 'requires_confirmation' (agno #3503)": (
         {"tools": [{"function": {**TOOL["function"], "requires_confirmation": True}}]},
-        ["key_unknown"],
+        ["field_unknown"],
     ),
-    "a choice that there is not": ({"tool_choice": "auto", "tools": [TOOL]}, ["tool_choice"]),
-    "a tool demanded where there is none": ({"tool_choice": "REQUIRED"}, ["tool_choice"]),
-    "six stops": ({"stop_sequences": list("abcdef")}, ["stop_many"]),
-    "all of the likeliest": ({"p": 1.0}, ["p_range"]),
-    "nothing to think with": ({"thinking": {"type": "enabled", "token_budget": 0}}, ["thinking_budget"]),
-    "a format beside tools": ({"response_format": {"type": "json_object"}, "tools": [TOOL]}, ["format_beside_tools"]),
+    "a choice that there is not": ({"tool_choice": "auto", "tools": [TOOL]}, ["tool_choice_invalid"]),
+    "a tool demanded where there is none": ({"tool_choice": "REQUIRED"}, ["tool_choice_without_tools"]),
+    "six stops": ({"stop_sequences": list("abcdef")}, ["stop_invalid"]),
+    "all of the likeliest": ({"p": 1.0}, ["value_out_of_range"]),
+    "nothing to think with": ({"thinking": {"type": "enabled", "token_budget": 0}}, ["thinking_budget_invalid"]),
+    "a format beside tools": ({"response_format": {"type": "json_object"}, "tools": [TOOL]}, ["json_with_tools"]),
     "a format beside documents": (
         {"response_format": {"type": "json_object"}, "documents": ["x"]},
-        ["format_beside_tools"],
+        ["json_with_tools"],
     ),
-    "half a character": ({"documents": ["\ud800"]}, ["not_json"]),
+    "half a character": ({"documents": ["\ud800"]}, ["body_not_json"]),
     "all of it well": (
         {"tools": [TOOL], "tool_choice": "NONE", "p": 0.99, "thinking": {"type": "enabled"}, "stop_sequences": ["a"]},
         [],
@@ -95,5 +98,5 @@ def test_what_is_taken_is_not_held_against_anybody(messages):
 def test_a_model_that_does_not_see_is_not_shown_pictures():
     picture = {"type": "image_url", "image_url": {"url": "https://e.org"}}
     body = {"model": "m", "messages": [{"role": "user", "content": [picture]}]}
-    assert [violation.code for violation in CODEC.check(body, endpoint_of(input=("text",)))] == ["image_refused"]
+    assert [violation.code for violation in CODEC.check(body, endpoint_of(input=("text",)))] == ["media_unsupported"]
     assert CODEC.check(body, PLAIN) == []

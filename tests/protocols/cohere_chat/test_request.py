@@ -198,4 +198,4 @@ V1_REQUESTS = {
 def test_a_v1_request_is_refused_by_its_name(body):
     with pytest.raises(DecodeError, match="v1/chat"):
         convert(body, target=PLAIN.model)
-    assert [violation.code for violation in CODEC.check(body, PLAIN)] == ["first_wire"]
+    assert [violation.code for violation in CODEC.check(body, PLAIN)] == ["protocol_wrong"]

@@ -107,7 +107,7 @@ REFUSED = {
     "a call without a thought": (
         [{"type": "function_call", "id": "a", "name": "f", "arguments": {}}],
         NEWER.model,
-        {"no_signature"},
+        {"signature_missing"},
     ),
     "a call without a thought, of a model without signatures": (
         [{"type": "function_call", "id": "a", "name": "f", "arguments": {}}],
@@ -117,7 +117,7 @@ REFUSED = {
     "a call whose thought has no signature": (
         [{"type": "thought"}, {"type": "function_call", "id": "a", "name": "f", "arguments": {}}],
         NEWER.model,
-        {"no_signature"},
+        {"signature_missing"},
     ),
     "calls behind one thought": (
         [PLACEHOLDER, {"type": "function_call", "id": "a", "name": "f", "arguments": {}}],
@@ -138,34 +138,37 @@ USER = {"type": "user_input", "content": [{"type": "text", "text": "hi"}]}
 FAULTS = {
     "a result without a name": (
         {"input": [USER, {"type": "function_result", "call_id": "a", "result": "x"}], "previous_interaction_id": "v1"},
-        {"result_name"},
+        {"result_name_wrong"},
     ),
     "a result without a call": (
         {"input": [USER, {"type": "function_result", "call_id": "a", "name": "f", "result": "x"}]},
-        {"orphan_result"},
+        {"result_orphaned"},
     ),
     "a call without a result": (
         {"input": [USER, PLACEHOLDER, {"type": "function_call", "id": "a", "name": "f", "arguments": {}}, USER]},
-        {"unanswered_call"},
+        {"result_missing"},
     ),
     "a call that waits for its result": (
         {"input": [USER, PLACEHOLDER, {"type": "function_call", "id": "a", "name": "f", "arguments": {}}]},
-        {"last_turn"},
+        {"last_turn_wrong"},
     ),
-    "no input": ({"model": "m"}, {"missing_input"}),
+    "no input": ({"model": "m"}, {"messages_missing"}),
     "no input of a continuation": ({"previous_interaction_id": "v1", "continuation_token": "t"}, set[str]()),
-    "an agent and a model": ({"model": "m", "agent": "a", "input": "hi"}, {"two_models"}),
-    "an image without bytes": ({"input": [{"type": "image", "mime_type": "image/png"}]}, {"media_source"}),
+    "an agent and a model": ({"model": "m", "agent": "a", "input": "hi"}, {"options_conflict"}),
+    "an image without bytes": ({"input": [{"type": "image", "mime_type": "image/png"}]}, {"content_missing"}),
     "a level that the model lacks": (
         {"input": "hi", "generation_config": {"thinking_level": "minimal"}},
-        {"thinking_level"},
+        {"effort_unsupported"},
     ),
-    "a choice without tools": ({"input": "hi", "generation_config": {"tool_choice": "any"}}, {"tool_choice"}),
+    "a choice without tools": (
+        {"input": "hi", "generation_config": {"tool_choice": "any"}},
+        {"tool_choice_without_tools"},
+    ),
     "a key of another API": ({"input": "hi", "top_k": 5}, {"field_unknown"}),
     "a key of another API inside": ({"input": "hi", "generation_config": {"topK": 5}}, {"field_unknown"}),
     "two tools of one name": (
         {"input": "hi", "tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "f"}]},
-        {"tool_name_taken"},
+        {"value_duplicate"},
     ),
 }
 

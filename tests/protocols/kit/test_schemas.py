@@ -97,24 +97,34 @@ GEMINI = Model("gemini-2.5-flash", "google", "google-genai")
 KIMI = Model("kimi-k2.6", "moonshotai", "openai-chat")
 
 DIALECTS = {
-    "a format that Gemini does not have": (GEMINI, {"a": {**TEXT, "format": "uri"}}, False, "schema_format"),
+    "a format that Gemini does not have": (
+        GEMINI,
+        {"a": {**TEXT, "format": "uri"}},
+        False,
+        "schema_format_unsupported",
+    ),
     "an enumeration of numbers for Gemini": (
         GEMINI,
         {"a": {"type": "integer", "enum": ["1", "2"]}},
         False,
-        "schema_enum",
+        "schema_enum_invalid",
     ),
-    "an empty value for Gemini": (GEMINI, {"a": {**TEXT, "enum": ["", "b"]}}, False, "schema_enum"),
+    "an empty value for Gemini": (GEMINI, {"a": {**TEXT, "enum": ["", "b"]}}, False, "schema_enum_invalid"),
     "a list without items for Gemini": (GEMINI, {"a": {"type": "array"}}, False, "schema_invalid"),
     "a type beside anyOf for Kimi": (
         KIMI,
         {"a": {"type": "object", "anyOf": [{"properties": {}}]}},
         False,
-        "schema_union",
+        "schema_invalid",
     ),
-    "a property without a type for Kimi": (KIMI, {"a": {"description": "d"}}, False, "schema_untyped"),
-    "a reference with a description in a strict schema": (GPT, {"a": REFERENCE}, True, "schema_reference"),
-    "a format that strict mode does not have": (GPT, {"a": {**TEXT, "format": "uri"}}, True, "schema_format"),
+    "a property without a type for Kimi": (KIMI, {"a": {"description": "d"}}, False, "schema_invalid"),
+    "a reference with a description in a strict schema": (GPT, {"a": REFERENCE}, True, "schema_reference_invalid"),
+    "a format that strict mode does not have": (
+        GPT,
+        {"a": {**TEXT, "format": "uri"}},
+        True,
+        "schema_format_unsupported",
+    ),
 }
 
 
@@ -146,4 +156,4 @@ def test_a_strict_schema_that_is_too_large_is_named(name):
     for _ in range(10 if name == "too deep" else 0):
         schema = {"type": "object", "properties": {"a": schema}}
     faults = find_faults(schema, resolve_endpoint(GPT).rules, strict=True)
-    assert "schema_size" in {fault.code for fault in faults}
+    assert "schema_too_large" in {fault.code for fault in faults}

@@ -36,43 +36,49 @@ REFUSED = {
     ),
     "Unexpected role 'system' after role 'assistant' (spring-ai #2380)": (
         [HI, ANSWER, {"role": "system", "content": "x"}, HI],
-        ["role_order"],
+        ["turns_not_alternating"],
     ),
-    "Unexpected role 'tool' after role 'user'": ([HI, DONE], ["role_order", "result_without_call"]),
-    "Expected last role User or Tool (rig #1130)": ([HI, ANSWER], ["last_turn"]),
-    "Assistant message with prefix True must be last message": ([HI, {**ANSWER, "prefix": True}, HI], ["prefix"]),
-    "Conversation must start with a user message or system message": ([DONE], ["first_turn", "result_without_call"]),
-    "Not the same number of function calls and responses": ([HI, CALLING, HI], ["call_without_result"]),
+    "Unexpected role 'tool' after role 'user'": ([HI, DONE], ["turns_not_alternating", "result_orphaned"]),
+    "Expected last role User or Tool (rig #1130)": ([HI, ANSWER], ["last_turn_wrong"]),
+    "Assistant message with prefix True must be last message": (
+        [HI, {**ANSWER, "prefix": True}, HI],
+        ["prefix_misplaced"],
+    ),
+    "Conversation must start with a user message or system message": ([DONE], ["first_turn_wrong", "result_orphaned"]),
+    "Not the same number of function calls and responses": ([HI, CALLING, HI], ["result_missing"]),
     "Not the same number of function calls and responses, the response behind the user's turn": (
         [HI, CALLING, HI, DONE],
-        ["role_order", "call_without_result", "result_twice"],
+        ["turns_not_alternating", "result_missing", "result_duplicate"],
     ),
-    "Duplicate tool call id in tool results": ([HI, CALLING, DONE, DONE], ["result_twice"]),
+    "Duplicate tool call id in tool results": ([HI, CALLING, DONE, DONE], ["result_duplicate"]),
     "Unexpected tool call id in tool results": (
         [HI, CALLING, DONE, {**DONE, "tool_call_id": "zzzzzz123"}],
-        ["result_without_call"],
+        ["result_orphaned"],
     ),
     "Duplicate tool call id in assistant message": (
         [HI, {**CALLING, "tool_calls": CALLING["tool_calls"] * 2}, DONE, DONE],
-        ["call_id_twice"],
+        ["call_id_duplicate"],
     ),
     "Tool call id was call_0fypS1hVX but must be a-z, A-Z, 0-9, with a length of 9, code 3280 (gptel #1203)": (
         with_id("call_0fypS1hVX"),
-        ["call_id"],
+        ["call_id_invalid"],
     ),
     "Tool call id has to be defined in serving mode": (with_id("null"), ["call_id_missing"]),
-    "Function name must be a-z, A-Z, 0-9": ([HI, renamed("a.b"), DONE], ["tool_name"]),
-    "Function name of a result": ([HI, CALLING, {**DONE, "name": "a b"}], ["tool_name"]),
+    "Function name must be a-z, A-Z, 0-9": ([HI, renamed("a.b"), DONE], ["tool_name_invalid"]),
+    "Function name of a result": ([HI, CALLING, {**DONE, "name": "a b"}], ["tool_name_invalid"]),
     "Assistant message must have either content or tool_calls, but not none (OpenHands #8685)": (
         [HI, {"role": "assistant", "content": ""}, HI],
-        ["turn_empty"],
+        ["content_missing"],
     ),
-    "System prompt must have content": ([{"role": "system", "content": None}, HI], ["system_empty"]),
+    "System prompt must have content": ([{"role": "system", "content": None}, HI], ["content_missing"]),
     "Extra inputs are not permitted: reasoning_content (crush #1590)": (
         [HI, {**ANSWER, "reasoning_content": "hm"}, HI],
-        ["key_unknown"],
+        ["field_unknown"],
     ),
-    "another protocol's block": ([{"role": "user", "content": [{"type": "image", "source": {}}]}], ["chunk_unknown"]),
+    "another protocol's block": (
+        [{"role": "user", "content": [{"type": "image", "source": {}}]}],
+        ["block_type_unknown"],
+    ),
     "Unexpected content chunk types in assistant message": (
         [HI, {**ANSWER, "content": [{"type": "image_url", "image_url": "https://e.org"}]}, HI],
         ["media_misplaced"],
@@ -87,17 +93,20 @@ def test_what_the_provider_refuses_is_named(messages, codes):
 
 
 BODIES = {
-    "a function without a name": ({"tools": [{"type": "function", "function": {"parameters": {}}}]}, ["tool_name"]),
+    "a function without a name": (
+        {"tools": [{"type": "function", "function": {"parameters": {}}}]},
+        ["tool_name_invalid"],
+    ),
     "a function name with other characters": (
         {"tools": [{"function": {"name": "a.b", "parameters": {}}}]},
-        ["tool_name"],
+        ["tool_name_invalid"],
     ),
-    "a function without a schema": ({"tools": [{"function": {"name": "f"}}]}, ["tool_schema"]),
+    "a function without a schema": ({"tools": [{"function": {"name": "f"}}]}, ["schema_root_invalid"]),
     "Reasoning prompt mode is not enabled for this model, code 3051 (pi-go #245)": (
         {"prompt_mode": "reasoning"},
-        ["setting_refused"],
+        ["option_unsupported"],
     ),
-    "half a character": ({"metadata": {"a": "\ud800"}}, ["not_json"]),
+    "half a character": ({"metadata": {"a": "\ud800"}}, ["body_not_json"]),
     "the provider's own tools, and no prompt mode": (
         {"tools": [{"type": "document_library", "library_ids": ["x"]}], "prompt_mode": None},
         [],
@@ -156,7 +165,7 @@ def test_a_target_that_takes_more_is_not_held_to_less():
     free = endpoint_of(rules={"call_id_alphabet": None})
     assert objections(body, TokenizerVersion.v13) == []
     assert CODEC.check(body, free) == []
-    assert [violation.code for violation in CODEC.check(body, LARGE)] == ["call_id"]
+    assert [violation.code for violation in CODEC.check(body, LARGE)] == ["call_id_invalid"]
 
 
 def test_a_user_message_after_a_result_is_refused_only_where_the_rules_say_so():
@@ -171,5 +180,5 @@ def test_a_model_that_does_not_see_is_not_shown_pictures():
         "model": "m",
         "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "https://e.org"}]}],
     }
-    assert [violation.code for violation in CODEC.check(body, endpoint_of(input=("text",)))] == ["image_refused"]
+    assert [violation.code for violation in CODEC.check(body, endpoint_of(input=("text",)))] == ["media_unsupported"]
     assert CODEC.check(body, LARGE) == []

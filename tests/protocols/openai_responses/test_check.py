@@ -22,29 +22,29 @@ def strict(*required):
 
 
 REFUSED = {
-    "nothing to answer": ({}, [("missing_input", ("input",))]),
+    "nothing to answer": ({}, [("messages_missing", ("input",))]),
     "two histories": (
         {"input": "x", "previous_response_id": "resp_1", "conversation": "c"},
-        [("two_histories", ("conversation",))],
+        [("options_conflict", ("conversation",))],
     ),
-    "too few tokens": ({"input": "x", "max_output_tokens": 1}, [("too_few_tokens", ("max_output_tokens",))]),
-    "a parameter of another protocol": ({"input": "x", "max_tokens": 99}, [("unsupported_parameter", ("max_tokens",))]),
+    "too few tokens": ({"input": "x", "max_output_tokens": 1}, [("value_out_of_range", ("max_output_tokens",))]),
+    "a parameter of another protocol": ({"input": "x", "max_tokens": 99}, [("option_renamed", ("max_tokens",))]),
     "an output without a call": (
         {"input": [user(), output()]},
-        [("unmatched_output", ("input", 1, "call_id"))],
+        [("result_orphaned", ("input", 1, "call_id"))],
     ),
-    "a call without an output": ({"input": [user(), call()]}, [("unanswered_call", ("input", 1))]),
+    "a call without an output": ({"input": [user(), call()]}, [("result_missing", ("input", 1))]),
     "a call id that is too long": (
         {"input": [call(call_id=LONG), output(call_id=LONG)]},
-        [("invalid_call_id", ("input", 0, "call_id")), ("invalid_call_id", ("input", 1, "call_id"))],
+        [("call_id_invalid", ("input", 0, "call_id")), ("call_id_invalid", ("input", 1, "call_id"))],
     ),
     "a name with a dot": (
         {"input": [call(name="a.b"), output()], "tools": [{"type": "function", "name": "a.b"}]},
-        [("invalid_tool_name", ("tools", 0, "name")), ("invalid_tool_name", ("input", 0, "name"))],
+        [("tool_name_invalid", ("tools", 0, "name")), ("tool_name_invalid", ("input", 0, "name"))],
     ),
     "two items with one id": (
         {"input": [user(id="msg_1"), user(role="assistant", id="msg_1", type="message"), user()]},
-        [("item_twice", ("input", 1, "id"))],
+        [("value_duplicate", ("input", 1, "id"))],
     ),
     "reasoning at the end": ({"input": [user(), reasoning()]}, [("reasoning_alone", ("input", 1))]),
     "reasoning before a user turn": ({"input": [reasoning(), user()]}, [("reasoning_alone", ("input", 0))]),
@@ -58,46 +58,46 @@ REFUSED = {
     ),
     "a strict tool with something to leave out": (
         {"input": "x", "tools": [strict("a")]},
-        [("schema_open", ("tools", 0, "parameters"))],
+        [("schema_not_strict", ("tools", 0, "parameters"))],
     ),
-    "too cold": ({"input": "x", "temperature": -1}, [("temperature_range", ("temperature",))]),
-    "too hot": ({"input": "x", "temperature": 2.5}, [("temperature_range", ("temperature",))]),
+    "too cold": ({"input": "x", "temperature": -1}, [("value_out_of_range", ("temperature",))]),
+    "too hot": ({"input": "x", "temperature": 2.5}, [("value_out_of_range", ("temperature",))]),
     "an effort of a model that does not reason": (
         {"input": "x", "reasoning": {"effort": "none"}},
-        [("unsupported_parameter", ("reasoning", "effort"))],
+        [("option_unsupported", ("reasoning", "effort"))],
     ),
     "a role of another protocol": (
         {"input": [user(), user(role="tool", tool_call_id="call_1")]},
-        [("invalid_role", ("input", 1, "role"))],
+        [("role_unknown", ("input", 1, "role"))],
     ),
-    "a role that is a list": ({"input": [user(role=["user"])]}, [("invalid_role", ("input", 0, "role"))]),
+    "a role that is a list": ({"input": [user(role=["user"])]}, [("role_unknown", ("input", 0, "role"))]),
     "arguments that are an object": (
         {"input": [call(arguments={"path": "a"}), output()]},
-        [("invalid_arguments", ("input", 0, "arguments"))],
+        [("arguments_invalid", ("input", 0, "arguments"))],
     ),
     "a second output of one call": (
         {"input": [call(), output(), output()]},
-        [("second_output", ("input", 2, "call_id"))],
+        [("result_duplicate", ("input", 2, "call_id"))],
     ),
     "bare reasoning that nothing stored": (
         {"input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, text_item(), user()], "store": False},
-        [("not_stored", ("input", 1, "id"))],
+        [("item_not_stored", ("input", 1, "id"))],
     ),
     "another provider's item id": (
         {"input": [reasoning(id="thinking_0"), text_item(id="chatcmpl-1"), user()]},
-        [("invalid_item_id", ("input", 0, "id")), ("invalid_item_id", ("input", 1, "id"))],
+        [("item_id_invalid", ("input", 0, "id")), ("item_id_invalid", ("input", 1, "id"))],
     ),
     "sound as a file": (
         {"input": [user([SOUND])]},
-        [("invalid_file_data", ("input", 0, "content", 0, "file_data"))],
+        [("media_type_unsupported", ("input", 0, "content", 0, "file_data"))],
     ),
     "an input part in the model's turn": (
         {"input": [user([{"type": "input_text", "text": "a"}], role="assistant"), user()]},
-        [("invalid_part", ("input", 0, "content", 0, "type"))],
+        [("block_misplaced", ("input", 0, "content", 0, "type"))],
     ),
     "a trigger that is not last": (
         {"input": [{"type": "compaction_trigger"}, user()]},
-        [("trigger_not_last", ("input", 0))],
+        [("item_misplaced", ("input", 0))],
     ),
 }
 
@@ -165,7 +165,7 @@ def test_text_behind_a_call_is_refused_where_calls_come_last():
         ]
     }
     picky = endpoint(Model("deepseek-v4-flash", "deepseek", "openai-responses"))
-    assert [(found.code, found.path) for found in CODEC.check(body, picky)] == [("words_after_call", ("input", 2))]
+    assert [(found.code, found.path) for found in CODEC.check(body, picky)] == [("text_after_call", ("input", 2))]
     assert CODEC.check(body, endpoint(VENDOR)) == []
 
 

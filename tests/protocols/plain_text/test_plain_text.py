@@ -189,13 +189,13 @@ def test_a_malformed_body_is_reported(body, path):
 
 
 VIOLATIONS = {
-    "no messages": ({}, ["messages"]),
-    "none in the list": ({"messages": []}, ["messages"]),
-    "a message that is a string": ({"messages": ["x"]}, ["message"]),
-    "an unknown role": ({"messages": [{"role": "tool", "content": "x"}]}, ["role"]),
-    "a list as content": ({"messages": [{"role": "user", "content": []}]}, ["content"]),
-    "a turn without text": ({"messages": [{"role": "user", "content": " "}]}, ["blank_text"]),
-    "half a surrogate pair": ({"messages": [{"role": "user", "content": "\ud800"}]}, ["not_json"]),
+    "no messages": ({}, ["messages_missing"]),
+    "none in the list": ({"messages": []}, ["messages_missing"]),
+    "a message that is a string": ({"messages": ["x"]}, ["type_wrong"]),
+    "an unknown role": ({"messages": [{"role": "tool", "content": "x"}]}, ["role_unknown"]),
+    "a list as content": ({"messages": [{"role": "user", "content": []}]}, ["type_wrong"]),
+    "a turn without text": ({"messages": [{"role": "user", "content": " "}]}, ["text_blank"]),
+    "half a surrogate pair": ({"messages": [{"role": "user", "content": "\ud800"}]}, ["body_not_json"]),
     "text": ({"messages": [{"role": "user", "content": "x", "name": "bob"}], "n": 1}, []),
 }
 

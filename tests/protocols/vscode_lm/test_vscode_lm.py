@@ -366,39 +366,42 @@ def test_what_the_api_does_not_support_is_changed_and_reported(context, holds, c
 
 
 VIOLATIONS = {
-    "no messages": ({"messages": []}, ["messages"]),
-    "a system role": ({"messages": [turn("system", part_of("x"))]}, ["role"]),
-    "a call in a user message": ({"messages": [turn("user", WIRE_CALL)]}, ["part_place"]),
-    "a result in an assistant message": ({"messages": [turn("assistant", ONE)]}, ["part_place", "result_without_call"]),
-    "a text that is a number": ({"messages": [turn("user", {"$": "text", "value": 1}, part_of("x"))]}, ["part"]),
-    "input as a string": ({"messages": [turn("assistant", {**WIRE_CALL, "input": "{}"})]}, ["part"]),
+    "no messages": ({"messages": []}, ["messages_missing"]),
+    "a system role": ({"messages": [turn("system", part_of("x"))]}, ["role_unknown"]),
+    "a call in a user message": ({"messages": [turn("user", WIRE_CALL)]}, ["block_misplaced"]),
+    "a result in an assistant message": (
+        {"messages": [turn("assistant", ONE)]},
+        ["block_misplaced", "result_orphaned"],
+    ),
+    "a text that is a number": ({"messages": [turn("user", {"$": "text", "value": 1}, part_of("x"))]}, ["type_wrong"]),
+    "input as a string": ({"messages": [turn("assistant", {**WIRE_CALL, "input": "{}"})]}, ["type_wrong"]),
     "a wrong part in a result": (
         {"messages": [turn("assistant", WIRE_CALL), turn("user", result("c1", {"$": "text"}))]},
-        ["part"],
+        ["type_wrong"],
     ),
-    "no text": ({"messages": [turn("user", part_of(" "))]}, ["blank_text"]),
+    "no text": ({"messages": [turn("user", part_of(" "))]}, ["text_blank"]),
     "a call without a result": (
         {"messages": [turn("assistant", WIRE_CALL), turn("user", part_of("x"))]},
-        ["call_unanswered"],
+        ["result_missing"],
     ),
-    "a result without a call": ({"messages": [turn("user", ONE)]}, ["result_without_call"]),
-    "an unknown mode": ({"messages": [turn("user", part_of("x"))], "options": {"toolMode": 3}}, ["tool_mode"]),
+    "a result without a call": ({"messages": [turn("user", ONE)]}, ["result_orphaned"]),
+    "an unknown mode": ({"messages": [turn("user", part_of("x"))], "options": {"toolMode": 3}}, ["value_unknown"]),
     "a tool name that models refuse": (
         {"messages": [turn("user", part_of("x"))], "options": {"tools": [{"name": "a.b", "description": "d"}]}},
-        ["tool_name"],
+        ["tool_name_invalid"],
     ),
     "a schema without a type": (
         {
             "messages": [turn("user", part_of("x"))],
             "options": {"tools": [{"name": "f", "description": "d", "inputSchema": {"properties": {}}}]},
         },
-        ["tool_schema"],
+        ["schema_root_invalid"],
     ),
     "a tool without a description": (
         {"messages": [turn("user", part_of("x"))], "options": {"tools": [{"name": "f", "inputSchema": 1}]}},
-        ["tool_description", "tool_schema"],
+        ["tool_description_missing", "schema_root_invalid"],
     ),
-    "options that are a list": ({"messages": [turn("user", part_of("x"))], "options": []}, ["options"]),
+    "options that are a list": ({"messages": [turn("user", part_of("x"))], "options": []}, ["type_wrong"]),
     "a whole conversation": (
         {
             "messages": [

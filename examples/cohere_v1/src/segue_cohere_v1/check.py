@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, cast
 
-from segue.protocols import Endpoint, JsonObject, Violation
+from segue.protocols import CheckCode, Endpoint, JsonObject, Violation
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
 from segue.protocols.kit.json_values import object_of
 from segue_cohere_v1.request import KEYS
@@ -21,21 +21,21 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
 def _check_turns(body: JsonObject) -> Iterator[Violation]:
     message, results, history = body.get("message"), body.get("tool_results"), body.get("chat_history")
     if not isinstance(message, str):
-        yield Violation(code="message", path=("message",), message="`message` has to be a string")
+        yield Violation(code=CheckCode.TYPE_WRONG, path=("message",), message="`message` has to be a string")
     elif not message.strip() and not results and body.keys() <= KEYS:
         # "message must be at least 1 token long" (Risuai #504). An unknown key may contain the user's turn.
-        yield Violation(code="message_blank", path=("message",), message="`message` is blank; add text or results")
+        yield Violation(code=CheckCode.TEXT_BLANK, path=("message",), message="`message` is blank; add text or results")
     if results and not body.get("tools"):
-        yield Violation(code="tools_missing", path=("tools",), message="`tool_results` need `tools`; add them")
+        yield Violation(code=CheckCode.TOOLS_MISSING, path=("tools",), message="`tool_results` need `tools`; add them")
     calls: list[object] = []
     for index, entry in objects_of(history):
         role, path = entry.get("role"), ("chat_history", index)
         if role not in _ROLES:
-            yield Violation(code="role", path=(*path, "role"), message=f"there is no role {role!r}")
+            yield Violation(code=CheckCode.ROLE_UNKNOWN, path=(*path, "role"), message=f"there is no role {role!r}")
         elif role == "TOOL":
             yield from _check_results(entry.get("tool_results"), calls, (*path, "tool_results"))
         elif not isinstance(entry.get("message"), str):
-            yield Violation(code="message", path=(*path, "message"), message="`message` has to be a string")
+            yield Violation(code=CheckCode.TYPE_WRONG, path=(*path, "message"), message="`message` has to be a string")
         if role == "CHATBOT":
             calls = [_call(call) for _, call in objects_of(entry.get("tool_calls"))]
     if results is not None and (calls or not message):
@@ -45,11 +45,13 @@ def _check_turns(body: JsonObject) -> Iterator[Violation]:
 def _check_results(results: object, calls: list[object], path: tuple[str | int, ...]) -> Iterator[Violation]:
     for index, result in objects_of(results):
         if _call(result.get("call")) not in calls:
-            yield Violation(code="result_without_call", path=(*path, index, "call"), message="no call matches it")
+            yield Violation(code=CheckCode.RESULT_ORPHANED, path=(*path, index, "call"), message="no call matches it")
         outputs = result.get("outputs")
         items = cast("list[object]", outputs) if isinstance(outputs, list) else [None]
         if len(list(objects_of(items))) != len(items):
-            yield Violation(code="outputs", path=(*path, index, "outputs"), message="has to be a list of objects")
+            yield Violation(
+                code=CheckCode.TYPE_WRONG, path=(*path, index, "outputs"), message="has to be a list of objects"
+            )
 
 
 def _call(value: object) -> object:
@@ -65,13 +67,15 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
             continue  # a tool that the provider runs
         alphabet, first = rules.tool_name_alphabet or "", rules.tool_name_first or ""
         if not isinstance(name, str) or not matches_alphabet(name, alphabet) or not matches_alphabet(name[:1], first):
-            yield Violation(code="tool_name", path=path, message=f"{name!r} is not a valid tool name")
+            yield Violation(code=CheckCode.TOOL_NAME_INVALID, path=path, message=f"{name!r} is not a valid tool name")
 
 
 def _check_settings(body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
     rules, share, stops = endpoint.rules, body.get("p"), body.get("stop_sequences")
     if isinstance(share, (int, float)) and not rules.min_top_p <= share <= rules.max_top_p:
         limits = f"{rules.min_top_p} and {rules.max_top_p}"
-        yield Violation(code="p_range", path=("p",), message=f"p has to be between {limits}")
+        yield Violation(code=CheckCode.VALUE_OUT_OF_RANGE, path=("p",), message=f"p has to be between {limits}")
     if isinstance(stops, list) and len(cast("list[object]", stops)) > rules.max_stop > 0:
-        yield Violation(code="stop_many", path=("stop_sequences",), message=f"at most {rules.max_stop} are accepted")
+        yield Violation(
+            code=CheckCode.STOP_INVALID, path=("stop_sequences",), message=f"at most {rules.max_stop} are accepted"
+        )

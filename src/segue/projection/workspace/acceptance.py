@@ -25,6 +25,7 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.errors import SegueError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.counterevidence import graded
 from segue.protocols.kit.json_patch import form_names
@@ -36,7 +37,7 @@ from segue.protocols.kit.verbatim import VERBATIM, data_of, for_new_request, for
 _HI: Final = UserMessage.of("hi")
 _TEXT: Final = TextContent(text="x")
 _NO_OPTIONS: Final = Options()
-_NOT_ENCODED: Final = Violation("encode", (), "the protocol cannot express it")
+_NOT_ENCODED: Final = Violation(CheckCode.BODY_NOT_JSON, (), "the protocol cannot express it; remove it")
 
 
 class Acceptance:

@@ -16,6 +16,7 @@ from segue.protocols.anthropic_messages.limits import LIMITS
 from segue.protocols.anthropic_messages.native import CACHE_CONTROL
 from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.capabilities import Places
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import matches_alphabet, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
@@ -64,12 +65,12 @@ def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
     # "max_tokens: Field required" (anthropic 2.8.0); 0 only warms the cache
     most = body.get("max_tokens")
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
-        yield Violation("max_tokens", ("max_tokens",), "max_tokens is required; set a number of tokens")
+        yield Violation(CheckCode.MAX_TOKENS_MISSING, ("max_tokens",), "max_tokens is required; set a number of tokens")
     elif 0 < endpoint.model.max_tokens < most:
         # "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens" (quoted in the tests of
         # many projects; Anthropic documentation: models overview)
         message = f"max_tokens: {most} is too much for {endpoint.model.id}; set at most {endpoint.model.max_tokens}"
-        yield Violation("max_tokens", ("max_tokens",), message)
+        yield Violation(CheckCode.MAX_TOKENS_TOO_LARGE, ("max_tokens",), message)
 
     # The lengths are in the rows of the providers, with their sources.
     yield from check_user_ids(body, endpoint.rules)
@@ -81,7 +82,7 @@ def _check_system(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
         return
     for index, block in objects_of(body.get("system")):
         if block.get("type") == "text" and not str(block.get("text", "")).strip():
-            yield Violation("blank_text", ("system", index), "the text is blank; remove the block")
+            yield Violation(CheckCode.TEXT_BLANK, ("system", index), "the text is blank; remove the block")
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -95,7 +96,7 @@ def _check_tools(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
         name = tool.get("name")
         if isinstance(name, str) and name in seen:
             # "tools: Tool names must be unique." (LibreChat #13162, 2026-05-17)
-            yield Violation("tool_name_taken", (*path, "name"), f"two tools have the name {name!r}; rename one")
+            yield Violation(CheckCode.VALUE_DUPLICATE, (*path, "name"), f"two tools have the name {name!r}; rename one")
         if isinstance(name, str):
             seen.add(name)
         if tool.get("type") not in (None, "custom") or not ("name" in tool or "input_schema" in tool):
@@ -107,7 +108,7 @@ def _check_tools(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             message = (
                 f"{name!r} is not a valid tool name; use {rules.tool_name_alphabet}, at most {rules.tool_name_max}"
             )
-            yield Violation("tool_name", (*path, "name"), message)
+            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
         yield from _check_schema(tool, path, endpoint)
 
 
@@ -115,17 +116,17 @@ def _check_schema(tool: Mapping[str, object], path: Path, endpoint: Endpoint) ->
     schema, place = tool.get("input_schema"), (*path, "input_schema")
     if not isinstance(schema, Mapping):
         # "tools.0.custom.input_schema: Field required" (anthropic 2.8.0)
-        yield Violation("tool_schema", place, "the tool has no schema; add `input_schema`")
+        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, place, "the tool has no schema; add `input_schema`")
         return
     given = cast("Mapping[str, object]", schema)
     if endpoint.rules.schema_root_object and given.get("type") != "object":
         # "tools.0.custom.input_schema.type: Field required" / "Input should be 'object'" (anthropic 2.8.0)
         message = "the schema of a tool must have the type object; wrap it in one"
-        yield Violation("tool_schema", (*place, "type"), message)
+        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*place, "type"), message)
     for key in sorted(endpoint.rules.schema_root_refused & given.keys()):
         # "input_schema does not support oneOf, allOf, or anyOf at the top level" (Codewhale #4329)
         message = f"{key} is not supported at the top level of a schema; move it into a property"
-        yield Violation("tool_schema", (*place, key), message)
+        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*place, key), message)
 
 
 def _check_history(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
@@ -136,7 +137,7 @@ def _check_history(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[V
             if kind_of(block) in ("tool_use", "tool_result"):
                 # "Requests which include `tool_use` or `tool_result` blocks must define tools." (browser-use #1243)
                 path: Path = ("messages", index, "content", at)
-                yield Violation("tools_missing", path, "tool blocks need tools; declare them")
+                yield Violation(CheckCode.TOOLS_MISSING, path, "tool blocks need tools; declare them")
                 return
 
 
@@ -149,19 +150,23 @@ def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
     if choice.get("type") == "any" and not body.get("tools") and not body.get("mcp_servers"):
         # Refused: "tool_choice.any may only be specified while providing tools"; `auto` and `none` without tools are
         # answered (a probe published by an agent's author; found 2026-11-15)
-        yield Violation("tool_choice", path, "tool_choice requires tools; add `tools`")
+        yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, path, "tool_choice requires tools; add `tools`")
     elif choice.get("type") == "tool" and choice.get("name") not in names and not body.get("mcp_servers"):
         # Refused: "Tool 'get_weather' not found in provided tools" (the same)
-        yield Violation("tool_choice", (*path, "name"), f"there is no tool {choice.get('name')!r}; name one of `tools`")
+        yield Violation(
+            CheckCode.TOOL_CHOICE_INVALID,
+            (*path, "name"),
+            f"there is no tool {choice.get('name')!r}; name one of `tools`",
+        )
     if kind_of(choice) in _FORCED and "required" not in endpoint.rules.tool_choices:
         # 'tool_choice: type "tool" and "any" are not supported for this model.' (vercel/ai #21364, oh-my-pi #12939)
         message = f"{endpoint.model.id} does not support forced tool calls; use auto or none"
-        yield Violation("tool_choice", path, message)
+        yield Violation(CheckCode.TOOL_CHOICE_INVALID, path, message)
     thinks = object_of(body.get("thinking")).get("type") == "enabled"
     if thinks and kind_of(choice) in _FORCED and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking may not be enabled when tool_choice forces tool use." (documentation: extended thinking)
         message = "a tool cannot be forced while thinking is enabled; use auto, or disable thinking"
-        yield Violation("tool_choice_thinking", path, message)
+        yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, path, message)
 
 
 # -- thinking and sampling ---------------------------------------------------------------------------------------------
@@ -175,17 +180,21 @@ def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
         # `enabled` from Opus 4.7 on, `adaptive` before 4.6, `between_tools` on all but Sonnet 5.5 (anthropic 2.8.0:
         # ThinkingTypes; Anthropic documentation: thinking types by model, 2026-11)
         message = f"{endpoint.model.id} does not support thinking of type {kind!r}; use another type or remove it"
-        yield Violation("thinking_type", ("thinking", "type"), message)
+        yield Violation(CheckCode.THINKING_MODE_UNSUPPORTED, ("thinking", "type"), message)
     elif kind == "between_tools" and len(thinking) > 1:
         # "Extra inputs are not permitted": the type has no other field (anthropic 2.8.0)
         message = (
             f"thinking of type {kind!r} has no other fields; remove {', '.join(sorted(thinking.keys() - {'type'}))}"
         )
-        yield Violation("thinking_type", ("thinking",), message)
+        yield Violation(CheckCode.THINKING_MODE_UNSUPPORTED, ("thinking",), message)
     efforts = rules.efforts_without_thinking if kind in ("between_tools", "disabled") else None
     if efforts is not None and effort is not None and text_of(effort) not in efforts:
         # Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5; anthropic 2.8.0: ThinkingTypes
-        yield Violation("effort", place, f"the effort {effort!r} needs thinking; lower it, or use adaptive thinking")
+        yield Violation(
+            CheckCode.EFFORT_UNSUPPORTED,
+            place,
+            f"the effort {effort!r} needs thinking; lower it, or use adaptive thinking",
+        )
     if kind == "enabled":
         budget, most = thinking.get("budget_tokens"), body.get("max_tokens")
         path: Path = ("thinking", "budget_tokens")
@@ -193,23 +202,23 @@ def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
         if not isinstance(budget, int) or budget < rules.min_thinking_budget:
             if rules.reasoning_replay == "signed":  # other vendors of this protocol accept it
                 message = f"a thinking budget must be at least {rules.min_thinking_budget} tokens; raise it"
-                yield Violation("thinking_budget", path, message)
+                yield Violation(CheckCode.THINKING_BUDGET_INVALID, path, message)
         elif isinstance(most, int) and budget >= most and not body.get("tools"):
             # "`max_tokens` must be greater than `thinking.budget_tokens`"; with tools the budget may span several
             # rounds of interleaved thinking (documentation: extended thinking)
             message = f"max_tokens must be greater than the budget of {budget} tokens; raise it, or lower the budget"
-            yield Violation("thinking_budget", path, message)
+            yield Violation(CheckCode.THINKING_BUDGET_INVALID, path, message)
     elif kind == "disabled" and "off" not in rules.thinking_levels:
         # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
         message = f"{endpoint.model.id} does not support disabled thinking; remove `thinking`"
-        yield Violation("thinking_off", ("thinking", "type"), message)
+        yield Violation(CheckCode.THINKING_MODE_UNSUPPORTED, ("thinking", "type"), message)
     if effort is not None and (text_of(effort) not in _EFFORTS or "output_config.effort" in rules.refused_extra):
         # "This model does not support the effort parameter." (documentation: effort, from Opus 4.5 on)
         message = f"{endpoint.model.id} does not support effort level {effort!r}; remove it or choose another level"
-        yield Violation("effort", place, message)
+        yield Violation(CheckCode.EFFORT_UNSUPPORTED, place, message)
     else:
         # "This model does not support effort level 'xhigh'. Supported levels: ..." (recorded traffic, 2026-11)
-        yield from check_effort(effort, place, endpoint, "effort")
+        yield from check_effort(effort, place, endpoint)
 
 
 def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
@@ -219,21 +228,25 @@ def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
     for key, value in given.items():
         if _SAMPLING[key] in rules.refused_options:
             # "`temperature` is deprecated for this model." (pi #7961)
-            yield Violation("sampling", (key,), f"{endpoint.model.id} does not support {key}; remove it")
+            yield Violation(
+                CheckCode.OPTION_UNSUPPORTED, (key,), f"{endpoint.model.id} does not support {key}; remove it"
+            )
         elif thinks and "temperature" in rules.refused_with_thinking and _conflicts_with_thinking(key, value):
             # "`temperature` may only be set to 1 when thinking is enabled"; top_p from 0.95 on; no top_k
             # (documentation: extended thinking, feature compatibility)
             message = f"{key} cannot be {value} while thinking is enabled; remove it"
-            yield Violation("sampling_thinking", (key,), message)
+            yield Violation(CheckCode.OPTION_WITH_THINKING, (key,), message)
     exclusive = [key for key in given if key in rules.exclusive_options]
     if len(exclusive) > 1:
         # "`temperature` and `top_p` cannot both be specified for this model" (litellm #15097, opencode #28930)
-        yield Violation("sampling_both", (exclusive[1],), f"{' and '.join(exclusive)} cannot both be set; remove one")
+        yield Violation(
+            CheckCode.OPTIONS_CONFLICT, (exclusive[1],), f"{' and '.join(exclusive)} cannot both be set; remove one"
+        )
     heat = given.get("temperature")
     if isinstance(heat, int | float) and rules.max_temperature and not 0 <= heat <= rules.max_temperature:
         # "temperature: Input should be less than or equal to 1" (documentation: messages)
         message = f"temperature {heat} is out of range; use 0 to {rules.max_temperature:g}"
-        yield Violation("temperature", ("temperature",), message)
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("temperature",), message)
     yield from check_range("top_p", given.get("top_p"), ("top_p",), rules)  # documentation: messages
     # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
     yield from check_stops(body.get("stop_sequences"), ("stop_sequences",), rules)
@@ -259,16 +272,18 @@ def _check_combinations(body: Mapping[str, object], endpoint: Endpoint) -> Itera
     if len({cited for _, cited in documents}) > 1:
         # "must be enabled on all or none of the documents" (documentation: citations)
         first: Path = next(path for path, cited in documents if not cited)
-        yield Violation("citations_mixed", first, "citations have to be enabled on all documents or on none; change it")
+        yield Violation(
+            CheckCode.CITATIONS_MIXED, first, "citations have to be enabled on all documents or on none; change it"
+        )
     tools = [tool for _, tool in objects_of(body.get("tools"))]
     if tools and all(tool.get("defer_loading") is True for tool in tools):
         # Tool search: "All tools have defer_loading set. At least one tool must be non-deferred."
-        yield Violation("tools_deferred", ("tools",), "every tool is deferred; load at least one")
+        yield Violation(CheckCode.TOOLS_DEFERRED, ("tools",), "every tool is deferred; load at least one")
     edits = [edit.get("type") for _, edit in objects_of(object_of(body.get("context_management")).get("edits"))]
     if "clear_thinking_20251015" in edits[1:]:
         # Context editing: clear_thinking has to be listed first
         path: Path = ("context_management", "edits", edits.index("clear_thinking_20251015", 1))
-        yield Violation("edit_order", path, "`clear_thinking_20251015` has to be first; move it")
+        yield Violation(CheckCode.EDIT_MISPLACED, path, "`clear_thinking_20251015` has to be first; move it")
 
 
 # -- cache marks -------------------------------------------------------------------------------------------------------
@@ -287,25 +302,29 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
     if most and count > most:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (sub2api #176, #2013)
         message = f"{count} blocks have {key}; keep at most {most}"
-        yield Violation("cache_marks", (*(marks[most][0] if len(marks) > most else ()), key), message)
+        yield Violation(CheckCode.CACHE_MARKS_TOO_MANY, (*(marks[most][0] if len(marks) > most else ()), key), message)
     short = False
     for path, block, mark in marks:
         if block.get("type") == "text" and not str(block.get("text", "")).strip():
             # "cache_control cannot be set for empty text blocks" (claude-code #55302, vercel/eve #2753)
-            yield Violation("cache_mark_blank", (*path, key), "a blank text cannot be cached; remove the mark")
+            yield Violation(
+                CheckCode.CACHE_MARK_MISPLACED, (*path, key), "a blank text cannot be cached; remove the mark"
+            )
         if kind_of(block) in _THINKING:
             # Thinking cannot be marked itself (documentation: prompt caching)
-            yield Violation("cache_mark_thinking", (*path, key), "thinking cannot have a mark; put it on another block")
+            yield Violation(
+                CheckCode.CACHE_MARK_MISPLACED, (*path, key), "thinking cannot have a mark; put it on another block"
+            )
         if path[0] == "tools" and any(block.get(beside) for beside in endpoint.rules.cache_mark_refused_beside):
             # A deferred tool is not part of the cached prefix (documentation: tool use with prompt caching)
             message = "a tool whose loading is deferred cannot have a mark; put it on another tool"
-            yield Violation("cache_mark_deferred", (*path, key), message)
+            yield Violation(CheckCode.CACHE_MARK_MISPLACED, (*path, key), message)
         if mark.get("ttl") != "1h":
             short = True
         elif short and endpoint.rules.cache_marks_longest_first:
             # A mark for an hour must not come after one for five minutes; tools, system, messages (headroom #2939)
             message = "a mark with ttl 1h comes after one with 5m; use one ttl for both"
-            yield Violation("cache_mark_order", (*path, key), message)
+            yield Violation(CheckCode.CACHE_MARK_ORDER, (*path, key), message)
 
 
 def _blocks(body: Mapping[str, object]) -> Iterator[tuple[Path, Mapping[str, object]]]:

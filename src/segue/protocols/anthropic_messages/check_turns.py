@@ -15,6 +15,7 @@ from segue.models.model_ids import is_claude
 from segue.models.rules import Rules
 from segue.protocols.anthropic_messages.native import REPLAY
 from segue.protocols.anthropic_messages.rules import PROVIDER
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import kind_of, object_of
@@ -75,7 +76,7 @@ class Turns:
         """List what the provider would refuse."""
         if not self.turns:
             # "messages: at least one message is required" (langchain #31657)
-            yield Violation("no_messages", ("messages",), "at least one message is required; add one")
+            yield Violation(CheckCode.MESSAGES_MISSING, ("messages",), "at least one message is required; add one")
             return
         for position, (index, turn) in enumerate(self.turns):
             yield from self._check_turn(index, turn, last=position == len(self.turns) - 1)
@@ -102,7 +103,7 @@ class Turns:
         if text_of(role) not in _ROLES:
             # "Input tag 'developer' found using 'role' does not match any of the expected tags" (chatgpt-md #189)
             message = f"the role {role!r} is not supported; use user, assistant or system"
-            yield Violation("role", (*path, "role"), message)
+            yield Violation(CheckCode.ROLE_UNKNOWN, (*path, "role"), message)
         blocks = _blocks_of(turn, path)
         texts = [block for _, block in blocks if block.get("type") == "text"]
         blank = all(map(_is_blank, texts)) and bool(texts or not blocks)
@@ -110,63 +111,63 @@ class Turns:
             # "text content blocks must be non-empty" / "must contain non-whitespace text" (arunalabs/mode #9,
             # LibreChat-AI/agents #124): refused where a turn has no other text
             yield Violation(
-                "blank_text", (*path, "content"), "the turn has no text that is not blank; remove the blank one"
+                CheckCode.TEXT_BLANK, (*path, "content"), "the turn has no text that is not blank; remove the blank one"
             )
         for place, block in blocks:
             yield from self._check_block(block, place, role)
         final = blocks[-1] if blocks else None
         if role == "assistant" and final and kind_of(final[1]) in _THINKING and self.rules.final_thinking != "allowed":
             # "The final block in an assistant message cannot be `thinking`" (forgecode #2107)
-            yield Violation("final_thinking", final[0], "a turn cannot end in thinking; add a text after it")
+            yield Violation(CheckCode.THINKING_LAST, final[0], "a turn cannot end in thinking; add a text after it")
 
     def _check_block(self, block: Object, path: Path, role: object) -> Iterator[Violation]:
         own = self.endpoint.model.provider == PROVIDER
         match kind_of(block):
             case "image" if own and role == "assistant":
                 # "'image' blocks are not permitted within assistant turns" (SEMOSS #2323, 2026-04-09)
-                yield Violation("block_role", path, "an image must be in a user turn; move it")
+                yield Violation(CheckCode.BLOCK_MISPLACED, path, "an image must be in a user turn; move it")
             case kind if own and kind in _OTHER_WIRES:
                 # "Input tag 'image_url' found using 'type' does not match any of the expected tags" (AstrBot #4444)
                 message = f"{kind!r} is a block type of another protocol; convert it"
-                yield Violation("block_type", (*path, "type"), message)
+                yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, (*path, "type"), message)
             case "tool_use":
                 yield from self._check_call(block, path, role)
             case "tool_result" if role != "user":
                 # Refused: "`tool_result` blocks can only be in `user` messages" (quoted in several agents' sources)
-                yield Violation("block_role", path, "a tool result must be in a user turn; move it")
+                yield Violation(CheckCode.BLOCK_MISPLACED, path, "a tool result must be in a user turn; move it")
             case "thinking":
                 signature = block.get("signature")
                 if self.rules.reasoning_replay == "signed" and not isinstance(signature, str):
                     # "thinking.signature: Field required" (opencode #42735)
                     message = "the thinking has no signature; remove it or send it as text"
-                    yield Violation("unsigned_thinking", path, message)
+                    yield Violation(CheckCode.THINKING_UNSIGNED, path, message)
                 if not isinstance(block.get("thinking"), str):
                     # "thinking.thinking: Field required" (litellm #38809)
                     message = "the thinking has no text; set `thinking`, if only to an empty string"
-                    yield Violation("thinking_text", path, message)
+                    yield Violation(CheckCode.THINKING_TEXT_MISSING, path, message)
             case "server_tool_use" if not _SERVER_ID.fullmatch(str(block.get("id"))):
                 # "server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'" (claude-code-hub #470)
                 message = f"{block.get('id')!r} is not the id of a server tool call; it must begin with srvtoolu_"
-                yield Violation("server_call_id", (*path, "id"), message)
+                yield Violation(CheckCode.CALL_ID_INVALID, (*path, "id"), message)
             case _:
                 return
 
     def _check_call(self, block: Object, path: Path, role: object) -> Iterator[Violation]:
         if role != "assistant":
             # Refused: "`tool_use` blocks can only be in `assistant` messages" (quoted in several agents' sources)
-            yield Violation("block_role", path, "a tool call must be in an assistant turn; move it")
+            yield Violation(CheckCode.BLOCK_MISPLACED, path, "a tool call must be in an assistant turn; move it")
         alphabet = self.rules.call_id_alphabet
         if alphabet and not re.fullmatch(f"[{alphabet}]+", str(block.get("id") or "")):
             # "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'" (forgecode #1142)
             message = f"{block.get('id')!r} is not a valid call id; use characters of {alphabet}"
-            yield Violation("call_id", (*path, "id"), message)
+            yield Violation(CheckCode.CALL_ID_INVALID, (*path, "id"), message)
         if not isinstance(block.get("name"), str):
             # "tool_use block missing required 'name' field" (Ollama: ollama #15815, 2026-04-25)
-            yield Violation("call_name", (*path, "name"), "the call names no tool; set `name`")
+            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), "the call names no tool; set `name`")
         if not isinstance(block.get("input"), Mapping):
             # "tool_use.input: Input should be a valid dictionary" (koda #501)
             message = "the input of a call must be an object; use {} where there is none"
-            yield Violation("call_input", (*path, "input"), message)
+            yield Violation(CheckCode.ARGUMENTS_INVALID, (*path, "input"), message)
 
     # -- calls and results ---------------------------------------------------------------------------------------------
 
@@ -183,11 +184,13 @@ class Turns:
                 call_id = text_of(block.get("id"))
                 if call_id in seen:
                     # Refused: "messages.1.content.1: `tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
-                    yield Violation("call_id_taken", (*path, "id"), f"two calls have the id {call_id!r}; change one")
+                    yield Violation(
+                        CheckCode.CALL_ID_DUPLICATE, (*path, "id"), f"two calls have the id {call_id!r}; change one"
+                    )
                 elif call_id not in answered:
                     # "`tool_use` ids were found without `tool_result` blocks immediately after" (claude-code #1237)
                     message = f"the call {call_id!r} has no result in the next turn; add one"
-                    yield Violation("call_without_result", path, message)
+                    yield Violation(CheckCode.RESULT_MISSING, path, message)
                 seen.add(call_id)
             if self.rules.calls_last and is_claude(self.endpoint.model.id):
                 yield from self._check_after_calls(run)
@@ -200,7 +203,7 @@ class Turns:
             if called and kind_of(block) == "text":
                 # "`tool_use` ids were found without `tool_result` blocks immediately after" (vercel/ai #8318, #13013)
                 message = "text comes after a call in its turn; move it before the calls"
-                yield Violation("text_after_call", path, message)
+                yield Violation(CheckCode.TEXT_AFTER_CALL, path, message)
             # Nothing is known about text behind thinking or server tools that follow a call.
             called = kind_of(block) == "tool_use" or (called and kind_of(block) == "text")
 
@@ -217,20 +220,24 @@ class Turns:
             if call_id not in calls:
                 # "unexpected `tool_use_id` found in `tool_result` blocks" (eca #209, cline #7225)
                 message = f"the turn before has no call {call_id!r}; remove the result"
-                yield Violation("result_without_call", path, message)
+                yield Violation(CheckCode.RESULT_ORPHANED, path, message)
             elif call_id in seen:
                 # "each tool_use must have a single result" (hindsight #4250)
-                yield Violation("result_taken", path, f"the call {call_id!r} has two results; remove one")
+                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; remove one")
             elif texts:
                 # Results come first in their turn, else the calls count as unanswered (vercel/ai #8318, xum #1437;
                 # documentation: handle tool calls)
-                yield Violation("result_not_first", path, "a result comes after other content; put the results first")
+                yield Violation(
+                    CheckCode.RESULT_MISPLACED, path, "a result comes after other content; put the results first"
+                )
             seen.add(call_id)
             if block.get("is_error") and not self.rules.error_result_media:
                 media = [inner for _, inner in objects_of(block.get("content")) if kind_of(inner) in _MEDIA]
                 if media:
                     # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
-                    yield Violation("error_result_media", path, "an error result has media; keep its text alone")
+                    yield Violation(
+                        CheckCode.RESULT_MEDIA_UNSUPPORTED, path, "an error result has media; keep its text alone"
+                    )
 
     def _check_native_pairs(self) -> Iterator[Violation]:
         """Check that calls of tools that the provider runs have their results; `native.REPLAY` has the sources."""
@@ -248,10 +255,10 @@ class Turns:
         found = find_halves(turns, REPLAY, alternate=rules.alternate, may_wait=rules.pending_calls)
         for path, why in found.refused.items():
             if why == NO_RESULT:
-                yield Violation("call_without_result", path, "the call of a server tool has no result; remove it")
+                yield Violation(CheckCode.RESULT_MISSING, path, "the call of a server tool has no result; remove it")
             elif why == NO_CALL:
                 message = "the result of a server tool has no call before it; remove it"
-                yield Violation("result_without_call", path, message)
+                yield Violation(CheckCode.RESULT_ORPHANED, path, message)
         yield from self._check_callers()
 
     def _check_callers(self) -> Iterator[Violation]:
@@ -264,7 +271,7 @@ class Turns:
                 if caller is not None and caller not in known:
                     # The id of the call of the code, which has to be there (anthropic 2.8.0: ServerToolCaller)
                     message = f"no call before it has the id {caller!r}; remove `caller`"
-                    yield Violation("caller_unknown", (*path, "caller"), message)
+                    yield Violation(CheckCode.CALLER_UNKNOWN, (*path, "caller"), message)
 
     # -- the order of turns --------------------------------------------------------------------------------------------
 
@@ -280,14 +287,14 @@ class Turns:
             if allowed == "none":
                 # "role 'system' is not supported on this model" (documentation: what's new in Claude 4.8)
                 message = f"{self.endpoint.model.id} does not support the role system; use the system prompt"
-                yield Violation("system_role", path, message)
+                yield Violation(CheckCode.SYSTEM_UNSUPPORTED, path, message)
             elif before is None or (before.role == "assistant" and not before.of(*_SERVER_CALLS)):
                 # Not first; after a user turn, or an assistant's that ends in a server tool (the same)
-                yield Violation("system_place", path, "instructions must follow a user turn; move them")
+                yield Violation(CheckCode.SYSTEM_MISPLACED, path, "instructions must follow a user turn; move them")
             elif after is not None and after.role != "assistant":
                 # Last, or before an assistant turn (the same)
                 message = "instructions must be last or before an assistant turn; move them"
-                yield Violation("system_place", path, message)
+                yield Violation(CheckCode.SYSTEM_MISPLACED, path, message)
 
     def _check_end(self) -> Iterator[Violation]:
         last = self.runs[-1]
@@ -299,12 +306,14 @@ class Turns:
         if not self.rules.last_assistant and not paused:
             # "This model does not support assistant message prefill. The conversation must end with a user message."
             # (llxprt #1977, copilot-api #261; 2026)
-            yield Violation("last_assistant", path, "the conversation ends with an assistant turn; add a user turn")
+            yield Violation(
+                CheckCode.LAST_TURN_WRONG, path, "the conversation ends with an assistant turn; add a user turn"
+            )
         final = last.blocks[-1] if last.blocks else None
         text = final[1].get("text") if final and final[1].get("type") == "text" else None
         if self.rules.refused_final_space and isinstance(text, str) and text != text.rstrip():
             # "final assistant content cannot end with trailing whitespace" (langchain #35071, 2026-02-08)
-            yield Violation("final_space", path, "the last turn ends in white space; strip it")
+            yield Violation(CheckCode.FINAL_SPACE, path, "the last turn ends in white space; strip it")
 
     def _check_cycle(self) -> Iterator[Violation]:
         """Check the running cycle of calls and a last assistant turn, which have to be in the mode of the request.
@@ -322,13 +331,13 @@ class Turns:
                     # "When thinking is disabled, an `assistant` message in the final position cannot contain
                     # `thinking`." (forgecode #1853, and #1195 at Vertex)
                     message = "the last assistant turn contains thinking while thinking is disabled; remove it"
-                    yield Violation("thinking_while_off", path, message)
+                    yield Violation(CheckCode.THINKING_WHILE_OFF, path, message)
             return
         if last is not None and last is self.runs[-1] and last.blocks and kind_of(last.blocks[0][1]) not in _THINKING:
             # "Expected `thinking` or `redacted_thinking`, but found `text`. When `thinking` is enabled, a final
             # `assistant` message must start with a thinking block." (aider #3820; documentation: prefill)
             message = "an answer cannot be begun while thinking is enabled; add a user turn, or disable thinking"
-            yield Violation("prefill_thinking", last.blocks[0][0], message)
+            yield Violation(CheckCode.THINKING_MISSING, last.blocks[0][0], message)
             return
         opener: RoleRun | None = None
         for run in reversed(self.runs):
@@ -340,7 +349,7 @@ class Turns:
             # "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final
             # `assistant` message must start with a thinking block" (opencode #3077)
             message = "a turn that calls tools must begin with thinking while thinking is enabled; disable thinking"
-            yield Violation("thinking_before_calls", opener.blocks[0][0], message)
+            yield Violation(CheckCode.THINKING_MISSING, opener.blocks[0][0], message)
 
     def _is_final(self, run: RoleRun) -> bool:
         """Whether nothing but results of tools follows a run."""
@@ -365,13 +374,13 @@ class Turns:
         if self.rules.max_images and images > self.rules.max_images:
             # At most 100, from the 4.6 generation on 600 (pi #401; pi-ai 1.5.0 catalogue)
             message = f"there are {images} images; send at most {self.rules.max_images}"
-            yield Violation("image_count", ("messages",), message)
+            yield Violation(CheckCode.MEDIA_TOO_MANY, ("messages",), message)
 
     def _check_source(self, source: Object, path: Path, *, is_image: bool) -> Iterator[Violation]:
         kind = source.get("type")
         if kind == "url" and "url" not in (self.rules.image_sources if is_image else self.rules.file_sources):
             # "URL content sources are not yet supported for this model" (Bedrock: chatlas #410, 2026-09-01)
-            yield Violation("media_source", path, "URLs are not supported here; send the data")
+            yield Violation(CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, "URLs are not supported here; send the data")
         if kind == "url":
             # anthropic 2.8.0: the URL of an image, or of a PDF
             allowed = ("image/*",) if is_image else ("application/pdf", "text/*")
@@ -382,13 +391,19 @@ class Turns:
         mime, data = text_of(source.get("media_type")), source.get("data")
         if mime not in (_IMAGES if is_image else {"application/pdf"}):
             # "source.base64.media_type: Input should be 'image/jpeg', ..." (anthropic 2.8.0)
-            yield Violation("media_type", (*path, "media_type"), f"the type {mime!r} is not supported; convert it")
+            yield Violation(
+                CheckCode.MEDIA_TYPE_UNSUPPORTED,
+                (*path, "media_type"),
+                f"the type {mime!r} is not supported; convert it",
+            )
         else:
             yield from check_bytes(data, mime, (*path, "data"), exact=self.rules.exact_image_types)
         most = self.rules.max_image_bytes if is_image else self.rules.max_document_bytes
         if most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # "image exceeds 5 MB maximum: 5404560 bytes > 5242880 bytes", of base64 (claude-code #13381)
-            yield Violation("media_size", (*path, "data"), f"the data has more than {most} bytes; make it smaller")
+            yield Violation(
+                CheckCode.MEDIA_TOO_LARGE, (*path, "data"), f"the data has more than {most} bytes; make it smaller"
+            )
 
     def _media(self) -> Iterator[Placed]:
         for run in self.runs:

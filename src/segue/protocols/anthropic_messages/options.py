@@ -71,6 +71,7 @@ from segue.conversation.messages import Message
 from segue.errors import Path
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.api_versions import ApiVersion, ApiVersions
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import objects_of
 from segue.protocols.kit.claude_prefix import BETA, BINDING
 from segue.protocols.kit.claude_thinking import Thinking, decode_thinking_object, encode_thinking_object
@@ -262,7 +263,7 @@ def default_max_tokens(options: Options, endpoint: Endpoint, thinking: Block | N
     return most
 
 
-_CODE: Final = "api_version"
+_CODE: Final = CheckCode.API_VERSION_MISMATCH
 _SAMPLING: Final = ("temperature", "top_p", "top_k")
 _NEWEST: Final = "2026-10-21"
 _HINT: Final = f"anthropic-version {_NEWEST} does not accept it; remove it, or send anthropic-version 2023-06-01"

@@ -23,6 +23,7 @@ from segue.protocols.bedrock_converse.limits import LIMITS
 from segue.protocols.bedrock_converse.media_types import ALIASES, TYPES, Kind
 from segue.protocols.bedrock_converse.native import LONGEST, MARK, REPLAY, SERVER_CALL
 from segue.protocols.kit.capabilities import Places
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64, matches_alphabet, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
@@ -76,7 +77,7 @@ class Turns:
         if not self.turns:
             if ":prompt/" not in self.endpoint.model.id:  # a stored prompt has messages of its own
                 # "A conversation must start with a user message" (langchain-aws #192)
-                yield Violation("no_messages", ("messages",), "there is no message; add one")
+                yield Violation(CheckCode.MESSAGES_MISSING, ("messages",), "there is no message; add one")
             return
         for turn in self.turns:
             yield from self._check_turn(turn)
@@ -91,34 +92,40 @@ class Turns:
     def _check_turn(self, turn: WireTurn) -> Iterator[Violation]:
         if turn.role not in _ROLES:
             # service model: user, assistant, system
-            yield Violation("role", (*turn.path, "role"), f"{turn.role!r} is not a role; use user or assistant")
+            yield Violation(
+                CheckCode.ROLE_UNKNOWN, (*turn.path, "role"), f"{turn.role!r} is not a role; use user or assistant"
+            )
         if not turn.blocks:
             # "The content field in the Message object at messages.0 is empty" (langchain-aws #192)
-            yield Violation("no_content", (*turn.path, "content"), "the turn has no content; add some or remove it")
+            yield Violation(
+                CheckCode.CONTENT_MISSING, (*turn.path, "content"), "the turn has no content; add some or remove it"
+            )
         elif all("text" in block and not str(block["text"]).strip() for _, block in turn.blocks):
             # "The text field in the ContentBlock object at messages.0.content.0 is blank" (dify #12340); beside other
             # text a blank one was answered (recorded traffic, 2026-11)
-            yield Violation("blank_text", (*turn.path, "content"), "the turn is blank; add text or remove it")
+            yield Violation(CheckCode.TEXT_BLANK, (*turn.path, "content"), "the turn is blank; add text or remove it")
         for path, block in turn.blocks:
             yield from self._check_block(block, path, turn.role)
         final = turn.blocks[-1] if turn.blocks else None
         ends_in_reasoning = final is not None and "reasoningContent" in final[1]
         if turn.role == "assistant" and final and ends_in_reasoning and self.rules.final_thinking != "allowed":
             # "The final block in an assistant message cannot be `thinking`" (forgecode #2107)
-            yield Violation("final_thinking", final[0], "the turn ends in reasoning; add text or remove it")
+            yield Violation(CheckCode.THINKING_LAST, final[0], "the turn ends in reasoning; add text or remove it")
 
     def _check_block(self, block: Block, path: Path, role: str | None) -> Iterator[Violation]:
         members = [key for key in block if key in _MEMBERS]
         if len(members) > 1:
             # service model: a union has one member
-            yield Violation("union", path, f"the block has {' and '.join(members)}; split it")
+            yield Violation(CheckCode.FIELDS_EXCLUSIVE, path, f"the block has {' and '.join(members)}; split it")
             return
         kind = members[0] if members else ""
         inner = object_of(block.get(kind))
         if kind in _USER_MEDIA:
             if role == "assistant":
                 # "You can only include images and documents if the role is user" (service model: Message)
-                yield Violation("block_role", path, f"an assistant turn cannot hold {kind}; move it to a user turn")
+                yield Violation(
+                    CheckCode.BLOCK_MISPLACED, path, f"an assistant turn cannot hold {kind}; move it to a user turn"
+                )
             yield from self._check_media(cast("Kind", kind), inner, (*path, kind))
         elif kind == "toolUse":
             yield from self._check_call(inner, (*path, kind), role)
@@ -126,52 +133,62 @@ class Turns:
             yield from self._check_result(inner, (*path, kind))
         elif kind == "reasoningContent" and role == "user":
             # "User messages cannot contain reasoning content." (vercel/ai 58022e0)
-            yield Violation("block_role", path, "a user turn cannot hold reasoning; remove it")
+            yield Violation(CheckCode.BLOCK_MISPLACED, path, "a user turn cannot hold reasoning; remove it")
         elif kind == "reasoningContent":
             yield from self._check_reasoning(inner, (*path, kind))
 
     def _check_call(self, call: Block, path: Path, role: str | None) -> Iterator[Violation]:
         if role != "assistant":
             # "User messages cannot contain tool uses" (AWS documentation: tool use)
-            yield Violation("block_role", path, "only an assistant turn can hold a call; remove it")
+            yield Violation(CheckCode.BLOCK_MISPLACED, path, "only an assistant turn can hold a call; remove it")
         alphabet, call_id, name = self.rules.call_id_alphabet, call.get("toolUseId"), call.get("name")
         if alphabet and not matches_alphabet(text_of(call_id) or "", alphabet, most=self.rules.call_id_max):
             # service model: ToolUseId; of Claude "tool_use.id: String should match pattern" (forgecode #1142)
-            yield Violation("call_id", (*path, "toolUseId"), f"{call_id!r} is not a valid call id; change it")
+            yield Violation(
+                CheckCode.CALL_ID_INVALID, (*path, "toolUseId"), f"{call_id!r} is not a valid call id; change it"
+            )
         names = self.rules.tool_name_alphabet
         if names and not matches_alphabet(text_of(name) or "", names, most=self.rules.tool_name_max):
             # service model: ToolName
-            yield Violation("call_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
+            yield Violation(
+                CheckCode.TOOL_NAME_INVALID, (*path, "name"), f"{name!r} is not a valid tool name; rename it"
+            )
         if not isinstance(call.get("input"), Mapping):
             # "The format of the value at ... toolUse.input is invalid. Provide a json object for the field"
             # (aws-sdk-js-v3 #7330 quotes the same for results; koda #501)
-            yield Violation("call_input", (*path, "input"), "the input of a call has to be an object; change it")
+            yield Violation(
+                CheckCode.ARGUMENTS_INVALID, (*path, "input"), "the input of a call has to be an object; change it"
+            )
 
     def _check_result(self, result: Block, path: Path) -> Iterator[Violation]:
         status = result.get("status")
         if status is not None and status not in ("success", "error"):
             # service model: ToolResultStatus
-            yield Violation("result_status", (*path, "status"), f"{status!r} is not a status; use success or error")
+            yield Violation(
+                CheckCode.VALUE_UNKNOWN, (*path, "status"), f"{status!r} is not a status; use success or error"
+            )
         content = [((*path, "content", at), block) for at, block in objects_of(result.get("content"))]
         for place, block in content:
             if "json" in block and not isinstance(block["json"], Mapping):
                 # "The format of the value at ... toolResult.content.0.json is invalid. Provide a json object"
                 # (aws-sdk-js-v3 #7330)
-                yield Violation("result_json", (*place, "json"), "JSON of a result has to be an object; wrap it")
+                yield Violation(CheckCode.TYPE_WRONG, (*place, "json"), "JSON of a result has to be an object; wrap it")
             for kind in _USER_MEDIA & block.keys():
                 media = object_of(block[kind])
                 yield from self._check_media(cast("Kind", kind), media, (*place, kind))
                 yield from self._check_stored(cast("Kind", kind), media, (*place, kind))
         if status == "error" and not content:
             # "... toolResult.content ... empty" for error results (strands)
-            yield Violation("empty_result", (*path, "content"), "an error result needs content; add a text")
+            yield Violation(CheckCode.RESULT_EMPTY, (*path, "content"), "an error result needs content; add a text")
         if (
             status == "error"
             and not self.rules.error_result_media
             and any(_USER_MEDIA & block.keys() for _, block in content)
         ):
             # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
-            yield Violation("error_result_media", path, "an error result cannot hold media; send text only")
+            yield Violation(
+                CheckCode.RESULT_MEDIA_UNSUPPORTED, path, "an error result cannot hold media; send text only"
+            )
 
     def _check_reasoning(self, content: Block, path: Path) -> Iterator[Violation]:
         if "reasoningText" not in content:
@@ -180,13 +197,15 @@ class Turns:
         signature = wire.get("signature")
         if not isinstance(wire.get("text"), str):
             # "reasoning content format incorrect. Either 'text' or 'redactedContent' must be set." (strands #2704)
-            yield Violation("reasoning_text", place, "reasoning needs a text; add it, if empty")
+            yield Violation(CheckCode.THINKING_TEXT_MISSING, place, "reasoning needs a text; add it, if empty")
         if self.rules.reasoning_replay == "signed" and not isinstance(signature, str):
             # "thinking.signature: Field required" (strands #1053)
-            yield Violation("unsigned_reasoning", place, "reasoning needs its signature; remove the block")
+            yield Violation(CheckCode.THINKING_UNSIGNED, place, "reasoning needs its signature; remove the block")
         if self.rules.reasoning_replay == "open" and "signature" in wire:
             # "This model doesn't support the reasoningContent.reasoningText.signature field" (strands #682, pi #1505)
-            yield Violation("signature", (*place, "signature"), "the model refuses signatures; remove it")
+            yield Violation(
+                CheckCode.SIGNATURE_UNSUPPORTED, (*place, "signature"), "the model refuses signatures; remove it"
+            )
 
     # -- media ---------------------------------------------------------------------------------------------------------
 
@@ -194,11 +213,15 @@ class Turns:
         source = object_of(media.get("source"))
         if kind in ("video", "audio") and not any(mime.startswith(f"{kind}/") for mime in self.rules.user_media):
             # "This model doesn't support the video content block that you provided" (recorded traffic, 2026-11)
-            yield Violation("media_kind", path, f"{self.endpoint.model.id} does not support {kind}; remove it")
+            yield Violation(
+                CheckCode.MEDIA_UNSUPPORTED, path, f"{self.endpoint.model.id} does not support {kind}; remove it"
+            )
         sources = self.rules.image_sources if kind == "image" else self.rules.file_sources
         if "s3Location" in source and "file_id" not in sources:
             # "document.source.type: Field required" (recorded traffic, 2026-11)
-            yield Violation("media_place", (*path, "source"), "the model cannot read from S3; send the data")
+            yield Violation(
+                CheckCode.MEDIA_SOURCE_UNSUPPORTED, (*path, "source"), "the model cannot read from S3; send the data"
+            )
         data, most = source.get("bytes"), self.rules.max_media_bytes
         if kind == "image":
             most = self.rules.max_image_bytes
@@ -206,10 +229,14 @@ class Turns:
             most = self.rules.max_document_bytes
         if data == "":
             # service model: at least one byte
-            yield Violation("media_empty", (*path, "source", "bytes"), "the data is empty; remove the block")
+            yield Violation(
+                CheckCode.MEDIA_BYTES_INVALID, (*path, "source", "bytes"), "the data is empty; remove the block"
+            )
         elif most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # service model: Message (3.75 MB an image, 4.5 MB a document); AWS documentation: 25 MB a video
-            yield Violation("media_size", (*path, "source", "bytes"), f"the data exceeds {most} bytes; send less")
+            yield Violation(
+                CheckCode.MEDIA_TOO_LARGE, (*path, "source", "bytes"), f"the data exceeds {most} bytes; send less"
+            )
         mime = TYPES[kind].get(str(media.get("format"))) or ALIASES[kind].get(str(media.get("format")))
         yield from check_bytes(data, mime, (*path, "source", "bytes"), exact=self.rules.exact_image_types)
         if kind == "image":
@@ -225,7 +252,7 @@ class Turns:
         in_s3 = "s3Location" in object_of(media.get("source"))
         if in_s3 and kinds and (kind if kind != "document" else "application") not in kinds:
             message = f"the model cannot read a {kind} from S3 in a result; move it to the turn, beside the result"
-            yield Violation("result_place", (*path, "source"), message)
+            yield Violation(CheckCode.RESULT_MEDIA_UNSUPPORTED, (*path, "source"), message)
 
     def _check_documents(self) -> Iterator[Violation]:
         seen: set[str] = set()
@@ -233,17 +260,19 @@ class Turns:
             documents = turn.of("document")
             if documents and self.rules.text_beside_files and not any("text" in block for _, block in turn.blocks):
                 # "A text block must be included when using documents" (archestra #4220; service model: Message)
-                yield Violation("document_alone", documents[0][0], "a document needs a text in its turn; add one")
+                yield Violation(
+                    CheckCode.DOCUMENT_ALONE, documents[0][0], "a document needs a text in its turn; add one"
+                )
             if self.rules.max_files and len(documents) > self.rules.max_files:
                 # service model: Message; generative-ai-use-cases #1685
                 message = f"{len(documents)} documents are more than {self.rules.max_files}; remove some"
-                yield Violation("document_count", turn.path, message)
+                yield Violation(CheckCode.MEDIA_TOO_MANY, turn.path, message)
             images = len(turn.of("image"))
             if self.rules.max_images and images > self.rules.max_images:
                 message = (
                     f"{images} images are more than {self.rules.max_images}; remove some"  # service model: Message
                 )
-                yield Violation("image_count", turn.path, message)
+                yield Violation(CheckCode.MEDIA_TOO_MANY, turn.path, message)
             for path, document in [*documents, *_in_results(turn)]:
                 yield from self._check_name(text_of(document.get("name")) or "", (*path, "name"), seen)
 
@@ -251,10 +280,10 @@ class Turns:
         if not 1 <= len(name) <= LONGEST or not _NAME.fullmatch(name) or _TWO_SPACES in name:
             # "The document file name can only contain alphanumeric characters, whitespace characters, hyphens,
             # parentheses, and square brackets" (vercel/ai #20365, 2026-09-04)
-            yield Violation("document_name", path, f"{name!r} is not a valid document name; rename it")
+            yield Violation(CheckCode.DOCUMENT_NAME_INVALID, path, f"{name!r} is not a valid document name; rename it")
         elif name in seen:
             # "Messages can't contain duplicate document names" (bifrost #7003, 2026-09-08)
-            yield Violation("document_name_taken", path, f"a second document has the name {name!r}; rename it")
+            yield Violation(CheckCode.VALUE_DUPLICATE, path, f"a second document has the name {name!r}; rename it")
         seen.add(name)
 
     # -- calls and results ---------------------------------------------------------------------------------------------
@@ -269,10 +298,12 @@ class Turns:
                 call_id = text_of(call.get("toolUseId"))
                 if call_id in seen:
                     # "`tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
-                    yield Violation("call_id_taken", path, f"a second call has the id {call_id!r}; change it")
+                    yield Violation(
+                        CheckCode.CALL_ID_DUPLICATE, path, f"a second call has the id {call_id!r}; change it"
+                    )
                 elif call_id not in answered:
                     # "Expected toolResult blocks at messages.2.content for the following Ids: ..." (vercel/ai #13013)
-                    yield Violation("call_without_result", path, f"no result follows {call_id!r}; add one")
+                    yield Violation(CheckCode.RESULT_MISSING, path, f"no result follows {call_id!r}; add one")
                 seen.add(call_id)
             if self.rules.calls_last:
                 yield from self._check_after_calls(turn)
@@ -285,10 +316,10 @@ class Turns:
                 if call_id not in calls:
                     # "The number of toolResult blocks at messages.2.content exceeds the number of toolUse blocks of
                     # previous turn." (langchain-aws #192)
-                    yield Violation("result_without_call", path, f"no call {call_id!r} precedes it; remove it")
+                    yield Violation(CheckCode.RESULT_ORPHANED, path, f"no call {call_id!r} precedes it; remove it")
                 elif call_id in seen:
                     # "The toolResult blocks at messages.2.content contain duplicate Ids" (hindsight #4250)
-                    yield Violation("result_taken", path, f"a second result for {call_id!r}; remove it")
+                    yield Violation(CheckCode.RESULT_DUPLICATE, path, f"a second result for {call_id!r}; remove it")
                 seen.add(call_id)
 
     def _check_after_calls(self, turn: WireTurn) -> Iterator[Violation]:
@@ -296,7 +327,9 @@ class Turns:
         for path, block in turn.blocks:
             if called and "text" in block:
                 # "Expected toolResult blocks at messages.2.content for the following Ids" (vercel/ai #8318, #13013)
-                yield Violation("text_after_call", path, "text follows a call in its turn; move it before the calls")
+                yield Violation(
+                    CheckCode.TEXT_AFTER_CALL, path, "text follows a call in its turn; move it before the calls"
+                )
             is_call = "toolUse" in block and object_of(block["toolUse"]).get("type") != "server_tool_use"
             # Nothing is known about text behind reasoning or server tools that follow a call.
             called = is_call or (called and "text" in block)
@@ -307,22 +340,26 @@ class Turns:
         first, last = self.turns[0], self.turns[-1]
         if self.rules.first_user and first.role == "assistant":
             # "A conversation must start with a user message" (langchain-aws #192)
-            yield Violation("first_turn", first.path, "the first turn is not the user's; add a user turn")
+            yield Violation(CheckCode.FIRST_TURN_WRONG, first.path, "the first turn is not the user's; add a user turn")
         if not self.rules.last_assistant and last.role == "assistant":
             # "The conversation must end with a user message" (semantic-kernel #10281, llxprt #1977)
-            yield Violation("last_assistant", last.path, "the last turn is not the user's; add a user turn")
+            yield Violation(CheckCode.LAST_TURN_WRONG, last.path, "the last turn is not the user's; add a user turn")
         if self.rules.alternate and self.rules.alternate_refused:
             turns = [turn for turn in self.turns if turn.role in ("user", "assistant")]
             for one, other in pairwise(turns):
                 if one.role == other.role:
                     # "A conversation must alternate between user and assistant roles" (dify #12340)
-                    yield Violation("roles_alternate", other.path, f"two turns of {one.role} in a row; merge them")
+                    yield Violation(
+                        CheckCode.TURNS_NOT_ALTERNATING, other.path, f"two turns of {one.role} in a row; merge them"
+                    )
         if not self.rules.user_after_result:
             for turn in self.turns:
                 results = turn.of("toolResult")
                 if results and len(turn.blocks) > len(results) + len(turn.of("cachePoint")):
                     # "Conversation blocks and tool result blocks cannot be provided in the same turn." (from Llama)
-                    yield Violation("result_and_words", turn.path, "results and other content share a turn; split it")
+                    yield Violation(
+                        CheckCode.RESULT_MISPLACED, turn.path, "results and other content share a turn; split it"
+                    )
 
     def _check_cycle(self) -> Iterator[Violation]:
         """Check the current cycle of calls and a last assistant turn, which have to be in the mode of the request.
@@ -340,13 +377,13 @@ class Turns:
                     # "When thinking is disabled, an `assistant` message in the final position cannot contain
                     # `thinking`." (forgecode #1853; Claude's own rules apply behind Bedrock)
                     message = "the last assistant turn holds reasoning while thinking is off; remove it"
-                    yield Violation("thinking_while_off", path, message)
+                    yield Violation(CheckCode.THINKING_WHILE_OFF, path, message)
             return
         last = self.turns[-1]
         if last.role == "assistant" and last.blocks and "reasoningContent" not in last.blocks[0][1]:
             # "Expected `thinking` or `redacted_thinking`, but found `text`" (aider #3820; documentation: prefill)
             message = "an answer cannot be begun while thinking is on; add a user turn, or turn thinking off"
-            yield Violation("prefill_thinking", last.blocks[0][0], message)
+            yield Violation(CheckCode.THINKING_MISSING, last.blocks[0][0], message)
             return
         opener: WireTurn | None = None
         for turn in reversed(self.turns):
@@ -357,7 +394,7 @@ class Turns:
         if opener is not None and "reasoningContent" not in opener.blocks[0][1]:
             # "Expected `thinking` or `redacted_thinking`, but found `tool_use`" (opencode #3077)
             message = "with thinking on, a turn with calls has to begin with its reasoning; turn thinking off"
-            yield Violation("thinking_before_calls", opener.blocks[0][0], message)
+            yield Violation(CheckCode.THINKING_MISSING, opener.blocks[0][0], message)
 
 
 def _are_results(turns: list[WireTurn]) -> bool:
@@ -383,9 +420,9 @@ def _check_native_pairs(turn: WireTurn) -> Iterator[Violation]:
     blocks = [(path, *REPLAY.read(block)) for path, block in turn.blocks]
     for path, why in find_halves([Turn("assistant", blocks)], REPLAY).refused.items():
         if why == NO_CALL:
-            yield Violation("result_without_call", path, "no call in its turn has its id; remove it")
+            yield Violation(CheckCode.RESULT_ORPHANED, path, "no call in its turn has its id; remove it")
         else:
-            yield Violation("call_without_result", path, "a call that the provider ran has no result; remove it")
+            yield Violation(CheckCode.RESULT_MISSING, path, "a call that the provider ran has no result; remove it")
 
 
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "topP": "top_p"}
@@ -428,11 +465,13 @@ def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     path: Path = ("inferenceConfig", "maxTokens")
     if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
         # service model: a whole number from 1 on (botocore 1.44.0)
-        yield Violation("max_tokens", path, "maxTokens has to be a whole number from 1 on; change it")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, "maxTokens has to be a whole number from 1 on; change it")
     elif isinstance(most, int) and 0 < limit < most:
         # "The maximum tokens you requested exceeds the model limit of 4096" (langchain-aws #192; AWS documentation)
         yield Violation(
-            "max_tokens", path, f"{endpoint.model.id} writes at most {limit} tokens, not {most}; lower maxTokens"
+            CheckCode.MAX_TOKENS_TOO_LARGE,
+            path,
+            f"{endpoint.model.id} writes at most {limit} tokens, not {most}; lower maxTokens",
         )
     stops = config.get("stopSequences")
     if isinstance(stops, list) and (
@@ -440,7 +479,9 @@ def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     ):
         # service model: up to 2500, none of them empty
         yield Violation(
-            "stop", ("inferenceConfig", "stopSequences"), "too many stop sequences, or an empty one; remove it"
+            CheckCode.STOP_INVALID,
+            ("inferenceConfig", "stopSequences"),
+            "too many stop sequences, or an empty one; remove it",
         )
 
 
@@ -450,7 +491,7 @@ def _check_system(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     for index, block in objects_of(body.get("system")):
         if "text" in block and not str(block["text"]).strip():
             # service model: at least one character; a blank text is refused as well (langchain-aws #192)
-            yield Violation("blank_text", ("system", index), "the text is blank; remove it")
+            yield Violation(CheckCode.TEXT_BLANK, ("system", index), "the text is blank; remove it")
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -461,13 +502,19 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     tools = object_of(config).get("tools")
     if isinstance(config, Mapping) and not tools:
         # service model: at least one tool
-        yield Violation("no_tools", ("toolConfig", "tools"), "toolConfig has no tools; add one or remove it")
+        yield Violation(
+            CheckCode.TOOL_LIST_EMPTY, ("toolConfig", "tools"), "toolConfig has no tools; add one or remove it"
+        )
     seen: set[str] = set()
     for index, block in objects_of(tools):
         if "cachePoint" in block and not rules.tool_cache_marks:
             # "#/toolConfig/tools/0: extraneous key [cachePoint] is not permitted" (LibreChat #13838, 2026-06-18)
             where: Path = ("toolConfig", "tools", index, "cachePoint")
-            yield Violation("cache_marks", where, "a cache point is refused among the tools; put it into the messages")
+            yield Violation(
+                CheckCode.CACHE_MARK_MISPLACED,
+                where,
+                "a cache point is refused among the tools; put it into the messages",
+            )
         if "toolSpec" not in block:
             continue
         spec, path = object_of(block["toolSpec"]), ("toolConfig", "tools", index, "toolSpec")
@@ -475,20 +522,26 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         alphabet = rules.tool_name_alphabet
         if name in seen:
             # "tools: Tool names must be unique." (LibreChat #13162, 2026-05-17)
-            yield Violation("tool_name_taken", (*path, "name"), f"a second tool has the name {name!r}; rename it")
+            yield Violation(
+                CheckCode.VALUE_DUPLICATE, (*path, "name"), f"a second tool has the name {name!r}; rename it"
+            )
         if name is None or (alphabet and not matches_alphabet(name, alphabet, most=rules.tool_name_max)):
             # service model: ToolName
-            yield Violation("tool_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
+            yield Violation(
+                CheckCode.TOOL_NAME_INVALID, (*path, "name"), f"{name!r} is not a valid tool name; rename it"
+            )
         else:
             seen.add(name)
         if spec.get("description") == "":
             # service model: a description is not empty
-            yield Violation("tool_description", (*path, "description"), "the description is empty; remove it")
+            yield Violation(
+                CheckCode.TOOL_DESCRIPTION_MISSING, (*path, "description"), "the description is empty; remove it"
+            )
         schema = object_of(spec.get("inputSchema")).get("json")
         if rules.schema_root_object and object_of(schema).get("type") != "object":
             # "inputSchema.json.type must be one of the following: object" (AWS documentation: tool use)
             place: Path = (*path, "inputSchema", "json")
-            yield Violation("tool_schema", place, "the schema of a tool needs type object; add it")
+            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, place, "the schema of a tool needs type object; add it")
 
 
 def _check_history(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -500,7 +553,7 @@ def _check_history(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
                 # "The toolConfig field must be defined when using toolUse and toolResult content blocks."
                 # (vercel/ai #7537, strands #998)
                 path: Path = ("messages", index, "content", at)
-                yield Violation("tools_missing", path, "tool blocks need a toolConfig; declare the tools")
+                yield Violation(CheckCode.TOOLS_MISSING, path, "tool blocks need a toolConfig; declare the tools")
                 return
 
 
@@ -510,7 +563,9 @@ def _check_choice(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     forced = "any" in choice or "tool" in choice
     if forced and "required" not in endpoint.rules.tool_choices:
         # "This model doesn't support the toolConfig.toolChoice.any field" (langchain-aws #620)
-        yield Violation("tool_choice", path, f"{endpoint.model.id} does not support a forced tool choice; use auto")
+        yield Violation(
+            CheckCode.TOOL_CHOICE_INVALID, path, f"{endpoint.model.id} does not support a forced tool choice; use auto"
+        )
     names = [
         object_of(tool.get("toolSpec", tool.get("systemTool"))).get("name")
         for _, tool in objects_of(config.get("tools"))
@@ -519,11 +574,15 @@ def _check_choice(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     if "tool" in choice and name not in names:
         # "Tool 'get_weather' not found in provided tools" (of Claude; found 2026-11-15)
         yield Violation(
-            "tool_choice", (*path, "tool", "name"), f"there is no tool {name!r}; declare it or choose another"
+            CheckCode.TOOL_CHOICE_INVALID,
+            (*path, "tool", "name"),
+            f"there is no tool {name!r}; declare it or choose another",
         )
     if forced and _thinking_type(body) == "enabled" and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking may not be enabled when tool_choice forces tool use." (Anthropic documentation: extended thinking)
-        yield Violation("tool_choice_thinking", path, "a forced tool choice needs thinking off; change one of them")
+        yield Violation(
+            CheckCode.TOOL_CHOICE_WITH_THINKING, path, "a forced tool choice needs thinking off; change one of them"
+        )
 
 
 # -- thinking and sampling ---------------------------------------------------------------------------------------------
@@ -540,15 +599,21 @@ def _check_thinking(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     if kind in ("adaptive", "enabled") and types is not None and kind not in types:
         # '"thinking.type.enabled" is not supported for this model.' (vscode #322706, 2026-06-24)
         where: Path = ("additionalModelRequestFields", "thinking", "type")
-        yield Violation("thinking_type", where, f"{endpoint.model.id} does not support {kind!r}; use another type")
+        yield Violation(
+            CheckCode.THINKING_MODE_UNSUPPORTED,
+            where,
+            f"{endpoint.model.id} does not support {kind!r}; use another type",
+        )
     if kind == "disabled" and "off" not in endpoint.rules.thinking_levels:
         # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
         place: Path = ("additionalModelRequestFields", "thinking", "type")
-        yield Violation("thinking_off", place, f"{endpoint.model.id} does not support thinking off; remove it")
+        yield Violation(
+            CheckCode.THINKING_MODE_UNSUPPORTED, place, f"{endpoint.model.id} does not support thinking off; remove it"
+        )
     effort = object_of(object_of(body.get("additionalModelRequestFields")).get("output_config")).get("effort")
     # "This model does not support effort level 'xhigh'." (of Anthropic's own API: recorded traffic, 2026-11)
     path: Path = ("additionalModelRequestFields", "output_config", "effort")
-    yield from check_effort(effort, path, endpoint, "effort")
+    yield from check_effort(effort, path, endpoint)
     if kind != "enabled":
         return
     thinking = object_of(object_of(body["additionalModelRequestFields"])["thinking"])
@@ -557,10 +622,10 @@ def _check_thinking(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     least = endpoint.rules.min_thinking_budget
     if not isinstance(budget, int) or budget < least:
         # "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024" (anthropic 2.8.0)
-        yield Violation("thinking_budget", path, f"the budget has to be at least {least}; raise it")
+        yield Violation(CheckCode.THINKING_BUDGET_INVALID, path, f"the budget has to be at least {least}; raise it")
     elif isinstance(most, int) and budget >= most and "toolConfig" not in body:
         # "`max_tokens` must be greater than `thinking.budget_tokens`"; with tools it may span several rounds
-        yield Violation("thinking_budget", path, "maxTokens has to exceed the budget; raise it")
+        yield Violation(CheckCode.THINKING_BUDGET_INVALID, path, "maxTokens has to exceed the budget; raise it")
 
 
 def _check_sampling(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -571,17 +636,21 @@ def _check_sampling(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         path: Path = ("inferenceConfig", key)
         if _SAMPLING[key] in rules.refused_options:
             # "`temperature` is deprecated for this model." (pi #7961)
-            yield Violation("sampling", path, f"{endpoint.model.id} does not support {key}; remove it")
+            yield Violation(
+                CheckCode.OPTION_UNSUPPORTED, path, f"{endpoint.model.id} does not support {key}; remove it"
+            )
         elif is_thinking and _SAMPLING[key] in rules.refused_with_thinking and _conflicts_with_thinking(key, value):
             # "`temperature` may only be set to 1 when thinking is enabled"; top_p from 0.95 on
             # (Anthropic documentation: extended thinking, feature compatibility)
-            yield Violation("sampling_thinking", path, f"{key} cannot be {value} with thinking; remove it")
+            yield Violation(CheckCode.OPTION_WITH_THINKING, path, f"{key} cannot be {value} with thinking; remove it")
         if isinstance(value, int | float) and not 0 <= value <= 1:
             # service model: from 0 to 1
-            yield Violation("sampling_range", path, f"{key} has to be from 0 to 1; change it")
+            yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{key} has to be from 0 to 1; change it")
     if len(given) > 1 and all(name in rules.exclusive_options for name in _SAMPLING.values()):
         # "`temperature` and `top_p` cannot both be specified for this model" (litellm #15097, opencode #28930)
-        yield Violation("sampling_both", ("inferenceConfig", "topP"), "temperature excludes topP; remove one of them")
+        yield Violation(
+            CheckCode.OPTIONS_CONFLICT, ("inferenceConfig", "topP"), "temperature excludes topP; remove one of them"
+        )
 
 
 def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -590,7 +659,7 @@ def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     if config.get("stopSequences") and "stop" in rules.refused_options:
         # "This model doesn't support the stopSequences field." (of GPT-5.6: vercel/ai 1a1e246)
         message = f"{endpoint.model.id} does not support stopSequences; remove them"
-        yield Violation("stop", ("inferenceConfig", "stopSequences"), message)
+        yield Violation(CheckCode.OPTION_UNSUPPORTED, ("inferenceConfig", "stopSequences"), message)
     nova = object_of(object_of(body.get("additionalModelRequestFields")).get("reasoningConfig"))
     if nova.get("type") == "enabled" and nova.get("maxReasoningEffort") == "high":
         for key in ("maxTokens", *_SAMPLING):
@@ -598,7 +667,7 @@ def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
                 # "`maxTokens` must be unset when reasoningConfig type is 'enabled' and maxReasoningEffort is 'high'."
                 # (Nova 2: vercel/ai 833e611; inspect_ai #3767)
                 message = f"{key} may not be set with the highest effort; remove it"
-                yield Violation("effort_alone", ("inferenceConfig", key), message)
+                yield Violation(CheckCode.OPTIONS_CONFLICT, ("inferenceConfig", key), message)
 
 
 def _check_passed_on(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -613,11 +682,13 @@ def _check_passed_on(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     if of_claude or "openai.gpt-oss" in endpoint.model.id:
         wire = "anthropic-messages" if of_claude else "openai-chat"
         for one in check_part(fields, wire, endpoint, (key,)):
-            if one.code != "field_missing" or len(one.path) > len((key, "messages")):
+            if one.code != CheckCode.FIELD_MISSING or len(one.path) > len((key, "messages")):
                 yield one
     if of_claude and fields.get("top_k") is not None and "temperature" in endpoint.rules.refused_options:
         # "`top_k` is deprecated for this model." (as `temperature`: pi #7961)
-        yield Violation("sampling", (key, "top_k"), f"{endpoint.model.id} does not support top_k; remove it")
+        yield Violation(
+            CheckCode.OPTION_UNSUPPORTED, (key, "top_k"), f"{endpoint.model.id} does not support top_k; remove it"
+        )
 
 
 def _conflicts_with_thinking(key: str, value: object) -> bool:
@@ -636,26 +707,26 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         # "You invoked an unsupported model or your request did not allow prompt caching." (of Kimi, GLM, Nemotron and
         # the first Claude 3: reported 403s and 400s, 2026)
         message = f"{endpoint.model.id} does not support cache points; remove them"
-        yield Violation("cache_marks", marks[0][0], message)
+        yield Violation(CheckCode.CACHE_MARKS_TOO_MANY, marks[0][0], message)
     elif len(marks) > most:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (AWS documentation: four checkpoints)
         message = f"{len(marks)} cache points are more than {most}; remove the oldest"
-        yield Violation("cache_marks", marks[most][0], message)
+        yield Violation(CheckCode.CACHE_MARKS_TOO_MANY, marks[most][0], message)
     for path in _behind_reasoning(body):
         # "Cache point cannot be inserted after reasoning block" (opencode #36517, strands #1820, langchain-aws #1290)
         yield Violation(
-            "cache_mark_thinking", path, "a cache point cannot follow reasoning; put it behind other content"
+            CheckCode.CACHE_MARK_MISPLACED, path, "a cache point cannot follow reasoning; put it behind other content"
         )
     short = False
     for path, mark in marks:
         if path[-1] == 0:
             # Nothing stands before it that could be cached (AWS documentation: prompt caching)
-            yield Violation("cache_mark_first", path, "a cache point has to follow what it caches; move it")
+            yield Violation(CheckCode.CACHE_MARK_MISPLACED, path, "a cache point has to follow what it caches; move it")
         if mark.get("ttl") != "1h":
             short = True
         elif short and endpoint.rules.cache_marks_longest_first:
             # A longer ttl may not follow a shorter one; order: tools, system, messages (headroom #2939)
-            yield Violation("cache_mark_order", path, "a ttl of 1h follows a shorter one; reorder them")
+            yield Violation(CheckCode.CACHE_MARK_ORDER, path, "a ttl of 1h follows a shorter one; reorder them")
 
 
 def _behind_reasoning(body: Block) -> Iterator[Path]:

@@ -15,6 +15,7 @@ from segue.errors import Path
 from segue.protocols.cohere_chat.content import REFUSAL, is_first_request
 from segue.protocols.cohere_chat.limits import LIMITS
 from segue.protocols.kit.capabilities import Places, refused_input
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import Found, Messages, calls_of, check_base64, data_urls, messages_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
@@ -50,7 +51,7 @@ _FIELDS: Final = RequestFields(
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider is known to refuse, in the order of the body."""
     if is_first_request(body):
-        return [Violation("first_wire", ("messages",), REFUSAL)]
+        return [Violation(CheckCode.PROTOCOL_WRONG, ("messages",), REFUSAL)]
     messages = messages_of(body)
     if isinstance(messages, Violation):
         # "invalid request: message must be at least 1 token long" (Risuai #504); messages is required (cohere 7.3.1)
@@ -75,7 +76,7 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
         role, content = message.get("role"), message.get("content")
         if not isinstance(role, str) or role not in _ROLES:
             reason = f"unknown role {role!r}; use {', '.join(_ROLES)}"
-            yield Violation("role_unknown", ("messages", index, "role"), reason)
+            yield Violation(CheckCode.ROLE_UNKNOWN, ("messages", index, "role"), reason)
             continue
         has_calls = bool(calls_of(message))
         if has_calls and isinstance(content, str) and content:
@@ -87,12 +88,12 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
             if kind in _FOREIGN or (kind in _KNOWN and kind not in _BLOCKS[role]):
                 allowed = ", ".join(sorted(_BLOCKS[role]))
                 reason = f"content type {kind!r} is not accepted in the role {role!r}; use {allowed}"
-                yield Violation("block_unknown", path, reason)
+                yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, path, reason)
             elif kind == "text" and has_calls and object_of(block).get("text"):
                 yield _text_beside_calls(path)
             elif kind == "image_url" and "image" in refused_input(endpoint.model, endpoint.rules):
                 reason = "the model does not support images; remove it or choose another model"
-                yield Violation("image_refused", path, reason)
+                yield Violation(CheckCode.MEDIA_UNSUPPORTED, path, reason)
             elif kind == "image_url":
                 given = object_of(block).get(kind)
                 url = given if isinstance(given, str) else object_of(given).get("url")
@@ -101,7 +102,7 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
 
 def _text_beside_calls(path: Path) -> Violation:
     message = "a message with tool calls cannot have text content; move it to `tool_plan`"
-    return Violation("text_beside_calls", path, message)
+    return Violation(CheckCode.TEXT_WITH_CALLS, path, message)
 
 
 def _check_pairing(messages: Messages, _: Endpoint) -> Found:
@@ -115,15 +116,15 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
             known, answered = set(ids), set()
             if len(known) < len(ids):
                 path: Path = ("messages", index, "tool_calls")
-                yield Violation("call_id_twice", path, "two calls have the same id; make ids unique")
+                yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; make ids unique")
         if message.get("role") != "tool":
             continue
         call_id, path = message.get("tool_call_id"), ("messages", index, "tool_call_id")
         if not isinstance(call_id, str) or call_id not in known:
             reason = f"no call before this result has the id {call_id!r}; remove the result or add the call"
-            yield Violation("result_without_call", path, reason)
+            yield Violation(CheckCode.RESULT_ORPHANED, path, reason)
         elif call_id in answered:
-            yield Violation("result_twice", path, f"call {call_id!r} has two results; keep one")
+            yield Violation(CheckCode.RESULT_DUPLICATE, path, f"call {call_id!r} has two results; keep one")
         answered.add(str(call_id))
 
 
@@ -154,13 +155,13 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         alphabet = rules.tool_name_alphabet
         if not isinstance(name, str) or (alphabet and not _name(rules.tool_name_first, alphabet).fullmatch(name)):
             reason = f"tool name {name!r} is not accepted; use letters, digits and _, and no digit first"
-            yield Violation("tool_name", (*path, "name"), reason)
+            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), reason)
         parameters = function.get("parameters")
         if not isinstance(parameters, Mapping):
             reason = "the function has no schema; set `parameters` to a JSON schema"
-            yield Violation("tool_schema", (*path, "parameters"), reason)
+            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "parameters"), reason)
         for key in sorted(function.keys() & {"strict", "requires_confirmation", "external_execution"}):
-            yield Violation("key_unknown", (*path, key), f"unknown key {key!r}; remove it")
+            yield Violation(CheckCode.FIELD_UNKNOWN, (*path, key), f"unknown key {key!r}; remove it")
 
 
 def _check_settings(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -173,25 +174,29 @@ def _check_settings(body: JsonObject, endpoint: Endpoint) -> Found:
     choice, stops, share = body.get("tool_choice"), body.get("stop_sequences"), body.get("p")
     choice = choice.upper() if isinstance(choice, str) else choice  # `required` was answered (recorded 200, 2026)
     if choice is not None and choice not in ("REQUIRED", "NONE"):
-        yield Violation("tool_choice", ("tool_choice",), f"unknown choice {choice!r}; use REQUIRED or NONE")
+        yield Violation(
+            CheckCode.TOOL_CHOICE_INVALID, ("tool_choice",), f"unknown choice {choice!r}; use REQUIRED or NONE"
+        )
     elif choice == "REQUIRED" and not tools:
-        yield Violation("tool_choice", ("tool_choice",), "REQUIRED needs tools; add one or remove it")
+        yield Violation(
+            CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, ("tool_choice",), "REQUIRED needs tools; add one or remove it"
+        )
     for option in ("temperature", "max_tokens"):
         yield from check_range(option, body.get(option), (option,), rules)
     yield from check_seed(body.get("seed"), ("seed",), rules)
     if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
-        yield Violation("stop_many", ("stop_sequences",), f"use at most {rules.max_stop} stop sequences")
+        yield Violation(CheckCode.STOP_INVALID, ("stop_sequences",), f"use at most {rules.max_stop} stop sequences")
     if isinstance(share, (int, float)) and not rules.min_top_p <= share <= rules.max_top_p:
         message = f"`p` is out of range; use a value from {rules.min_top_p} to {rules.max_top_p}"
-        yield Violation("p_range", ("p",), message)
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("p",), message)
     budget = object_of(body.get("thinking")).get("token_budget")
     if isinstance(budget, int) and budget <= 0:
         path: Path = ("thinking", "token_budget")
-        yield Violation("thinking_budget", path, "the budget is not positive; use at least 1")
+        yield Violation(CheckCode.THINKING_BUDGET_INVALID, path, "the budget is not positive; use at least 1")
     is_json = object_of(body.get("response_format")).get("type") == "json_object"
     if is_json and not rules.schema_with_tools and (tools or body.get("documents")):
         message = "`response_format` cannot be combined with tools or documents; remove one of them"
-        yield Violation("format_beside_tools", ("response_format",), message)
+        yield Violation(CheckCode.JSON_WITH_TOOLS, ("response_format",), message)
 
 
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (_check_tools, _check_settings)

@@ -31,6 +31,7 @@ from segue.protocols.google_genai.content import CALL, INLINE, RESULT, SIGNATURE
 from segue.protocols.google_genai.limits import LIMITS
 from segue.protocols.google_genai.options import SERVER_TOOLS, mode_of
 from segue.protocols.kit.capabilities import Places
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import name_pattern
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
@@ -80,7 +81,7 @@ def check_turns(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
     if not endpoint.rules.system_prompt and wire.get("systemInstruction"):
         # "Developer instruction is not enabled for models/gemma-3-27b-it" (Gemini API)
         message = "the model does not support a system instruction; move it into the first content"
-        yield Violation("system_refused", ("systemInstruction",), message)
+        yield Violation(CheckCode.SYSTEM_UNSUPPORTED, ("systemInstruction",), message)
     contents = wire.get("contents")
     turns: list[_Turn] = []
     for index, content in objects_of(contents):
@@ -88,7 +89,7 @@ def check_turns(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
         if not (role is None or isinstance(role, str)) or role not in _ROLES:
             # "Please use a valid role: user, model." (openagent #1666, CLIProxyAPI #17)
             path: Path = ("contents", index, "role")
-            yield Violation("role", path, f"{role!r} is not a role; use user or model")
+            yield Violation(CheckCode.ROLE_UNKNOWN, path, f"{role!r} is not a role; use user or model")
         parts: list[tuple[Path, Block]] = []
         for at, part in objects_of(content.get("parts")):
             parts.append((("contents", index, "parts", at), read_keys(part)))
@@ -99,46 +100,46 @@ def check_turns(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
         turns[-1].parts += parts
     if not turns and not isinstance(contents, str):
         # "* GenerateContentRequest.contents: contents is not specified" (langchain-google #1393)
-        yield Violation("no_contents", ("contents",), "there are no contents; add one")
+        yield Violation(CheckCode.MESSAGES_MISSING, ("contents",), "there are no contents; add one")
         return
     yield from _check_pairs(turns)
     yield from _check_signatures(turns, endpoint)
     if turns and turns[-1].is_model and not endpoint.rules.last_assistant:
         # "Requests ending with a model turn are not supported" (LibreChat agents #323, langchain-google #1897)
         message = "the last turn is the model's, which it does not support; end with a user's turn"
-        yield Violation("last_turn", ("contents", turns[-1].index), message)
+        yield Violation(CheckCode.LAST_TURN_WRONG, ("contents", turns[-1].index), message)
 
 
 def _check_parts(index: int, parts: list[tuple[Path, Block]], endpoint: Endpoint) -> Iterator[Violation]:
     if not parts:
         # "contents.parts must not be empty." (vercel/ai #3775, langgraph #3939)
-        yield Violation("no_parts", ("contents", index, "parts"), "a content has no parts; add one")
+        yield Violation(CheckCode.CONTENT_MISSING, ("contents", index, "parts"), "a content has no parts; add one")
         return
     is_empty = all(part.get("text") == "" and SIGNATURE not in part for _, part in parts)
     if is_empty and endpoint.rules.refused_text != "none" and _REFUSES_EMPTY.search(endpoint.model.id):
         # "Unable to submit request because it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
-        yield Violation("empty_text", parts[0][0], "a content has only empty texts; remove it")
+        yield Violation(CheckCode.TEXT_BLANK, parts[0][0], "a content has only empty texts; remove it")
     others = [path for path, part in parts if RESULT not in part]
     if endpoint.rules.results_alone and 0 < len(others) < len(parts):
         # "Requests ending with a model turn are not supported." although it ends with results and a text
         message = "a content has results and other parts; put each into a content of its own"
-        yield Violation("results_alone", others[0], message)
+        yield Violation(CheckCode.RESULT_MISPLACED, others[0], message)
     for path, part in parts:
         if part.keys() <= _NO_DATA:
             # "required oneof field 'data' must have one initialized field" (FLIT #70)
-            yield Violation("no_data", path, "a part has no data; remove it")
+            yield Violation(CheckCode.CONTENT_MISSING, path, "a part has no data; remove it")
         yield from _check_inline(part, path)
         for field in (CALL, RESULT):
             if field in part and not text_of(object_of(part[field]).get("name")):
                 # "function_response.name: Name cannot be empty." (CLIProxyAPI #2104, aimux #127)
-                yield Violation("no_name", (*path, field, "name"), "the tool name is missing; set it")
+                yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, field, "name"), "the tool name is missing; set it")
         for field, inner in ((CALL, "args"), (RESULT, "response")):
             value = object_of(part.get(field)).get(inner)
             if value is not None and not isinstance(value, Mapping):
                 # "Invalid value at 'contents[2].parts[0].function_response.response'
                 # (type.googleapis.com/google.protobuf.Struct)" (Gemini API; google-genai 3.1.0: an object)
                 message = f"`{inner}` has to be an object; put the value into one"
-                yield Violation("not_object", (*path, field, inner), message)
+                yield Violation(CheckCode.TYPE_WRONG, (*path, field, inner), message)
 
 
 def _check_inline(part: Block, path: Path) -> Iterator[Violation]:
@@ -156,7 +157,9 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
         if calls and at == 0:
             # "Please ensure that function call turn comes immediately after a user turn or after a function response
             # turn." (gemini-cli #11814 and #26956, lobehub #10049)
-            yield Violation("call_first", calls[0][0], "the first turn has a call; begin with a user's turn")
+            yield Violation(
+                CheckCode.FIRST_TURN_WRONG, calls[0][0], "the first turn has a call; begin with a user's turn"
+            )
         if calls and at + 1 < len(turns):
             count = len(turns[at + 1].having(RESULT))
             if count != len(calls):
@@ -164,11 +167,11 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
                 # parts of the function call turn." (gemini-cli #4217)
                 results_of = f"{counted(len(calls), 'call has', 'calls have')} {counted(count, 'result')}"
                 message = f"{results_of}; send one result for each call"
-                yield Violation("result_count", ("contents", turns[at + 1].index), message)
+                yield Violation(CheckCode.RESULT_COUNT_WRONG, ("contents", turns[at + 1].index), message)
         if results and not (at and turns[at - 1].having(CALL)):
             # "Please ensure that function response turn comes immediately after a function call turn."
             # (langchain #27799)
-            yield Violation("result_without_call", results[0][0], "a result follows no call; remove it")
+            yield Violation(CheckCode.RESULT_ORPHANED, results[0][0], "a result follows no call; remove it")
 
 
 def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violation]:
@@ -183,7 +186,7 @@ def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violat
         if first is not None and not text_of(first[1].get(SIGNATURE)):
             # "Function call is missing a thought_signature in functionCall parts." (litellm #16893, strands #1764)
             message = "the first call of a step has no signature; send the one it was received with"
-            yield Violation("no_signature", first[0], message)
+            yield Violation(CheckCode.SIGNATURE_MISSING, first[0], message)
 
 
 def check_server_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
@@ -197,10 +200,10 @@ def check_server_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
     match rules.server_tools_with_functions:
         case "refused":
             message = "the model refuses Google's own tools beside functions; remove the ones or the others"
-            yield Violation("tools_with_functions", ("tools",), message)
+            yield Violation(CheckCode.TOOLS_NOT_COMBINABLE, ("tools",), message)
         case "flag" if config.get("includeServerSideToolInvocations") is not True:
             message = "Google's own tools beside functions need `includeServerSideToolInvocations`; set it to true"
-            yield Violation("tools_with_functions", ("toolConfig",), message)
+            yield Violation(CheckCode.TOOLS_NOT_COMBINABLE, ("toolConfig",), message)
         case _:
             return
 
@@ -257,31 +260,35 @@ def _check_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
             if not isinstance(name, str) or not name_of_tool.fullmatch(name):
                 # "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain
                 # underscores (_), dots (.), colons (:), or dashes (-)" (ccs #25 and #219, gemini-cli #7869)
-                yield Violation("tool_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
+                yield Violation(
+                    CheckCode.TOOL_NAME_INVALID, (*path, "name"), f"{name!r} is not a valid tool name; rename it"
+                )
             elif name in seen:
                 # "Duplicate function declaration found: x" (rikkahub #1311, threads-mcp #1)
-                yield Violation("tool_name_taken", (*path, "name"), f"two tools have the name {name!r}; rename one")
+                yield Violation(
+                    CheckCode.VALUE_DUPLICATE, (*path, "name"), f"two tools have the name {name!r}; rename one"
+                )
             else:
                 seen.add(name)
             yield from _check_schema(function, path, rules)
     if rules.max_tools and count > rules.max_tools:
         # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
         message = f"{counted(count, 'tool is', 'tools are')} declared, the limit is {rules.max_tools}; remove some"
-        yield Violation("too_many_tools", ("tools",), message)
+        yield Violation(CheckCode.TOOLS_TOO_MANY, ("tools",), message)
 
 
 def _check_schema(function: Block, path: Path, rules: Rules) -> Iterator[Violation]:
     keys = [key for key in ("parameters", "parametersJsonSchema") if function.get(key) is not None]
     if len(keys) > 1:
         # "This field is mutually exclusive with `parameters`." (google-genai 3.1.0)
-        yield Violation("tool_schema", (*path, keys[1]), "a tool has two schemas; remove one of them")
+        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, keys[1]), "a tool has two schemas; remove one of them")
     for key in keys:
         root = object_of(function[key])
         kind = text_of(root.get("type")) or ("union" if "anyOf" in root else "object")
         if kind.lower() != "object":
             # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360; litellm #41639 for a union)
             message = "the schema of a tool is not of type object; put it into an object"
-            yield Violation("tool_schema", (*path, key, "type"), message)
+            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, key, "type"), message)
     for fault in find_faults(object_of(function.get("parameters")), rules, strict=False):
         yield Violation(fault.code, (*path, "parameters", *fault.path), fault.message)
 
@@ -294,14 +301,14 @@ def _check_choice(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
         # "Only set when the Mode is ANY."; VALIDATED accepts them too (google-genai 3.1.0)
         path: Path = ("toolConfig", "functionCallingConfig", "allowedFunctionNames")
         message = "function names need the mode ANY or VALIDATED; change the mode or remove the names"
-        yield Violation("tool_choice", path, message)
+        yield Violation(CheckCode.TOOL_CHOICE_INVALID, path, message)
     tools = [read_keys(tool) for _, tool in objects_of(wire.get("tools"))]
     has_functions = any(tool.get("functionDeclarations") for tool in tools)
     if mode and not has_functions and not (tools and _COMBINES_TOOLS.search(endpoint.model.id)):
         # "Function calling config is set without function_declarations." (kelivo #317); Gemini 3 accepts it beside
         # Google Search alone (recorded 200)
         message = "a function calling mode is set without functions; remove it or declare functions"
-        yield Violation("tool_choice", ("toolConfig", "functionCallingConfig"), message)
+        yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, ("toolConfig", "functionCallingConfig"), message)
 
 
 def _check_cache(wire: Block) -> Iterator[Violation]:
@@ -312,7 +319,7 @@ def _check_cache(wire: Block) -> Iterator[Violation]:
             # "CachedContent can not be used with GenerateContent request setting system_instruction, tools or
             # tool_config." (litellm #17304, langchain-google #978, vercel/ai #3333)
             message = f"{key} is refused beside `cachedContent`; move it into the cached content"
-            yield Violation("cached_content", (key,), message)
+            yield Violation(CheckCode.OPTIONS_CONFLICT, (key,), message)
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
@@ -325,27 +332,27 @@ def _check_thinking(generation: Block, endpoint: Endpoint) -> Iterator[Violation
     if budget is not None and level is not None:
         # "You can only set only one of thinking budget and thinking level." (quoted by many clients, found 2026-11-15)
         message = "a thinking budget and a thinking level are set; remove one of them"
-        yield Violation("thinking_both", (*path, "thinkingBudget"), message)
+        yield Violation(CheckCode.OPTIONS_CONFLICT, (*path, "thinkingBudget"), message)
     if isinstance(level, str) and endpoint.model.thinking_levels.get(level.lower(), "") is None:
         # "Thinking level MINIMAL is not supported for this model." (vellum-assistant #32687)
         message = f"{endpoint.model.id} does not support the thinking level {level}; choose another level"
-        yield Violation("thinking_level", (*path, "thinkingLevel"), message)
+        yield Violation(CheckCode.EFFORT_UNSUPPORTED, (*path, "thinkingLevel"), message)
     elif isinstance(level, str):
-        yield from check_effort(level.lower(), (*path, "thinkingLevel"), endpoint, "thinking_level")
+        yield from check_effort(level.lower(), (*path, "thinkingLevel"), endpoint)
     if level is not None and _BUDGET_ONLY.search(endpoint.model.id):
         # "Thinking level is not supported for this model." (Roo-Code #10700)
         message = f"{endpoint.model.id} does not support thinking levels; set `thinkingBudget`"
-        yield Violation("thinking_level", (*path, "thinkingLevel"), message)
+        yield Violation(CheckCode.EFFORT_UNSUPPORTED, (*path, "thinkingLevel"), message)
     if budget == 0 and budget is not False and _ALWAYS_THINKS.search(endpoint.model.id):
         # "Budget 0 is invalid. This model only works in thinking mode." (gemini-balance #206, docker-agent #2051,
         # python-genai #2936)
         message = f"{endpoint.model.id} cannot turn thinking off; set a budget above 0"
-        yield Violation("thinking_budget", (*path, "thinkingBudget"), message)
+        yield Violation(CheckCode.THINKING_BUDGET_INVALID, (*path, "thinkingBudget"), message)
     least, most = endpoint.rules.min_thinking_budget, endpoint.rules.max_thinking_budget
     if isinstance(budget, int) and budget > 0 and not least <= budget <= (most or budget):
         # "The thinking budget (52428) is invalid." (Roo-Code #4399)
         message = f"the thinking budget is not between {least} and {most} tokens; change it"
-        yield Violation("thinking_budget", (*path, "thinkingBudget"), message)
+        yield Violation(CheckCode.THINKING_BUDGET_INVALID, (*path, "thinkingBudget"), message)
 
 
 def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
@@ -358,25 +365,25 @@ def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
     ):
         # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
         message = f"temperature is not between 0 and {rules.max_temperature:g}; change it"
-        yield Violation("temperature", (root, "temperature"), message)
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, (root, "temperature"), message)
     yield from check_range("top_p", generation.get("topP"), (root, "topP"), rules)  # Google documentation
     yield from check_seed(generation.get("seed"), (root, "seed"), rules)
     if _is_number(most) and cast("float", most) < 1:
         # "the supported range is from 1 (inclusive)" (Vertex; google-genai 3.1.0: the maximum number of tokens)
-        yield Violation("max_tokens", (root, "maxOutputTokens"), "the limit is below 1; raise it")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, (root, "maxOutputTokens"), "the limit is below 1; raise it")
     if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
         # "up to 5" (Google documentation: GenerationConfig)
         message = f"there are more than {rules.max_stop} stop sequences; remove some"
-        yield Violation("stop", (root, "stopSequences"), message)
+        yield Violation(CheckCode.STOP_INVALID, (root, "stopSequences"), message)
     for key in ("presencePenalty", "frequencyPenalty"):
         if generation.get(key) is not None and f"{root}.{key}" in rules.refused_extra:
             # "Penalty is not enabled for models/gemini-2.5-pro" (vercel/ai #8943)
-            yield Violation("penalty", (root, key), f"the model does not support `{key}`; remove it")
+            yield Violation(CheckCode.OPTION_UNSUPPORTED, (root, key), f"the model does not support `{key}`; remove it")
     schema = generation.get("responseSchema") or generation.get("responseJsonSchema")
     if isinstance(schema, Mapping) and generation.get("responseMimeType") not in ("application/json", "text/x.enum"):
         # "If set, a compatible response_mime_type must also be set." (google-genai 3.1.0)
         message = "a schema is set without `responseMimeType`; set it to application/json"
-        yield Violation("output_schema", (root, "responseMimeType"), message)
+        yield Violation(CheckCode.OUTPUT_TYPE_MISSING, (root, "responseMimeType"), message)
 
 
 def _check_json_beside_tools(wire: Block, generation: Block, rules: Rules) -> Iterator[Violation]:
@@ -390,13 +397,13 @@ def _check_json_beside_tools(wire: Block, generation: Block, rules: Rules) -> It
         # "Function calling with a response mime type: 'application/json' is unsupported" (symfony/ai #803 and #1777);
         # "Tool use with ..." of Google's own tools (gemini-balance #264)
         message = "the model does not support JSON answers beside tools; remove the MIME type or the tools"
-        yield Violation("json_beside_tools", path, message)
+        yield Violation(CheckCode.JSON_WITH_TOOLS, path, message)
     elif forces and not rules.schema_with_forced_choice:
         # Newer models refuse "Forced function calling (ANY mode)" only (vercel/ai 43318a3)
         message = (
             "the model does not support JSON answers beside a forced call; remove the MIME type or change the mode"
         )
-        yield Violation("json_beside_tools", path, message)
+        yield Violation(CheckCode.JSON_WITH_TOOLS, path, message)
 
 
 def _is_number(value: object) -> bool:

@@ -20,6 +20,7 @@ from segue.models.rules import Rules
 from segue.protocols.google_interactions.content import CONTENTS, MEDIA, REPLAY
 from segue.protocols.google_interactions.options import FORMAT, GENERATION, SERVER_TOOLS
 from segue.protocols.kit.capabilities import Places
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64, name_pattern, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
@@ -58,7 +59,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if not rules.last_assistant and steps and not _is_input(steps[-1][1]) and not body.get("continuation_token"):
         # "Requests ending with a model turn are not supported." (LibreChat agents #323, langchain-google #1897)
         message = "the request ends with a step of the model; add a user_input or function_result step"
-        found.append(Violation("last_turn", ("input", steps[-1][0]), message))
+        found.append(Violation(CheckCode.LAST_TURN_WRONG, ("input", steps[-1][0]), message))
     found += check_base64(body.get("input"), ("input",), _data_keys)
     return _FIELDS.add(found, body, endpoint)
 
@@ -75,10 +76,12 @@ def _data_keys(block: Block) -> Iterable[str]:
 def _check_frame(body: JsonObject) -> Iterator[Violation]:
     if body.get("model") and body.get("agent"):
         # google-genai 3.1.0: CreateModelInteraction and CreateAgentInteraction are two forms
-        yield Violation("two_models", ("agent",), "`agent` cannot be used with `model`; remove one of them")
+        yield Violation(
+            CheckCode.OPTIONS_CONFLICT, ("agent",), "`agent` cannot be used with `model`; remove one of them"
+        )
     if body.get("input") in (None, "", []) and not any(body.get(key) for key in _CONTINUED):
         # google-genai 3.1.0: only a continuation has no input
-        yield Violation("missing_input", ("input",), "`input` is missing; add it")
+        yield Violation(CheckCode.MESSAGES_MISSING, ("input",), "`input` is missing; add it")
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -97,26 +100,28 @@ def _check_tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
         name = tool.get("name")
         if not _is_name(name, rules):
             # "Invalid function name. Must start with a letter or an underscore. ..." (ccs #25, gemini-cli #7869)
-            yield Violation("tool_name", path, f"{name!r} is not a valid tool name; rename it")
+            yield Violation(CheckCode.TOOL_NAME_INVALID, path, f"{name!r} is not a valid tool name; rename it")
         elif str(name) in seen:
             # "Duplicate function declaration found: x" (rikkahub #1311, threads-mcp #1)
-            yield Violation("tool_name_taken", path, f"two tools have the name {name!r}; rename one")
+            yield Violation(CheckCode.VALUE_DUPLICATE, path, f"two tools have the name {name!r}; rename one")
         seen.add(str(name))
         kind = text_of(object_of(tool.get("parameters")).get("type"))
         if kind is not None and kind.lower() != "object":
             # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360)
             message = "the schema of a tool is not of type object; put it into an object"
-            yield Violation("tool_schema", ("tools", index, "parameters", "type"), message)
+            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, ("tools", index, "parameters", "type"), message)
     if rules.max_tools and len(functions) > rules.max_tools:
         # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
         given = counted(len(functions), "tool is", "tools are")
-        yield Violation("too_many_tools", ("tools",), f"{given} declared, the limit is {rules.max_tools}; remove some")
+        yield Violation(
+            CheckCode.TOOLS_TOO_MANY, ("tools",), f"{given} declared, the limit is {rules.max_tools}; remove some"
+        )
     if functions and rules.server_tools_with_functions == "refused":
         for index, tool in objects_of(body.get("tools")):
             if any(known.matches(tool) for known in SERVER_TOOLS):
                 # "Tool use with function calling is unsupported" (go-genai #323, 2025-05-25)
                 message = "the model refuses Google's own tools beside functions; remove the ones or the others"
-                yield Violation("tools_with_functions", ("tools", index), message)
+                yield Violation(CheckCode.TOOLS_NOT_COMBINABLE, ("tools", index), message)
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
@@ -125,9 +130,7 @@ def _check_tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
 def _check_generation(generation: Block, body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
     rules = endpoint.rules
     # "thinking_level: minimal" of Gemini 3.8 Flash (live calls of a public adapter, 2026-11-16)
-    yield from check_effort(
-        generation.get("thinking_level"), (GENERATION, "thinking_level"), endpoint, "thinking_level"
-    )
+    yield from check_effort(generation.get("thinking_level"), (GENERATION, "thinking_level"), endpoint)
     for option in ("temperature", "top_p"):
         # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
         yield from check_range(option, generation.get(option), (GENERATION, option), rules)
@@ -135,33 +138,33 @@ def _check_generation(generation: Block, body: JsonObject, endpoint: Endpoint) -
     if isinstance(most, int) and most < 1:
         # refused by Vertex at generateContent: "the supported range is from 1 (inclusive)"
         path: Path = (GENERATION, "max_output_tokens")
-        yield Violation("max_tokens", path, "the limit is below 1; raise it")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, "the limit is below 1; raise it")
     if is_list(stops) and 0 < rules.max_stop < len(stops):
         # "up to 5" (Google documentation: GenerationConfig)
         message = f"there are more than {rules.max_stop} stop sequences; remove some"
-        yield Violation("stop", (GENERATION, "stop_sequences"), message)
+        yield Violation(CheckCode.STOP_INVALID, (GENERATION, "stop_sequences"), message)
     choice = generation.get("tool_choice")
     allowed = object_of(object_of(choice).get("allowed_tools"))
     names = {text_of(tool.get("name")) for _, tool in objects_of(body.get("tools"))}
     if choice is not None and not any(tool.get("type") == "function" for _, tool in objects_of(body.get("tools"))):
         # "Function calling config is set without function_declarations." (kelivo #317)
         message = "a tool choice is set without functions; remove it or declare functions"
-        yield Violation("tool_choice", (GENERATION, "tool_choice"), message)
+        yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, (GENERATION, "tool_choice"), message)
     elif not names.issuperset(strings_of(allowed.get("tools")) or ()):
         # google-genai 3.1.0: "The names of the allowed tools."
         message = "an allowed tool is not declared; declare it or remove its name"
-        yield Violation("tool_choice", (GENERATION, "tool_choice", "allowed_tools"), message)
+        yield Violation(CheckCode.TOOL_CHOICE_INVALID, (GENERATION, "tool_choice", "allowed_tools"), message)
     schema_at = (FORMAT, "schema") if object_of(body.get(FORMAT)).get("schema") is not None else None
     if schema_at is None or not body.get("tools"):
         return
     if not rules.schema_with_tools:
         # "Function calling with a response mime type: 'application/json' is unsupported" (symfony/ai #803 and #1777)
         message = "the model does not support JSON answers beside tools; remove the schema or the tools"
-        yield Violation("json_beside_tools", schema_at, message)
+        yield Violation(CheckCode.JSON_WITH_TOOLS, schema_at, message)
     elif not rules.schema_with_forced_choice and "any" in (choice, allowed.get("mode")):
         # Newer models refuse "Forced function calling (ANY mode)" only (vercel/ai 43318a3)
         message = "the model does not support JSON answers beside a forced call; remove the schema or change the choice"
-        yield Violation("json_beside_tools", schema_at, message)
+        yield Violation(CheckCode.JSON_WITH_TOOLS, schema_at, message)
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------
@@ -173,12 +176,12 @@ def _check_step(step: Block, path: Path, rules: Rules) -> Iterator[Violation]:
             if not text_of(step.get("name")):
                 # A result without the name of its tool was refused (live calls of a public adapter, 2026-11-16).
                 message = "a result has no name; add the `name` of the tool that was called"
-                yield Violation("result_name", (*path, "name"), message)
+                yield Violation(CheckCode.RESULT_NAME_WRONG, (*path, "name"), message)
             yield from _check_media(step.get("result"), (*path, "result"))
         case "function_call":
             if not _is_name(step.get("name"), rules):
                 message = f"{step.get('name')!r} is not a valid tool name; rename it"
-                yield Violation("tool_name", (*path, "name"), message)
+                yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
         case "user_input" | "model_output":
             yield from _check_media(step.get("content"), (*path, "content"))
         case _:
@@ -192,7 +195,7 @@ def _check_media(contents: object, path: Path) -> Iterator[Violation]:
             if content.get("data") is None and content.get("uri") is None:
                 # google-genai 3.1.0: the data or the address of each content
                 message = "the content has neither `data` nor `uri`; set one of them"
-                yield Violation("media_source", (*path, index), message)
+                yield Violation(CheckCode.CONTENT_MISSING, (*path, index), message)
 
 
 def _check_pairs(steps: list[tuple[int, Block]]) -> Iterator[Violation]:
@@ -209,7 +212,7 @@ def _check_pairs(steps: list[tuple[int, Block]]) -> Iterator[Violation]:
             call_id = text_of(step.get("call_id")) or ""
             if waiting.pop(call_id, None) is None:
                 message = f"no call before it has the id {call_id!r}; remove the result or send its call"
-                yield Violation("orphan_result", ("input", index, "call_id"), message)
+                yield Violation(CheckCode.RESULT_ORPHANED, ("input", index, "call_id"), message)
         elif kind == "user_input" or (was_input and not _is_input(step)):
             yield from _unanswered(waiting)
             waiting = {}
@@ -221,7 +224,7 @@ def _check_pairs(steps: list[tuple[int, Block]]) -> Iterator[Violation]:
 def _unanswered(waiting: dict[str, int]) -> Iterator[Violation]:
     for call_id, index in waiting.items():
         message = f"the call {call_id!r} has no result; send one before the next turn"
-        yield Violation("unanswered_call", ("input", index), message)
+        yield Violation(CheckCode.RESULT_MISSING, ("input", index), message)
 
 
 def _check_thoughts(steps: list[tuple[int, Block]]) -> Iterator[Violation]:
@@ -243,6 +246,6 @@ def _check_thoughts(steps: list[tuple[int, Block]]) -> Iterator[Violation]:
         elif kind == "function_call" and not has_thought:
             has_thought = True  # one violation for all calls of a turn
             message = "no thought with a signature precedes the call; send the one it was received with"
-            found.append(Violation("no_signature", ("input", index), message))
+            found.append(Violation(CheckCode.SIGNATURE_MISSING, ("input", index), message))
         was_input = is_input
     yield from found

@@ -13,6 +13,7 @@ from segue.errors import Path
 from segue.foundation.json_text import encode_json
 from segue.models.model import Modality, Model
 from segue.models.rules import Rules
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import Found, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, object_of
@@ -99,7 +100,7 @@ def _check_media(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         # Without a provider, the rules are those of the protocol's own, and nothing is known about this model.
         if unread or (endpoint.model.provider and not takes(kind, endpoint.rules)):
             message = f"{endpoint.model.id or 'the model'} does not support {kind} input; remove it or choose another"
-            yield Violation("modality", path, message)
+            yield Violation(CheckCode.MEDIA_UNSUPPORTED, path, message)
 
 
 def takes(kind: Modality, rules: Rules) -> bool:
@@ -141,19 +142,19 @@ def _check_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     rules, strict_tools = endpoint.rules, 0
     if not rules.tools and _at(body, places.tools):
         message = f"{endpoint.model.id or 'the model'} does not support tools; remove them or choose another"
-        yield Violation("tools_refused", places.tools, message)
+        yield Violation(CheckCode.TOOLS_UNSUPPORTED, places.tools, message)
         return
     for index, tool in objects_of(_at(body, places.tools)):
         path: Path = (*places.tools, index)
         kind = tool.get("type")
         if rules.tool_types is not None and isinstance(kind, str) and kind not in rules.tool_types:
             message = f"there is no tool of the type {kind!r} here; use {', '.join(sorted(rules.tool_types))}"
-            yield Violation("tool_type", (*path, "type"), message)
+            yield Violation(CheckCode.TOOL_TYPE_UNSUPPORTED, (*path, "type"), message)
             continue
         if isinstance(kind, str) and kind in rules.refused_tool_types:
             # "The requested tool image_generation is not supported." (Copilot: copilot-api #220, 2026-04-27)
             message = f"{endpoint.model.id} does not support {kind}; remove it, or use another tool"
-            yield Violation("tool_type", (*path, "type"), message)
+            yield Violation(CheckCode.TOOL_TYPE_UNSUPPORTED, (*path, "type"), message)
             continue
         function = _at(tool, places.function)
         schema = _at(function, places.schema)
@@ -165,10 +166,10 @@ def _check_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         yield from _faults(cast("Block", schema), place, rules, strict=strict)
         for name in refused_properties(cast("Block", schema), rules):
             message = f"the name {name!r} does not match {rules.property_names}; rename the property"
-            yield Violation("schema_property", (*place, "properties", name), message)
+            yield Violation(CheckCode.SCHEMA_PROPERTY_INVALID, (*place, "properties", name), message)
     if rules.max_strict_tools and strict_tools > rules.max_strict_tools:
         message = f"{strict_tools} tools are strict, and at most {rules.max_strict_tools} may be; remove `strict`"
-        yield Violation("strict_many", places.tools, message)
+        yield Violation(CheckCode.TOOLS_TOO_MANY, places.tools, message)
 
 
 def _check_output(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -197,7 +198,7 @@ def _check_refused(body: JsonObject, places: Places, endpoint: Endpoint) -> Foun
         given = _at(body, path)
         if given is not None and (not value or given == value):
             message = f"{model} does not support `{name}`; remove it or choose another model"
-            yield Violation("setting_refused", path, message)
+            yield Violation(CheckCode.OPTION_UNSUPPORTED, path, message)
 
 
 def _check_json_word(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -209,7 +210,7 @@ def _check_json_word(body: JsonObject, places: Places, endpoint: Endpoint) -> Fo
         return
     if b"json" not in encode_json([body.get(places.turns), body.get("instructions")]).lower():
         message = "JSON mode needs the word JSON in a message; add it, or send a schema"
-        yield Violation("json_word", places.json_mode, message)
+        yield Violation(CheckCode.JSON_WORD_MISSING, places.json_mode, message)
 
 
 def _check_json_beside_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -221,7 +222,7 @@ def _check_json_beside_tools(body: JsonObject, places: Places, endpoint: Endpoin
         return
     if _at(body, places.json_mode) in ("json_object", "json_schema"):
         message = "JSON output cannot be combined with tools here; remove one of them"
-        yield Violation("json_beside_tools", places.json_mode, message)
+        yield Violation(CheckCode.JSON_WITH_TOOLS, places.json_mode, message)
 
 
 def _check_marks(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -234,7 +235,9 @@ def _check_marks(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         return
     marks = [path for root in ("tools", "system", places.turns) for path in _find_key(body.get(root), (root,), key)]
     if len(marks) > most:
-        yield Violation("cache_marks", marks[most], f"{len(marks)} blocks have `{key}`; keep at most {most}")
+        yield Violation(
+            CheckCode.CACHE_MARKS_TOO_MANY, marks[most], f"{len(marks)} blocks have `{key}`; keep at most {most}"
+        )
 
 
 def _find_key(value: object, path: Path, key: str) -> Iterator[Path]:
@@ -257,7 +260,7 @@ def _check_counts(body: JsonObject, places: Places, endpoint: Endpoint) -> Found
     images = [path for path, kind in _find_media(body.get(places.turns), (places.turns,), places) if kind == "image"]
     if len(images) > most:
         message = f"{len(images)} images, and at most {most} are supported; remove some"
-        yield Violation("images_many", images[most], message)
+        yield Violation(CheckCode.MEDIA_TOO_MANY, images[most], message)
 
 
 def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -271,7 +274,7 @@ def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         given = _at(body, path)
         if isinstance(given, int) and given > most:
             message = f"{endpoint.model.id} writes at most {most:,} tokens, not {given:,}; lower `{path[-1]}`"
-            yield Violation("max_tokens", path, message)
+            yield Violation(CheckCode.MAX_TOKENS_TOO_LARGE, path, message)
 
 
 def _check_needed(body: JsonObject, _: Places, endpoint: Endpoint) -> Found:
@@ -284,7 +287,7 @@ def _check_needed(body: JsonObject, _: Places, endpoint: Endpoint) -> Found:
             given = inner.get(_plain(str(name)))
         if not isinstance(given, list) or not set(values) <= {*map(str, cast("list[object]", given))}:
             message = f"{endpoint.model.id or 'the endpoint'} needs `{key}` with {', '.join(values)}; set it"
-            yield Violation("needs", path, message)
+            yield Violation(CheckCode.OPTION_NEEDS_OTHER, path, message)
 
 
 def _plain(key: str) -> str:
@@ -295,7 +298,7 @@ def _check_stream(body: JsonObject, _: Places, endpoint: Endpoint) -> Found:
     """Find a request for a whole reply where the target has none."""
     if not endpoint.rules.unstreamed and body.get("stream") is not True:
         message = f"{endpoint.model.id or 'the endpoint'} answers only in a stream; set `stream` to true"
-        yield Violation("stream_needed", ("stream",), message)
+        yield Violation(CheckCode.STREAM_REQUIRED, ("stream",), message)
 
 
 _CHECKS: Final = (

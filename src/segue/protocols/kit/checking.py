@@ -13,6 +13,7 @@ from typing import Final, TypeAlias, TypeVar, cast
 import msgspec
 
 from segue.errors import Path
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.reading import standard_base64
@@ -33,7 +34,7 @@ def check_json(body: JsonObject) -> Found:
     try:
         msgspec.json.encode(body)
     except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
-        yield Violation("not_json", (), f"the body is not valid JSON: {error}")
+        yield Violation(CheckCode.BODY_NOT_JSON, (), f"the body is not valid JSON: {error}")
 
 
 def run_checks(checks: Iterable[Callable[[_Given, Endpoint], Found]], given: _Given, endpoint: Endpoint) -> Found:
@@ -46,11 +47,11 @@ def messages_of(body: JsonObject) -> Messages | Violation:
     """Give the messages of a body, or the violation if they are missing or not objects."""
     given = body.get("messages")
     if not isinstance(given, list) or not given:
-        return Violation("messages_missing", ("messages",), "`messages` has to be a list with a message")
+        return Violation(CheckCode.MESSAGES_MISSING, ("messages",), "`messages` has to be a list with a message")
     messages: Messages = []
     for index, message in enumerate(cast("list[object]", given)):
         if not isinstance(message, Mapping):
-            return Violation("message_not_object", ("messages", index), "a message has to be an object")
+            return Violation(CheckCode.TYPE_WRONG, ("messages", index), "a message has to be an object")
         messages.append(cast("Block", message))
     return messages
 
@@ -83,7 +84,7 @@ def check_base64(value: object, path: Path, keys_of: Callable[[Block], Iterable[
             digits = data.rpartition(",")[2] if isinstance(data, str) else ""
             if digits and standard_base64(digits) != digits:
                 message = "the data is not standard base64 with padding; encode it so"
-                yield Violation("media_base64", (*path, key), message)
+                yield Violation(CheckCode.MEDIA_BASE64_INVALID, (*path, key), message)
         for key, inner in block.items():
             if key not in _NOT_MEDIA and isinstance(inner, (dict, list)):
                 yield from check_base64(cast("object", inner), (*path, key), keys_of)
@@ -141,7 +142,7 @@ class OpenCalls:
 def unanswered(index: int, calls: OpenCalls) -> Violation:
     """Give the violation for calls of a message that have no results."""
     named = ", ".join(map(str, calls.ids()))
-    return Violation("call_without_result", ("messages", index, "tool_calls"), f"no result for {named}")
+    return Violation(CheckCode.RESULT_MISSING, ("messages", index, "tool_calls"), f"no result for {named}")
 
 
 def matches_alphabet(literal: str, alphabet: str, *, least: int = 1, most: int = 0) -> bool:

@@ -12,6 +12,7 @@ from segue.models.dialect import Dialect
 from segue.models.evidence import Grade
 from segue.models.model import Model
 from segue.models.rules import Rules
+from segue.protocols.kit.check_codes import CheckCode
 
 JsonObject: TypeAlias = Mapping[str, object]
 
@@ -70,7 +71,7 @@ class Violation(msgspec.Struct, frozen=True):
     `grade` says how sure that is: `refused`, or `ignored` and `unsure`, which only a strict check reports.
     """
 
-    code: str
+    code: CheckCode
     path: Path
     message: str
     grade: Grade = "refused"

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from segue.models.evidence import Grade
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation
 
 
@@ -29,7 +30,7 @@ class Answered(NamedTuple):
     """
 
     protocol: str
-    code: str
+    code: CheckCode
     source: str
     path: str = ""
     providers: tuple[str, ...] = ()
@@ -49,34 +50,43 @@ _PAIRING: Final = (*_OPENAI, "openai-codex", "deepseek", "mistral", "moonshotai"
 """Hosts of Chat Completions that were seen to refuse calls without results."""
 
 ROWS: Final = (
-    Answered("mistral-chat", "call_id", "29 replies, 0 refusals"),
-    Answered("mistral-chat", "first_turn", "13 replies, 0 refusals"),
-    Answered("openai-chat", "result_without_call", "20 replies, 0 refusals", others=_PAIRING),
-    Answered("openai-chat", "call_without_result", "20 replies, 0 refusals", others=_PAIRING),
-    Answered("openai-chat", "call_id_long", "13 replies, 0 refusals", others=_OPENAI),
-    Answered("openai-chat", "tool_choice", "4 replies, 0 refusals", others=_OPENAI),
-    Answered("openai-responses", "reference_unknown", "6 replies, 0 refusals"),
-    Answered("google-genai", "result_count", "12 replies, 0 refusals", models=r"gemini-[12]\b"),
-    Answered("google-genai", "schema_format", "5 replies, 0 refusals"),
-    Answered("anthropic-messages", "top_p_range", "2 replies, 0 refusals"),
-    Answered("anthropic-messages", "media_bytes", "2 replies of Claude 3.5 to a wrong type", models=r"claude-3"),
+    Answered("mistral-chat", CheckCode.CALL_ID_INVALID, "29 replies, 0 refusals"),
+    Answered("mistral-chat", CheckCode.FIRST_TURN_WRONG, "13 replies, 0 refusals"),
+    Answered("openai-chat", CheckCode.RESULT_ORPHANED, "20 replies, 0 refusals", others=_PAIRING),
+    Answered("openai-chat", CheckCode.RESULT_MISSING, "20 replies, 0 refusals", others=_PAIRING),
+    Answered("openai-chat", CheckCode.CALL_ID_TOO_LONG, "13 replies, 0 refusals", others=_OPENAI),
+    Answered("openai-chat", CheckCode.TOOL_CHOICE_INVALID, "4 replies, 0 refusals", others=_OPENAI),
+    Answered("openai-responses", CheckCode.REFERENCE_UNKNOWN, "6 replies, 0 refusals"),
+    Answered("google-genai", CheckCode.RESULT_COUNT_WRONG, "12 replies, 0 refusals", models=r"gemini-[12]\b"),
+    Answered("google-genai", CheckCode.SCHEMA_FORMAT_UNSUPPORTED, "5 replies, 0 refusals"),
+    Answered("anthropic-messages", CheckCode.VALUE_OUT_OF_RANGE, "2 replies, 0 refusals", path=r"^top_p$"),
+    Answered(
+        "anthropic-messages",
+        CheckCode.MEDIA_BYTES_INVALID,
+        "2 replies of Claude 3.5 to a wrong type",
+        models=r"claude-3",
+    ),
 )
 """Findings of the checks of protocols, of capabilities and of limits."""
 
 FIELD_ROWS: Final = (
-    Answered("mistral-chat", "field_unknown", "5 replies, 0 refusals", path=r"^stream_options$", grade="ignored"),
-    Answered("openai-chat", "value_unknown", "7 replies, 0 refusals", others=_OPENAI),
-    Answered("openai-chat", "type_wrong", "a reply of GPT-4 Vision", models="vision-preview", path="image_url$"),
+    Answered(
+        "mistral-chat", CheckCode.FIELD_UNKNOWN, "5 replies, 0 refusals", path=r"^stream_options$", grade="ignored"
+    ),
+    Answered("openai-chat", CheckCode.VALUE_UNKNOWN, "7 replies, 0 refusals", others=_OPENAI),
+    Answered(
+        "openai-chat", CheckCode.TYPE_WRONG, "a reply of GPT-4 Vision", models="vision-preview", path="image_url$"
+    ),
     Answered(
         "openai-responses",
-        "field_unknown",
+        CheckCode.FIELD_UNKNOWN,
         "90 replies, 1 refusal, of another key: most have the function of a Chat tool",
         path=r"^tools\.\d+\.function$",
         grade="ignored",
     ),
-    Answered("openai-responses", "field_unknown", "replies of gpt-5 and gpt-5.5", path=r"^input\.\d+\.status$"),
-    Answered("google-genai", "value_unknown", "13 replies, 0 refusals"),
-    Answered("cohere-chat", "value_unknown", "4 replies, 0 refusals"),
+    Answered("openai-responses", CheckCode.FIELD_UNKNOWN, "replies of gpt-5 and gpt-5.5", path=r"^input\.\d+\.status$"),
+    Answered("google-genai", CheckCode.VALUE_UNKNOWN, "13 replies, 0 refusals"),
+    Answered("cohere-chat", CheckCode.VALUE_UNKNOWN, "4 replies, 0 refusals"),
 )
 """Findings of the comparison with the fields of an SDK, whose lists of values and keys may be older than the server."""
 

@@ -10,13 +10,15 @@ from collections.abc import Iterator
 
 from segue.errors import Path
 from segue.models.thinking import DEFAULT_LEVELS, LEVELS_BY_EFFORT
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation
 
 
-def check_effort(effort: object, path: Path, endpoint: Endpoint, code: str) -> Iterator[Violation]:
+def check_effort(effort: object, path: Path, endpoint: Endpoint) -> Iterator[Violation]:
     """Find an effort that the model does not have; a value that is no known effort passes."""
     if isinstance(effort, str) and not _has_effort(effort, endpoint):
-        yield Violation(code, path, f"{endpoint.model.id} does not support the effort {effort!r}; choose another one")
+        message = f"{endpoint.model.id} does not support the effort {effort!r}; choose another one"
+        yield Violation(CheckCode.EFFORT_UNSUPPORTED, path, message)
 
 
 def _has_effort(effort: str, endpoint: Endpoint) -> bool:

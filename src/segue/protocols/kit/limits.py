@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from segue.errors import Path
 from segue.models.evidence import Grade
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, list_of
 
@@ -61,7 +62,9 @@ def rows_of(providers: tuple[str, ...], *rows: Limit) -> tuple[Limit, ...]:
     return tuple(row if row.providers else row._replace(providers=providers) for row in rows)
 
 
-BESIDE: Final = frozenset({"needs", "excludes", "reference_unknown", "tools_deferred"})
+BESIDE: Final = frozenset(
+    {CheckCode.OPTION_NEEDS_OTHER, CheckCode.OPTIONS_CONFLICT, CheckCode.REFERENCE_UNKNOWN, CheckCode.TOOLS_DEFERRED}
+)
 """Codes of what depends on other parts of a request, so that a part alone shows nothing."""
 _KEYS: Final = "~"
 _EVERY: Final = "*"
@@ -128,11 +131,11 @@ def check_bounds(limit: Limit, value: object, path: Path) -> Iterator[Violation]
     name, end = f"`{path[-1]}`", f"; {limit.advice}"
     size, unit = _size(value)
     if size is not None and not (limit.least is None or size >= limit.least):
-        yield Violation("limit", path, f"{name} has to be at least {limit.least:g}{unit}{end}")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{name} has to be at least {limit.least:g}{unit}{end}")
     elif size is not None and not (limit.most is None or size <= limit.most):
-        yield Violation("limit", path, f"{name} has to be at most {limit.most:g}{unit}{end}")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{name} has to be at most {limit.most:g}{unit}{end}")
     if limit.pattern and isinstance(value, str) and re.fullmatch(limit.pattern, value, re.DOTALL) is None:
-        yield Violation("pattern", path, f"{name} has to match {limit.pattern}{end}")
+        yield Violation(CheckCode.VALUE_MALFORMED, path, f"{name} has to match {limit.pattern}{end}")
 
 
 def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Block) -> Iterator[Violation]:
@@ -140,19 +143,23 @@ def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Blo
     yield from check_bounds(limit, value, path)
     if limit.allowed and not any(_equal(value, one) for one in limit.allowed):
         listed = ", ".join(map(str, limit.allowed))
-        yield Violation("value_unknown", path, f"{name} has to be one of {listed}{end}")
+        yield Violation(CheckCode.VALUE_UNKNOWN, path, f"{name} has to be one of {listed}{end}")
     if limit.among and not facts.have(limit.among, value):
-        yield Violation("reference_unknown", path, f"{value!r} is not in `{limit.among}`; add it there, or remove it")
+        yield Violation(
+            CheckCode.REFERENCE_UNKNOWN, path, f"{value!r} is not in `{limit.among}`; add it there, or remove it"
+        )
     if limit.needs and not any(facts.hold(one, holder) for one in limit.needs):
         wanted = " or ".join(f"`{one.lstrip('.')}`" for one in limit.needs)
-        yield Violation("needs", path, f"{name} needs {wanted}; set it, or remove {name}")
+        yield Violation(CheckCode.OPTION_NEEDS_OTHER, path, f"{name} needs {wanted}; set it, or remove {name}")
     for one in limit.excludes:
         if facts.hold(one, holder):
             other = _read_condition(one)[2] if f"{_KEYS}=" in one else one.lstrip(".")
-            yield Violation("excludes", path, f"{name} cannot be combined with `{other}`; remove one of them")
+            yield Violation(
+                CheckCode.OPTIONS_CONFLICT, path, f"{name} cannot be combined with `{other}`; remove one of them"
+            )
             break
     if limit.refused and value not in ([], {}):
-        yield Violation("setting_refused", path, f"{name} is not supported here; {limit.refused}")
+        yield Violation(CheckCode.OPTION_UNSUPPORTED, path, f"{name} is not supported here; {limit.refused}")
     if limit.unique:
         yield from _find_twice(limit, path, value)
 
@@ -164,7 +171,7 @@ def _find_twice(limit: Limit, path: Path, value: object) -> Iterator[Violation]:
             if one is None:
                 continue
             if _comparable(one) in seen:
-                yield Violation("twice", place, f"{one!r} is there already; {limit.advice}")
+                yield Violation(CheckCode.VALUE_DUPLICATE, place, f"{one!r} is there already; {limit.advice}")
             seen.add(_comparable(one))
 
 

@@ -24,6 +24,7 @@ from segue.conversation.media_types import (
     type_of_image_address,
 )
 from segue.errors import Path
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import Found
 from segue.protocols.kit.codec import Violation
 from segue.protocols.kit.reading import split_data_url
@@ -46,11 +47,11 @@ def check_bytes(data: object, mime_type: object, path: Path, *, exact: bool = Fa
     if _FOREIGN.search(data):
         # "Invalid base64 data" (Anthropic, Mistral), "Invalid base64 image_url." (OpenAI: comfyui-art-venture #75),
         # "Base64 decoding failed" (Google: protobuf's mapping); read 2026-11-17
-        yield Violation("media_base64", path, "the data is not base64; encode it so")
+        yield Violation(CheckCode.MEDIA_BASE64_INVALID, path, "the data is not base64; encode it so")
         return
     if data.startswith(_PNG) and not data.startswith(_PNG_START):
         # "Could not process image": line ends were changed by a shell (Anthropic: claude-code #12293, 2025-11-24)
-        yield Violation("media_bytes", path, "the PNG is damaged; send the original bytes")
+        yield Violation(CheckCode.MEDIA_BYTES_INVALID, path, "the PNG is damaged; send the original bytes")
         return
     claimed, found = plain_type(mime_type), type_of_data(data)
     if found is None or not claimed:
@@ -58,7 +59,7 @@ def check_bytes(data: object, mime_type: object, path: Path, *, exact: bool = Fa
     differs = exact and found != claimed and class_of(found) == class_of(claimed) == "image"
     if differs or shows_other_class(claimed, found):
         message = f"the data is {found}, not {claimed}; correct the type, or send the data of another file"
-        yield Violation("media_bytes", path, message)
+        yield Violation(CheckCode.MEDIA_BYTES_INVALID, path, message)
 
 
 def check_edge(data: object, path: Path, most: int) -> Found:
@@ -66,14 +67,16 @@ def check_edge(data: object, path: Path, most: int) -> Found:
     size = size_of_image(data) if most and isinstance(data, str) else None
     if size is not None and max(size) > most:
         message = f"the image has {size[0]} by {size[1]} pixels, and at most {most} are supported; scale it"
-        yield Violation("image_size", path, message)
+        yield Violation(CheckCode.MEDIA_TOO_LARGE, path, message)
 
 
 def check_scheme(url: object, schemes: frozenset[str], path: Path) -> Found:
     """Find a URL whose scheme the target does not read."""
     if isinstance(url, str) and not has_scheme(url, schemes):
         known = " or ".join(sorted(schemes))
-        yield Violation("media_source", path, f"only {known} URLs are supported; use one, or send the data")
+        yield Violation(
+            CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, f"only {known} URLs are supported; use one, or send the data"
+        )
 
 
 def check_image_url(url: object, path: Path, *, exact: bool = False, schemes: frozenset[str] = frozenset()) -> Found:
@@ -85,14 +88,18 @@ def check_image_url(url: object, path: Path, *, exact: bool = False, schemes: fr
         mime = plain_type(parts[0])
         if mime.partition("/")[0] in ("audio", "video", "text") or mime == "application/pdf":
             message = f"an image cannot have the type {mime}; send it as a file, or convert it"
-            yield Violation("image_type", path, message)
+            yield Violation(CheckCode.MEDIA_TYPE_UNSUPPORTED, path, message)
         else:
             yield from check_bytes(parts[1], ANY_IMAGE if class_of(mime) != "image" else mime, path, exact=exact)
         return
     yield from check_scheme(url, schemes, path)
     shown = type_of_image_address(url)
     if shown is not None and class_of(shown) != "image":
-        yield Violation("image_type", path, f"the address is that of {shown}, not of an image; send it as a file")
+        yield Violation(
+            CheckCode.MEDIA_TYPE_UNSUPPORTED,
+            path,
+            f"the address is that of {shown}, not of an image; send it as a file",
+        )
 
 
 def check_address(url: object, allowed: tuple[str, ...], path: Path) -> Found:
@@ -100,4 +107,6 @@ def check_address(url: object, allowed: tuple[str, ...], path: Path) -> Found:
     shown = type_of_address(url) if isinstance(url, str) else None
     if shown is None or any(pattern in ("*", shown, f"{shown.partition('/')[0]}/*") for pattern in allowed):
         return
-    yield Violation("file_type", path, f"files of the type {shown} are not supported; convert it or remove it")
+    yield Violation(
+        CheckCode.MEDIA_TYPE_UNSUPPORTED, path, f"files of the type {shown} are not supported; convert it or remove it"
+    )

@@ -12,6 +12,7 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.models.rules import Rules
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Violation
 from segue.protocols.kit.json_values import object_of
 
@@ -26,7 +27,9 @@ _RANGES: Final[Mapping[str, tuple[str | None, str | None]]] = {
 def check_greedy(body: Mapping[str, object], rules: Rules) -> Iterator[Violation]:
     """Find a `top_p` beside a temperature of 0, where the target refuses it."""
     if not rules.greedy_top_p and body.get("temperature") == 0 and body.get("top_p") not in (None, 1):
-        yield Violation("top_p_greedy", ("top_p",), "top_p has to be 1 while the temperature is 0; remove it")
+        yield Violation(
+            CheckCode.OPTIONS_CONFLICT, ("top_p",), "top_p has to be 1 while the temperature is 0; remove it"
+        )
 
 
 def fits_seed(value: int, rules: Rules) -> bool:
@@ -40,7 +43,7 @@ def check_seed(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
     if isinstance(value, int) and not fits_seed(value, rules):
         is_small = rules.min_seed is not None and value < rules.min_seed
         bounds = f"at least {rules.min_seed}" if is_small else f"at most {rules.max_seed}"
-        yield Violation("seed_range", path, f"{path[-1]} has to be {bounds}, not {value}")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{path[-1]} has to be {bounds}, not {value}")
 
 
 def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterator[Violation]:
@@ -52,7 +55,7 @@ def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterato
     most = cast("float", getattr(rules, above)) if above else 0
     if value < least or 0 < most < value:
         bounds = f"between {least:g} and {most:g}" if most else f"at least {least:g}"
-        yield Violation(f"{option}_range", path, f"{path[-1]} has to be {bounds}, not {value:g}")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{path[-1]} has to be {bounds}, not {value:g}")
 
 
 def fits_stop(text: str, rules: Rules) -> bool:
@@ -64,7 +67,9 @@ def check_long_stops(value: object, path: Path, rules: Rules) -> Iterator[Violat
     """Find stop texts that are longer than the target accepts."""
     texts = cast("list[object]", value) if isinstance(value, list) else [value]
     if any(isinstance(text, str) and not fits_stop(text, rules) for text in texts):
-        yield Violation("stop_long", path, f"a stop text has more than {rules.max_stop_bytes} bytes; shorten it")
+        yield Violation(
+            CheckCode.STOP_INVALID, path, f"a stop text has more than {rules.max_stop_bytes} bytes; shorten it"
+        )
 
 
 def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
@@ -73,7 +78,7 @@ def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
         return
     for index, text in enumerate(cast("list[object]", value)):
         if isinstance(text, str) and not (text if rules.blank_stop else text.strip()):
-            yield Violation("stop_empty", (*path, index), "a stop text has to have characters; remove it")
+            yield Violation(CheckCode.STOP_INVALID, (*path, index), "a stop text has to have characters; remove it")
 
 
 def check_user_ids(body: Mapping[str, object], rules: Rules) -> Iterator[Violation]:
@@ -88,7 +93,7 @@ def check_user_ids(body: Mapping[str, object], rules: Rules) -> Iterator[Violati
             message = f"{key} has {len(value)} characters; use {least} to {most}, such as a hash of the id"
             if _fits_length(value, rules):
                 message = f"{key} shows who the user is; use an opaque id, such as a hash of it"
-            yield Violation("user_id", path, message)
+            yield Violation(CheckCode.USER_ID_INVALID, path, message)
 
 
 def fits_user_id(value: str, rules: Rules) -> bool:

@@ -30,6 +30,7 @@ from msgspec.structs import replace
 
 from segue.errors import Path
 from segue.protocols.kit.capabilities import Places, check_capabilities, merge
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.limits import Limit, Limits, check_bounds
@@ -276,10 +277,10 @@ class _Walk:
         if len(given) > 1 or (choice and not given and len(choice) == len(fields)):
             listed = " and ".join(f"`{key}`" for key in given) if given else "none"
             message = f"one of {_listed(cast('list[object]', choice))} may be set here, not {listed}; change it"
-            found.append(Violation("one_of", (*path, given[1]) if given else path, message))
+            found.append(Violation(CheckCode.FIELDS_EXCLUSIVE, (*path, given[1]) if given else path, message))
         for key in cast("list[str]", described.get("required", ())):
             if key not in seen:
-                found.append(Violation("field_missing", (*path, key), f"`{key}` is missing; set it"))
+                found.append(Violation(CheckCode.FIELD_MISSING, (*path, key), f"`{key}` is missing; set it"))
         return found
 
     def is_refused(self, name: str, key: str, known: bool, path: Path) -> bool:
@@ -293,12 +294,12 @@ class _Walk:
 
 
 def _unknown_key(path: Path, key: str) -> Violation:
-    return Violation("field_unknown", (*path, key), f"`{key}` is not a field here; remove it")
+    return Violation(CheckCode.FIELD_UNKNOWN, (*path, key), f"`{key}` is not a field here; remove it")
 
 
 def _wrong(path: Path, expected: str, value: object) -> list[Violation]:
     where = f"`{path[-1]}`" if path and isinstance(path[-1], str) else "this"
-    return [Violation("type_wrong", path, f"{where} has to be {expected}, not {_kind(value)}; change it")]
+    return [Violation(CheckCode.TYPE_WRONG, path, f"{where} has to be {expected}, not {_kind(value)}; change it")]
 
 
 def _kind(value: object) -> str:
@@ -309,7 +310,7 @@ def _kind(value: object) -> str:
 
 
 def _unknown_value(path: Path, value: object, allowed: list[object]) -> Violation:
-    return Violation("value_unknown", path, f"unknown value {value!r}; use one of {_listed(allowed)}")
+    return Violation(CheckCode.VALUE_UNKNOWN, path, f"unknown value {value!r}; use one of {_listed(allowed)}")
 
 
 def _listed(values: list[object]) -> str:

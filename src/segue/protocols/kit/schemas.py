@@ -21,6 +21,7 @@ from segue.conversation.content import Extra
 from segue.conversation.context import Options
 from segue.errors import Path
 from segue.models.rules import Rules
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import JsonObject, Violation
 from segue.protocols.kit.json_values import digest, list_of, object_of
 from segue.protocols.kit.verbatim import choose, chosen
@@ -142,17 +143,21 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
             # "references must start with #/$defs/" (command-code #594, 2026-07-27), "conflicting keywords found after
             # $ref expansion: description" (kimi-cli #1903, 2026-04-15)
             yield Violation(
-                "schema_reference", (*path, key), f"`{key}` is refused with this `$ref`; write the schema out"
+                CheckCode.SCHEMA_REFERENCE_INVALID,
+                (*path, key),
+                f"`{key}` is refused with this `$ref`; write the schema out",
             )
         yield from find_invalid(one, path, rules.schema_valid)
         yield from _find_unsupported(one, path, rules, strict=strict)
         if rules.schema_required_known:
             for at in unknown_required(one):
                 message = "the schema has no such property; define it, or do not require it"
-                yield Violation("schema_required", (*path, "required", at), message)
+                yield Violation(CheckCode.SCHEMA_INVALID, (*path, "required", at), message)
         for key in refused_in(one, refused):
             yield Violation(
-                "schema_keyword", (*path, key), f"`{key}` is not supported here; move it to the description"
+                CheckCode.SCHEMA_KEYWORD_UNSUPPORTED,
+                (*path, key),
+                f"`{key}` is not supported here; move it to the description",
             )
         if not strict:
             continue
@@ -164,27 +169,29 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
         if one.get("type") == "object" or names:
             if (rules.strict_closed or rules.strict_objects) and one.get("additionalProperties") is not False:
                 message = "`additionalProperties` has to be false; set it"
-                yield Violation("schema_open", path, message)
+                yield Violation(CheckCode.SCHEMA_NOT_STRICT, path, message)
             elif rules.strict_closed and any(name not in listed for name in names):
                 missing = ", ".join(name for name in names if name not in listed)
-                yield Violation("schema_open", path, f"every property has to be required, also {missing}; list it")
+                yield Violation(
+                    CheckCode.SCHEMA_NOT_STRICT, path, f"every property has to be required, also {missing}; list it"
+                )
             elif rules.strict_closed and not listed <= set(names):
                 # "Extra required key 'recipe' supplied." (OpenAI: dotnet/extensions #6302, 2025-04-15)
                 extra = ", ".join(sorted(listed - set(names)))
                 yield Violation(
-                    "schema_required", (*path, "required"), f"there is no property {extra}; do not require it"
+                    CheckCode.SCHEMA_INVALID, (*path, "required"), f"there is no property {extra}; do not require it"
                 )
     if not strict:
         return
     # "Schemas contains too many parameters with union types" (Anthropic documentation: structured outputs, limits)
     if 0 < rules.max_optional < optional:
         message = f"{optional} properties are optional, and at most {rules.max_optional} may be; require some"
-        yield Violation("schema_optional", (), message)
+        yield Violation(CheckCode.SCHEMA_TOO_LARGE, (), message)
     if 0 < rules.max_unions < unions:
         message = f"{unions} properties have several types, and at most {rules.max_unions} may; choose one for some"
-        yield Violation("schema_unions", (), message)
+        yield Violation(CheckCode.SCHEMA_TOO_LARGE, (), message)
     if not rules.strict_recursion and is_recursive(schema):
-        yield Violation("schema_recursive", (), "the schema refers to itself; write out the levels")
+        yield Violation(CheckCode.SCHEMA_RECURSIVE, (), "the schema refers to itself; write out the levels")
     yield from _find_excess(schema, rules)
 
 
@@ -196,9 +203,13 @@ def _is_union(schema: object) -> bool:
 def _find_root_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool) -> Iterator[Violation]:
     if output and strict and schema.get("type") != "object" and rules.strict_closed:
         # "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'." (OpenAI API)
-        yield Violation("schema_root", (), "the root of the schema must have the type object; wrap it in one")
+        yield Violation(
+            CheckCode.SCHEMA_ROOT_INVALID, (), "the root of the schema must have the type object; wrap it in one"
+        )
     if rules.schema_properties and not output and schema.get("type") == "object" and "properties" not in schema:
-        yield Violation("schema_root", (), "the root of the schema needs `properties`; add it, also empty")
+        yield Violation(
+            CheckCode.SCHEMA_ROOT_INVALID, (), "the root of the schema needs `properties`; add it, also empty"
+        )
 
 
 def _find_unsupported(schema: JsonObject, path: Path, rules: Rules, *, strict: bool) -> Iterator[Violation]:
@@ -206,25 +217,41 @@ def _find_unsupported(schema: JsonObject, path: Path, rules: Rules, *, strict: b
     reference = schema.get("$ref")
     if strict and isinstance(reference, str) and not reference.startswith("#"):
         # No references to other documents (Anthropic and OpenAI documentation: structured outputs)
-        yield Violation("schema_reference", (*path, "$ref"), "the schema is not in this one; write it out")
+        yield Violation(
+            CheckCode.SCHEMA_REFERENCE_INVALID, (*path, "$ref"), "the schema is not in this one; write it out"
+        )
     kind, given = schema.get("type"), schema.get("format")
     formats = rules.strict_formats if strict and rules.strict_formats is not None else rules.schema_formats
     if formats is not None and isinstance(given, str) and given not in formats and is_text(kind):
-        yield Violation("schema_format", (*path, "format"), f"the format {given!r} is not supported here; remove it")
+        yield Violation(
+            CheckCode.SCHEMA_FORMAT_UNSUPPORTED,
+            (*path, "format"),
+            f"the format {given!r} is not supported here; remove it",
+        )
     if rules.schema_text_enums and isinstance(schema.get("enum"), list) and kind is not None and not is_text(kind):
-        yield Violation("schema_enum", (*path, "enum"), "only texts can be limited to an enumeration; make it a text")
+        yield Violation(
+            CheckCode.SCHEMA_ENUM_INVALID,
+            (*path, "enum"),
+            "only texts can be limited to an enumeration; make it a text",
+        )
     if rules.schema_text_enums and is_text(kind) and "" in list_of(schema.get("enum")):
-        yield Violation("schema_enum", (*path, "enum"), "a value of the enumeration is empty; remove it")
+        yield Violation(
+            CheckCode.SCHEMA_ENUM_INVALID, (*path, "enum"), "a value of the enumeration is empty; remove it"
+        )
     if rules.schema_typed == "always" or (strict and rules.schema_typed == "strict"):
         for name in untyped(schema):
             place = (*path, "properties", name)
-            yield Violation("schema_untyped", place, "the property has no type; add one")
+            yield Violation(CheckCode.SCHEMA_INVALID, place, "the property has no type; add one")
     for key in misplaced(schema) if rules.schema_keywords_typed else ():
-        yield Violation("schema_keyword", (*path, key), f"`{key}` does not fit the type {kind!r}; remove it")
+        yield Violation(
+            CheckCode.SCHEMA_KEYWORD_UNSUPPORTED, (*path, key), f"`{key}` does not fit the type {kind!r}; remove it"
+        )
     if not rules.schema_typed_unions and "anyOf" in schema and "type" in schema:
-        yield Violation("schema_union", (*path, "type"), "the type has to stand in each schema of `anyOf`; move it")
+        yield Violation(
+            CheckCode.SCHEMA_INVALID, (*path, "type"), "the type has to stand in each schema of `anyOf`; move it"
+        )
     if strict and rules.strict_references_alone and "$ref" in schema and len(schema) > 1:
-        yield Violation("schema_reference", path, "`$ref` has to stand alone; wrap it in `anyOf`")
+        yield Violation(CheckCode.SCHEMA_REFERENCE_INVALID, path, "`$ref` has to stand alone; wrap it in `anyOf`")
 
 
 _TYPE_OF: Final[Mapping[str, str]] = {"properties": "object", "required": "object", "items": "array"}
@@ -284,7 +311,9 @@ def _find_excess(schema: JsonObject, rules: Rules) -> Iterator[Violation]:
     for count, most, name in counts:
         if 0 < most < count:
             yield Violation(
-                "schema_size", (), f"the schema has {count} {name}, and at most {most} are supported; cut it"
+                CheckCode.SCHEMA_TOO_LARGE,
+                (),
+                f"the schema has {count} {name}, and at most {most} are supported; cut it",
             )
 
 
@@ -345,18 +374,18 @@ def find_invalid(schema: JsonObject, path: Path, mode: str) -> Iterator[Violatio
     kinds = schema.get("type")
     is_list = isinstance(kinds, str) and kinds.lower() == "array"
     if mode != "valid" and is_list and "items" not in schema and "prefixItems" not in schema:
-        yield Violation("schema_invalid", path, "a list needs `items`; add the schema of its items")
+        yield Violation(CheckCode.SCHEMA_INVALID, path, "a list needs `items`; add the schema of its items")
     if mode == "items":
         return
     listed = cast("list[object]", kinds) if isinstance(kinds, list) else [] if kinds is None else [kinds]
     for kind in listed:
         if not isinstance(kind, str) or kind not in _TYPES:
             message = f"{kind!r} is no type of JSON schema; use one of {', '.join(sorted(_TYPES))}"
-            yield Violation("schema_invalid", (*path, "type"), message)
+            yield Violation(CheckCode.SCHEMA_INVALID, (*path, "type"), message)
     for key, value in schema.items():
         expected = _KEYWORDS.get(key)
         if expected is not None and not _FORMS[expected](value):
-            yield Violation("schema_invalid", (*path, key), f"`{key}` has to be {expected}; change it")
+            yield Violation(CheckCode.SCHEMA_INVALID, (*path, key), f"`{key}` has to be {expected}; change it")
 
 
 def _is_number(value: object) -> bool:

@@ -12,6 +12,7 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.kit.capabilities import Places, is_listed, refused_input
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import (
     Found,
     Messages,
@@ -88,29 +89,33 @@ def _check_order(messages: Messages, endpoint: Endpoint) -> Found:
     for index, wire in enumerate(messages):
         role, path = wire.get("role"), ("messages", index, "role")
         if not isinstance(role, str) or role not in _FOLLOWS:
-            yield Violation("role_unknown", path, f"unknown role {role!r}; use {_ROLES}")
+            yield Violation(CheckCode.ROLE_UNKNOWN, path, f"unknown role {role!r}; use {_ROLES}")
             before = None
             continue
         if before is None and index == 0:
             if role == "tool" or (role == "assistant" and calls_of(wire)):
                 message = f"the first message cannot be from the role {role!r}; begin with a user or system message"
-                yield Violation("first_turn", path, message)
+                yield Violation(CheckCode.FIRST_TURN_WRONG, path, message)
         elif before is not None and role not in _FOLLOWS[before]:
             allowed = ", ".join(sorted(_FOLLOWS[before]))
-            yield Violation("role_order", path, f"role {role!r} cannot follow role {before!r}; allowed here: {allowed}")
+            yield Violation(
+                CheckCode.TURNS_NOT_ALTERNATING,
+                path,
+                f"role {role!r} cannot follow role {before!r}; allowed here: {allowed}",
+            )
         elif before == "tool" and role == "user" and not endpoint.rules.user_after_result:
             message = "a user message cannot follow a tool result; put an assistant message between them"
-            yield Violation("user_after_result", path, message)
+            yield Violation(CheckCode.USER_AFTER_RESULT, path, message)
         before = role
     last = len(messages) - 1
     if messages[last].get("role") == "assistant" and not messages[last].get("prefix"):
         message = "the last message cannot be from the assistant; add a user message or set `prefix` to true"
-        yield Violation("last_turn", ("messages", last, "role"), message)
+        yield Violation(CheckCode.LAST_TURN_WRONG, ("messages", last, "role"), message)
     for index, wire in enumerate(messages[:-1]):
         if wire.get("prefix") is True:
             # "Assistant message with prefix True must be last message" (mistral-common 1.13.0)
             message = "only the last message can have a prefix; remove `prefix`"
-            yield Violation("prefix", ("messages", index, "prefix"), message)
+            yield Violation(CheckCode.PREFIX_MISPLACED, ("messages", index, "prefix"), message)
 
 
 def _check_pairing(messages: Messages, _: Endpoint) -> Found:
@@ -130,10 +135,10 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
             if open_calls.answer(call_id):
                 pass
             elif str(call_id) in batch:
-                yield Violation("result_twice", path, f"call {call_id!r} has two results; keep one")
+                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"call {call_id!r} has two results; keep one")
             else:
                 message = f"no call before this result has the id {call_id!r}; remove the result or add the call"
-                yield Violation("result_without_call", path, message)
+                yield Violation(CheckCode.RESULT_ORPHANED, path, message)
             continue
         if open_calls and role in ("user", "assistant"):
             yield unanswered(called_at, open_calls)
@@ -144,7 +149,7 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
             batch = set(map(str, ids))
             if len(batch) < len(ids):
                 path = ("messages", index, "tool_calls")
-                yield Violation("call_id_twice", path, "two calls have the same id; make ids unique")
+                yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; make ids unique")
     if open_calls:
         yield unanswered(called_at, open_calls)
 
@@ -169,12 +174,12 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
 def _check_id(call_id: object, path: Path, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     if not isinstance(call_id, str) or call_id in ("", "null"):
-        yield Violation("call_id_missing", path, "the call has no id; set `id`")
+        yield Violation(CheckCode.CALL_ID_MISSING, path, "the call has no id; set `id`")
     elif rules.call_id_alphabet is not None and not matches_alphabet(
         call_id, rules.call_id_alphabet, least=rules.call_id_min, most=rules.call_id_max
     ):
         message = f"call id {call_id!r} is not accepted; use {rules.call_id_min} letters and digits"
-        yield Violation("call_id", path, message)
+        yield Violation(CheckCode.CALL_ID_INVALID, path, message)
 
 
 def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
@@ -183,7 +188,7 @@ def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
         return
     if not matches_alphabet(name, rules.tool_name_alphabet, most=rules.tool_name_max):
         message = f"tool name {name!r} is not accepted; use up to {rules.tool_name_max} letters, digits, _ and -"
-        yield Violation("tool_name", path, message)
+        yield Violation(CheckCode.TOOL_NAME_INVALID, path, message)
 
 
 def _check_texts(messages: Messages, _: Endpoint) -> Found:
@@ -195,9 +200,11 @@ def _check_texts(messages: Messages, _: Endpoint) -> Found:
     for index, message in enumerate(messages):
         role, path = message.get("role"), ("messages", index, "content")
         if role == "assistant" and not message.get("content") and not message.get("tool_calls"):
-            yield Violation("turn_empty", path, "the assistant message is empty; add content or tool calls")
+            yield Violation(
+                CheckCode.CONTENT_MISSING, path, "the assistant message is empty; add content or tool calls"
+            )
         if role == "system" and message.get("content") is None:
-            yield Violation("system_empty", path, "the system message has no content; add a text")
+            yield Violation(CheckCode.CONTENT_MISSING, path, "the system message has no content; add a text")
 
 
 def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
@@ -212,20 +219,22 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
         for key in _FOREIGN_KEYS if role == "assistant" else ():
             if key in wire:
                 path: Path = ("messages", index, key)
-                yield Violation("key_unknown", path, f"unknown key {key!r}; remove it")
+                yield Violation(CheckCode.FIELD_UNKNOWN, path, f"unknown key {key!r}; remove it")
         for position, chunk in enumerate(cast("list[object]", content) if isinstance(content, list) else ()):
             kind, path = object_of(chunk).get("type"), ("messages", index, "content", position)
             if not isinstance(kind, str):
                 continue
             if kind in _FOREIGN_CHUNKS:
-                yield Violation("chunk_unknown", path, f"unknown content type {kind!r}; use a type of this protocol")
+                yield Violation(
+                    CheckCode.BLOCK_TYPE_UNKNOWN, path, f"unknown content type {kind!r}; use a type of this protocol"
+                )
             elif kind in _MEDIA and role in ("assistant", "system"):
                 message = f"{kind!r} is not accepted in the role {role!r}; move it to a user message"
-                yield Violation("media_misplaced", path, message)
+                yield Violation(CheckCode.MEDIA_MISPLACED, path, message)
             elif kind == "image_url" and "image" in refused_input(endpoint.model, endpoint.rules):
                 # "Image input is not enabled for this model", code 3051 (the refusal verbatim)
                 message = "the model does not support images; remove it or choose another model"
-                yield Violation("image_refused", path, message)
+                yield Violation(CheckCode.MEDIA_UNSUPPORTED, path, message)
             elif kind == "image_url":
                 given = object_of(chunk).get(kind)
                 url = given if isinstance(given, str) else object_of(given).get("url")
@@ -253,11 +262,11 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
             continue
         function, path = object_of(wire.get("function")), ("tools", index, "function")
         if not isinstance(function.get("name"), str):
-            yield Violation("tool_name", (*path, "name"), "the function has no name; set `name`")
+            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), "the function has no name; set `name`")
         yield from _check_name(function.get("name"), (*path, "name"), endpoint)
         if not isinstance(function.get("parameters"), Mapping):
             message = "the function has no schema; set `parameters` to a JSON schema"
-            yield Violation("tool_schema", (*path, "parameters"), message)
+            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "parameters"), message)
 
 
 def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -268,7 +277,7 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     """
     for key in sorted(endpoint.rules.refused_extra):
         if body.get(key) is not None:
-            yield Violation("setting_refused", (key,), f"`{key}` is refused; remove it")
+            yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), f"`{key}` is refused; remove it")
 
 
 def _check_ranges(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -293,9 +302,11 @@ def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
     """
     effort, path = body.get("reasoning_effort"), ("reasoning_effort",)
     if effort not in (None, "none") and is_listed(endpoint) and not endpoint.model.reasoning:
-        yield Violation("effort_refused", path, f"{endpoint.model.id} does not reason; remove `reasoning_effort`")
+        yield Violation(
+            CheckCode.EFFORT_UNSUPPORTED, path, f"{endpoint.model.id} does not reason; remove `reasoning_effort`"
+        )
     else:
-        yield from check_effort(effort, path, endpoint, "effort_refused")
+        yield from check_effort(effort, path, endpoint)
 
 
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (

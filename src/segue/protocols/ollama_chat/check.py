@@ -15,6 +15,7 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.kit.capabilities import Places
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.limits import Limit, Limits
@@ -137,12 +138,12 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     found = [*_typed(body, _BODY, ())]
     if not body.get("model"):
         # "model is required"; the client does not send the request (ollama 0.6.3)
-        found.append(Violation("model", ("model",), "the request names no model; set `model`"))
+        found.append(Violation(CheckCode.MODEL_MISSING, ("model",), "the request names no model; set `model`"))
     found += _typed(object_of(body.get("options")), _OPTIONS, ("options",))
     logprobs = body.get("top_logprobs")
     if _is_whole(logprobs) and not 0 <= cast("int", logprobs) <= _MOST_LOGPROBS:
         message = f"`top_logprobs` must be between 0 and {_MOST_LOGPROBS}"
-        found.append(Violation("top_logprobs", ("top_logprobs",), message))
+        found.append(Violation(CheckCode.VALUE_OUT_OF_RANGE, ("top_logprobs",), message))
     for path, wire in _objects(body.get("messages"), ("messages",)):
         found += _check_message(wire, path)
     for path, wire in _objects(body.get("tools"), ("tools",)):
@@ -158,7 +159,7 @@ def _typed(wire: Block, types: Mapping[str, str], path: Path) -> _Found:
             continue
         fits, expected = _TYPES[kind]
         if not fits(value):
-            yield Violation("type", (*path, key), f"`{key}` must be {expected}")
+            yield Violation(CheckCode.TYPE_WRONG, (*path, key), f"`{key}` must be {expected}")
 
 
 def _objects(received: object, path: Path) -> Iterator[tuple[Path, Block]]:
@@ -174,7 +175,9 @@ def _check_message(wire: Block, path: Path) -> _Found:
     for at, image in enumerate(cast("Sequence[object]", images) if isinstance(images, list | tuple) else ()):
         if isinstance(image, str) and not _is_base64(image):
             # "illegal base64 data at input byte 4": a URL or a data URL (litellm convert_to_ollama_image)
-            yield Violation("image", (*path, "images", at), "an image must be bare base64; send its data")
+            yield Violation(
+                CheckCode.MEDIA_BASE64_INVALID, (*path, "images", at), "an image must be bare base64; send its data"
+            )
         else:
             yield from check_bytes(image, ANY_IMAGE, (*path, "images", at))
     for place, call in _objects(wire.get("tool_calls"), (*path, "tool_calls")):
@@ -202,4 +205,8 @@ def _check_tool(wire: Block, path: Path, endpoint: Endpoint) -> _Found:
     yield from _typed(schema, _PARAMETERS, (*place, "parameters"))
     if endpoint.rules.schema_root_object and parameters is not None and schema.get("type") not in (None, "object"):
         # ollama 0.6.3: "parameters.type: Input should be 'object'"
-        yield Violation("tool_schema", (*place, "parameters", "type"), "the schema of a tool must have the type object")
+        yield Violation(
+            CheckCode.SCHEMA_ROOT_INVALID,
+            (*place, "parameters", "type"),
+            "the schema of a tool must have the type object",
+        )

@@ -19,6 +19,7 @@ from segue.conversation.content import FileContent, ImageContent
 from segue.errors import Path
 from segue.models.model_ids import first_party_providers
 from segue.protocols.kit.capabilities import Places, refused_input
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import (
     Found,
     Messages,
@@ -71,23 +72,25 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
         role, path = message.get("role"), ("messages", index, "role")
         if isinstance(role, str) and role in endpoint.rules.refused_roles:
             # "unknown variant `developer`, expected one of" the others (DeepSeek: pi #1048)
-            yield Violation("role_unknown", path, f"the endpoint does not have the role {role!r}; use system")
+            yield Violation(CheckCode.ROLE_UNKNOWN, path, f"the endpoint does not have the role {role!r}; use system")
         elif (
             isinstance(role, str) and role in endpoint.rules.string_content and isinstance(message.get("content"), list)
         ):
             # "invalid type: sequence, expected a string" (DeepSeek: forgecode #2008, smolagents #1158; reported)
             text = f"the content of a message with the role {role!r} has to be a string; join its texts"
-            yield Violation("content_list", ("messages", index, "content"), text)
+            yield Violation(CheckCode.TYPE_WRONG, ("messages", index, "content"), text)
             started = started or role not in _SYSTEM
         elif role not in _ROLES:
-            yield Violation("role_unknown", path, f"unknown role {role!r}; use one of {_ROLE_LIST}")
+            yield Violation(CheckCode.ROLE_UNKNOWN, path, f"unknown role {role!r}; use one of {_ROLE_LIST}")
         elif role not in _SYSTEM:
             started = True
         elif not endpoint.rules.system_prompt and own:
-            yield Violation("system_refused", path, f"the model does not support the role {role!r}; use user")
+            yield Violation(
+                CheckCode.SYSTEM_UNSUPPORTED, path, f"the model does not support the role {role!r}; use user"
+            )
         elif started and endpoint.rules.system_messages == "none":
             # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)
-            yield Violation("system_not_first", path, "system messages must come first; move or remove it")
+            yield Violation(CheckCode.SYSTEM_MISPLACED, path, "system messages must come first; move or remove it")
 
 
 def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
@@ -110,10 +113,10 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
             if open_calls.answer(call_id):
                 pass
             elif str(call_id) in batch:
-                yield Violation("result_twice", path, f"a second result for {call_id!r}; remove it")
+                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"a second result for {call_id!r}; remove it")
             else:
                 message = f"no call before it has the id {call_id!r}; add the call or remove the result"
-                yield Violation("result_without_call", path, message)
+                yield Violation(CheckCode.RESULT_ORPHANED, path, message)
             continue
         if open_calls:
             yield unanswered(called_at, open_calls)
@@ -122,7 +125,7 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
         open_calls, batch = OpenCalls(ids), set(map(str, ids))
         if len(batch) < len(ids):
             path = ("messages", index, "tool_calls")
-            yield Violation("call_id_twice", path, "two calls have the same id; rename one")
+            yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; rename one")
         called_at = index
     if open_calls:
         yield unanswered(called_at, open_calls)
@@ -139,24 +142,24 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
     for index, message in enumerate(messages):
         if message.get("tool_calls") == [] and endpoint.model.provider == PROVIDER:
             place, text = ("messages", index, "tool_calls"), "the list of calls is empty; remove `tool_calls`"
-            yield Violation("calls_empty", place, text)
+            yield Violation(CheckCode.TOOL_LIST_EMPTY, place, text)
         for position, call in enumerate(calls_of(message)):
             path: Path = ("messages", index, "tool_calls", position)
             call_id = call.get("id")
             if isinstance(call_id, str):
                 if rules.call_id_max and len(call_id) > rules.call_id_max:
                     text = f"the id has more than {rules.call_id_max} characters; shorten it"
-                    yield Violation("call_id_long", (*path, "id"), text)
+                    yield Violation(CheckCode.CALL_ID_TOO_LONG, (*path, "id"), text)
                 elif rules.call_id_alphabet and not matches_alphabet(call_id, rules.call_id_alphabet):
                     text = f"{call_id!r} has characters other than {rules.call_id_alphabet}; rename it"
-                    yield Violation("call_id_letters", (*path, "id"), text)
+                    yield Violation(CheckCode.CALL_ID_INVALID, (*path, "id"), text)
             inner = call.get("function")
             if isinstance(inner, Mapping):
                 function = cast("JsonObject", inner)
                 yield from check_name(function.get("name"), (*path, "function", "name"), endpoint)
                 if not _are_arguments(function.get("arguments")):
                     place, text = (*path, "function", "arguments"), "arguments must be the JSON text of an object"
-                    yield Violation("arguments_invalid", place, text)
+                    yield Violation(CheckCode.ARGUMENTS_INVALID, place, text)
 
 
 def _are_arguments(received: object) -> bool:
@@ -177,19 +180,21 @@ def check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     if name == "" and endpoint.model.provider == PROVIDER:
         # "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645, #9784)
-        yield Violation("tool_name_empty", path, "the name is empty; set it")
+        yield Violation(CheckCode.TOOL_NAME_INVALID, path, "the name is empty; set it")
     if name is None:
-        yield Violation("tool_name_empty", path, "the name is missing; set it")
+        yield Violation(CheckCode.TOOL_NAME_INVALID, path, "the name is missing; set it")
     if not isinstance(name, str) or not name:
         return
     if rules.tool_name_max and len(name) > rules.tool_name_max:
-        yield Violation("tool_name_long", path, f"the name has more than {rules.tool_name_max} characters; shorten it")
+        yield Violation(
+            CheckCode.TOOL_NAME_INVALID, path, f"the name has more than {rules.tool_name_max} characters; shorten it"
+        )
     elif rules.tool_name_alphabet and not matches_alphabet(name, rules.tool_name_alphabet):
         text = f"{name!r} has characters other than {rules.tool_name_alphabet}; rename it"
-        yield Violation("tool_name_letters", path, text)
+        yield Violation(CheckCode.TOOL_NAME_INVALID, path, text)
     elif rules.tool_name_first and not matches_alphabet(name[0], rules.tool_name_first):
         text = f"{name!r} begins with a character other than {rules.tool_name_first}; rename it"
-        yield Violation("tool_name_letters", path, text)
+        yield Violation(CheckCode.TOOL_NAME_INVALID, path, text)
 
 
 def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
@@ -205,17 +210,21 @@ def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
         if role in _SYSTEM:
             continue
         if previous is None and rules.first_user and role != "user":
-            yield Violation("first_turn", path, "the first message must have the role user; add one")
+            yield Violation(CheckCode.FIRST_TURN_WRONG, path, "the first message must have the role user; add one")
         if rules.alternate and role == previous and role in ("user", "assistant"):
-            yield Violation("turns_alternate", path, f"two {role} messages in a row; join them")
+            yield Violation(CheckCode.TURNS_NOT_ALTERNATING, path, f"two {role} messages in a row; join them")
         if not rules.user_after_result and role == "user" and previous == "tool":
-            yield Violation("user_after_result", path, "a user message after a tool result; add an assistant message")
+            yield Violation(
+                CheckCode.USER_AFTER_RESULT, path, "a user message after a tool result; add an assistant message"
+            )
         previous = role
     last = messages[-1]
     is_open = last.get("role") == "assistant" and not calls_of(last) and "prefix" not in last
     if is_open and not rules.last_assistant:
         path = ("messages", len(messages) - 1, "role")
-        yield Violation("last_turn", path, "the last message must not be the assistant's; add a user message")
+        yield Violation(
+            CheckCode.LAST_TURN_WRONG, path, "the last message must not be the assistant's; add a user message"
+        )
 
 
 def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
@@ -227,12 +236,12 @@ def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
         if role == "user" and rules.refused_text != "none":
             blank = isinstance(content, str) and content.isspace() and rules.refused_text == "blank"
             if empty or blank:
-                yield Violation("text_empty", path, "the message has no text; add some or remove it")
+                yield Violation(CheckCode.TEXT_BLANK, path, "the message has no text; add some or remove it")
         if role == "user" and content is None:
             # "missing field `content`" (DeepSeek: deepseek4j #41), "expected a string, got null" (OpenAI)
-            yield Violation("content_missing", path, "the message has no content; add a text")
+            yield Violation(CheckCode.CONTENT_MISSING, path, "the message has no content; add a text")
         if role == "tool" and empty and not rules.empty_result:
-            yield Violation("result_empty", path, "the tool result is empty; add a text")
+            yield Violation(CheckCode.RESULT_EMPTY, path, "the tool result is empty; add a text")
 
 
 _OTHER_CONTENT: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
@@ -246,7 +255,7 @@ def _check_empty(messages: Messages, _: Endpoint) -> Found:
             continue
         if not any(message.get(key) for key in _OTHER_CONTENT):
             path, text = ("messages", index, "content"), "the assistant message is empty; add content or remove it"
-            yield Violation("turn_empty", path, text)
+            yield Violation(CheckCode.CONTENT_MISSING, path, text)
 
 
 def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
@@ -274,36 +283,40 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             kind = block.get("type")
             if kind == "text" and not isinstance(block.get("text"), str):
                 # "messages.1.content.0.text.text: Input should be a valid string" (crush #910)
-                yield Violation("text_missing", path, "the part has no text; add it or remove the part")
+                yield Violation(CheckCode.CONTENT_MISSING, path, "the part has no text; add it or remove the part")
                 continue
             if own and isinstance(kind, str) and kind in _FOREIGN_PARTS:
                 yield Violation(
-                    "part_unknown", path, f"unknown part type {kind!r}; use text, image_url, file or input_audio"
+                    CheckCode.BLOCK_TYPE_UNKNOWN,
+                    path,
+                    f"unknown part type {kind!r}; use text, image_url, file or input_audio",
                 )
                 continue
             if own:
                 yield from _check_fields(block, path)
             if own and "type" not in block:
                 # "Missing required parameter: 'messages[1].content[0].type'." (a reported 400, 2025)
-                yield Violation("part_untyped", path, "the part has no type; add one")
+                yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, path, "the part has no type; add one")
             if media is None:
                 continue
             # A gateway accepted an image in an assistant message (recorded by pydantic-ai, 2025-12).
             # OpenRouter and Ollama accepted images in a tool message (recorded 200s, 2026).
             if (role == "assistant" and own) or (role == "tool" and rules.result_text_only):
                 text = f"a {role} message holds text only; move the media to a user message"
-                yield Violation("media_misplaced", path, text)
+                yield Violation(CheckCode.MEDIA_MISPLACED, path, text)
                 continue
             if media.kind == "image" and "image" in refused_input(model, rules):
-                yield Violation("image_refused", path, "the model does not support images; remove it")
+                yield Violation(CheckCode.MEDIA_UNSUPPORTED, path, "the model does not support images; remove it")
                 continue
             if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
-                yield Violation("image_url_refused", path, "the model does not support image URLs; send the data")
+                yield Violation(
+                    CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, "the model does not support image URLs; send the data"
+                )
             yield from _check_media(block, media, path, rules.url_schemes)
             mime = media.mime_type
             # The protocol's own list is OpenAI's; without a provider nothing is known about this model.
             if role == "user" and model.provider and mime is not None and not _is_supported(mime, rules.user_media):
-                yield Violation("media_type_refused", path, f"the model does not support {mime}; remove it")
+                yield Violation(CheckCode.MEDIA_TYPE_UNSUPPORTED, path, f"the model does not support {mime}; remove it")
 
 
 def _check_media(part: JsonObject, media: ImageContent | FileContent, path: Path, schemes: frozenset[str]) -> Found:
@@ -324,7 +337,7 @@ def _check_fields(part: JsonObject, path: Path) -> Found:
     if isinstance(kind, str) and isinstance(received, Mapping):
         for key in cast("JsonObject", received):
             if key not in _PART_FIELDS[kind]:
-                yield Violation("field_unknown", (*path, kind, key), f"{kind} has no field {key!r}; remove it")
+                yield Violation(CheckCode.FIELD_UNKNOWN, (*path, kind, key), f"{kind} has no field {key!r}; remove it")
 
 
 def _is_supported(mime: str, patterns: tuple[str, ...]) -> bool:
@@ -387,7 +400,7 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
     given = body.get("tools")
     tools = cast("list[object]", given) if isinstance(given, list) else []
     if rules.max_tools and len(tools) > rules.max_tools:
-        yield Violation("tools_many", ("tools",), f"more than {rules.max_tools} tools; remove some")
+        yield Violation(CheckCode.TOOLS_TOO_MANY, ("tools",), f"more than {rules.max_tools} tools; remove some")
     for index, tool in enumerate(tools):
         inner = cast("JsonObject", tool).get("function") if isinstance(tool, Mapping) else None
         if not isinstance(inner, Mapping):
@@ -399,11 +412,15 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         schema = function.get("parameters")
         kind = cast("JsonObject", schema).get("type") if isinstance(schema, Mapping) and schema else "object"
         if rules.schema_root_object and kind != "object":
-            yield Violation("schema_root", (*path, "parameters"), "the root of the schema must have the type object")
+            yield Violation(
+                CheckCode.SCHEMA_ROOT_INVALID, (*path, "parameters"), "the root of the schema must have the type object"
+            )
     if given == [] and endpoint.model.provider == PROVIDER:
-        yield Violation("tools_empty", ("tools",), "the list of tools is empty; remove `tools`")
+        yield Violation(CheckCode.TOOL_LIST_EMPTY, ("tools",), "the list of tools is empty; remove `tools`")
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
-        yield Violation("choice_without_tools", ("tool_choice",), "a tool choice without tools; add tools or remove it")
+        yield Violation(
+            CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, ("tool_choice",), "a tool choice without tools; add tools or remove it"
+        )
 
 
 def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -421,14 +438,16 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
             yield from check_range("max_tokens", body.get(key), (key,), rules)
     stop = body.get("stop")
     if isinstance(stop, list) and rules.max_stop and len(cast("list[object]", stop)) > rules.max_stop:
-        yield Violation("stops_many", ("stop",), f"more than {rules.max_stop} texts; remove some")
+        yield Violation(CheckCode.STOP_INVALID, ("stop",), f"more than {rules.max_stop} texts; remove some")
     yield from check_long_stops(body.get("stop"), ("stop",), rules)
     choices = real_of(body.get("n"))
     if choices is not None and not 1 <= choices <= 128:
-        yield Violation("choices_range", ("n",), "n must be between 1 and 128")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("n",), "n must be between 1 and 128")
     likely = real_of(body.get("top_logprobs"))
     if likely is not None and not (0 <= likely <= 20 and body.get("logprobs") is True):
-        yield Violation("top_logprobs", ("top_logprobs",), "top_logprobs must be between 0 and 20, and needs logprobs")
+        yield Violation(
+            CheckCode.VALUE_OUT_OF_RANGE, ("top_logprobs",), "top_logprobs must be between 0 and 20, and needs logprobs"
+        )
 
 
 def _check_user(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -446,7 +465,7 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     model, rules = endpoint.model, endpoint.rules
     if text_of(body.get("reasoning_effort")) in rules.refused_levels:
         message = f"this endpoint does not have the effort {body['reasoning_effort']!r}; use a lower one"
-        yield Violation("setting_refused", ("reasoning_effort",), message)
+        yield Violation(CheckCode.EFFORT_UNSUPPORTED, ("reasoning_effort",), message)
     is_own = rules.body_fields != "unknown" or model.provider in first_party_providers(model.id)  # gateways translate
     if not is_own or body.get("reasoning_effort") == "none":
         return
@@ -458,11 +477,11 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
             # "Unsupported parameter: 'logprobs' is not supported with this model."; "You are not allowed to request
             # logprobs from this model" (deepeval #2184, 2025-10-13)
             message = f"the model does not support `{key}`; remove it or choose another model"
-            yield Violation("option_refused", (key,), message)
+            yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), message)
     for option in ("stop", "temperature", "top_p"):
         if option in refused - rules.refused_extra and body.get(option) not in (None, 1, []):
             message = f"the model does not support `{option}`; remove it or choose another model"
-            yield Violation("option_refused", (option,), message)
+            yield Violation(CheckCode.OPTION_UNSUPPORTED, (option,), message)
 
 
 def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -477,17 +496,17 @@ def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
     if isinstance(kind, str) and kind in _CHOICES and kind not in endpoint.rules.tool_choices:
         # Z.ai documentation: chat completion, `auto` alone
         message = f"the endpoint does not support a tool choice of {choice!r}; use auto"
-        yield Violation("tool_choice", ("tool_choice",), message)
+        yield Violation(CheckCode.TOOL_CHOICE_INVALID, ("tool_choice",), message)
     if forced and not endpoint.rules.forced_choice_with_thinking and _thinks(body, endpoint):
         message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
-        yield Violation("tool_choice_thinking", ("tool_choice",), message)
+        yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, ("tool_choice",), message)
 
 
 def _check_unstreamed(body: JsonObject, endpoint: Endpoint) -> Found:
     """Thinking: "parameter.enable_thinking must be set to false for non-streaming calls" (Qwen: eino-ext #375)."""
     if body.get("stream") is not True and not endpoint.rules.thinking_unstreamed and _thinks(body, endpoint):
         message = "the model thinks only in a stream; set `stream`, or turn thinking off"
-        yield Violation("thinking_unstreamed", ("stream",), message)
+        yield Violation(CheckCode.STREAM_REQUIRED, ("stream",), message)
 
 
 def _thinks(body: JsonObject, endpoint: Endpoint) -> bool:
@@ -499,7 +518,7 @@ def _thinks(body: JsonObject, endpoint: Endpoint) -> bool:
 def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
     """Efforts: "Unsupported value: 'minimal' is not supported with the 'o4-mini' model." (OpenAI API)."""
     if endpoint.model.provider == PROVIDER:  # gateways translate them
-        yield from check_effort(body.get("reasoning_effort"), ("reasoning_effort",), endpoint, "effort_refused")
+        yield from check_effort(body.get("reasoning_effort"), ("reasoning_effort",), endpoint)
     if endpoint.dialect.thinking_format != "openrouter" or endpoint.model.thinking_levels.get("off", "") is not None:
         return
     asked = object_of(body.get("reasoning"))
@@ -508,7 +527,7 @@ def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
         # "Reasoning is mandatory for this endpoint and cannot be disabled." (claude-code-router #1215, 2026-02-15, and
         # #1229; pi #4316)
         message = f"{endpoint.model.id} always thinks; remove `reasoning.{key}`"
-        yield Violation("effort_refused", ("reasoning", key), message)
+        yield Violation(CheckCode.EFFORT_UNSUPPORTED, ("reasoning", key), message)
 
 
 def _check_functions(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -523,14 +542,14 @@ def _check_functions(body: JsonObject, endpoint: Endpoint) -> Found:
         return
     if any(tool.get("type") == "function" for _, tool in objects_of(body.get("tools"))):
         message = f"{endpoint.model.id} refuses functions while it thinks; use openai-responses or the effort 'none'"
-        yield Violation("functions_with_effort", ("reasoning_effort",), message)
+        yield Violation(CheckCode.OPTION_WITH_THINKING, ("reasoning_effort",), message)
 
 
 def _check_search(body: JsonObject, endpoint: Endpoint) -> Found:
     """Search, where it is refused: "Web search options not supported with this model." (recorded 400, 2026-11)."""
     if body.get("web_search_options") is not None and "web_search_options" in endpoint.rules.refused_extra:
         message = "the model does not support `web_search_options`; remove it or choose another model"
-        yield Violation("search_refused", ("web_search_options",), message)
+        yield Violation(CheckCode.OPTION_UNSUPPORTED, ("web_search_options",), message)
 
 
 def _check_limit(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -541,7 +560,7 @@ def _check_limit(body: JsonObject, endpoint: Endpoint) -> Found:
     """
     if body.get("max_tokens") is not None and "max_tokens" in endpoint.rules.refused_extra:
         message = "the model does not support `max_tokens`; use `max_completion_tokens`"
-        yield Violation("limit_renamed", ("max_tokens",), message)
+        yield Violation(CheckCode.OPTION_RENAMED, ("max_tokens",), message)
 
 
 def _check_reasoning(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -558,7 +577,7 @@ def _check_reasoning(body: JsonObject, endpoint: Endpoint) -> Found:
             if not is_asked and not message.get("tool_calls"):
                 continue  # DeepSeek documentation: thinking mode, needed where a tool was called
             text = "the assistant message has no reasoning field; send it back, or empty"
-            yield Violation("reasoning_missing", ("messages", index), text)
+            yield Violation(CheckCode.REASONING_MISSING, ("messages", index), text)
 
 
 def _check_signatures(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -576,7 +595,7 @@ def _check_signatures(body: JsonObject, endpoint: Endpoint) -> Found:
         first = next(objects_of(message.get("tool_calls")), None)
         if first is not None and not find_signature(first[1].get("extra_content"), endpoint):
             text = "the first call of a step has no signature; send the one it was received with"
-            yield Violation("no_signature", ("messages", index, "tool_calls", first[0]), text)
+            yield Violation(CheckCode.SIGNATURE_MISSING, ("messages", index, "tool_calls", first[0]), text)
 
 
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (

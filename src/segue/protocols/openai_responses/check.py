@@ -22,6 +22,7 @@ from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
 from segue.protocols.kit.capabilities import Places
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64, data_urls
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
@@ -50,7 +51,7 @@ def check_namespaces(body: JsonObject, items: Sequence[tuple[int, Block]]) -> It
             continue
         if name in inside and name not in alone:
             message = f"{name!r} is a function of the namespace {inside[name]!r}; add `namespace` to the call"
-            yield Violation("missing_namespace", ("input", index, "namespace"), message)
+            yield Violation(CheckCode.NAMESPACE_MISSING, ("input", index, "namespace"), message)
 
 
 def _inner(tool: Block) -> list[Block]:
@@ -124,11 +125,11 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
 def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Violation]:
     if body.get("input") is None and not any(body.get(key) for key in _STORED):
         # "One of "input" or "previous_response_id" or 'prompt' or 'conversation_id' must be provided." (openai-python)
-        yield Violation("missing_input", ("input",), "`input` is missing; add it")
+        yield Violation(CheckCode.MESSAGES_MISSING, ("input",), "`input` is missing; add it")
     if body.get("previous_response_id") and body.get("conversation"):
         # openai 3.49.0: "cannot be used in conjunction with"                                          (2026-11-15)
         message = "`conversation` cannot be used with `previous_response_id`; remove one of them"
-        yield Violation("two_histories", ("conversation",), message)
+        yield Violation(CheckCode.OPTIONS_CONFLICT, ("conversation",), message)
     effort = object_of(body.get("reasoning")).get("effort")
     reasons = effort != "none"
     refused = endpoint.rules.refused_options | endpoint.rules.refused_unless_off
@@ -139,7 +140,7 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         if reasons and option in refused and value is not None and value != 1:
             # "Unsupported parameter: 'temperature' is not supported with this model." (litellm #34210, 2026-07-22); a
             # model with effort none accepted one (gpt-5.6: recordings of pydantic-ai, 2026-07)
-            yield Violation("unsupported_parameter", (option,), _unsupported(option, endpoint))
+            yield Violation(CheckCode.OPTION_UNSUPPORTED, (option,), _unsupported(option, endpoint))
     for option in ("temperature", "top_p"):
         # "Invalid 'temperature': decimal below minimum value. Expected a value >= 0" (a reported 400, 2025-10);
         # openai-openapi 2.3.0 for the other limits                                                    (2026-11-15)
@@ -147,13 +148,13 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
     for key, option in endpoint.rules.extra_like:
         if reasons and option in refused and body.get(key) not in (None, 0, False):
             # "logprobs are not supported with reasoning models." (a reported 400, 2025)
-            yield Violation("unsupported_parameter", (key,), _unsupported(key, endpoint))
+            yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), _unsupported(key, endpoint))
     choice = body.get("tool_choice")
     forced = choice == "required" or object_of(choice).get("type") in ("function", "custom")
     if forced and effort not in (None, "none") and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking mode does not support this tool_choice" (DeepSeek: litellm #37470)
         message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
-        yield Violation("tool_choice_thinking", ("tool_choice",), message)
+        yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, ("tool_choice",), message)
     # The lengths are in the rows of the providers, with their sources.
     yield from check_user_ids(body, endpoint.rules)
     if not own:
@@ -163,19 +164,21 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
     if isinstance(tokens, int) and tokens < least:
         # openai-openapi 2.3.0: minimum 16                                                             (2026-11-15)
         message = f"`max_output_tokens` is {tokens}; set it to {least} or more"
-        yield Violation("too_few_tokens", ("max_output_tokens",), message)
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("max_output_tokens",), message)
     if effort is not None and _NEVER_REASON.search(endpoint.model.id):
         # "Unsupported parameter: 'reasoning.effort' is not supported with this model." (baml #2708 for gpt-4.1,
         # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is accepted (litellm #38842)
-        yield Violation("unsupported_parameter", ("reasoning", "effort"), _unsupported("reasoning.effort", endpoint))
+        yield Violation(
+            CheckCode.OPTION_UNSUPPORTED, ("reasoning", "effort"), _unsupported("reasoning.effort", endpoint)
+        )
     else:
         # "Unsupported value: 'minimal' is not supported with the 'o4-mini' model." (OpenAI API)
-        yield from check_effort(effort, ("reasoning", "effort"), endpoint, "unsupported_value")
+        yield from check_effort(effort, ("reasoning", "effort"), endpoint)
     for key, place in _MOVED.items():
         if body.get(key) is not None:
             # "In the Responses API, this parameter has moved to ..." (OpenAI documentation: migration)
             message = f"`{key}` is a parameter of another protocol; use `{place}`"
-            yield Violation("unsupported_parameter", (key,), message)
+            yield Violation(CheckCode.OPTION_RENAMED, (key,), message)
 
 
 def _unsupported(parameter: str, endpoint: Endpoint) -> str:
@@ -190,7 +193,7 @@ def _tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
             continue
         if not _is_name(given.get("name"), rules):
             # openai-openapi 2.3.0: ^[a-zA-Z0-9_-]{1,128}$                                              (2026-11-15)
-            yield Violation("invalid_tool_name", ("tools", index, "name"), _name_rule(rules))
+            yield Violation(CheckCode.TOOL_NAME_INVALID, ("tools", index, "name"), _name_rule(rules))
 
 
 # -- one item ----------------------------------------------------------------------------------------------------------
@@ -205,9 +208,9 @@ def _item(index: int, item: Block, rules: Rules, *, own: bool) -> Iterator[Viola
         if not isinstance(call_id, str) or not call_id or (longest and len(call_id) > longest):
             # "Invalid 'input[95].call_id': string too long. Expected a string with maximum length 64" (fastllm #45)
             message = f"`call_id` has to be a string of 1 to {longest} characters; shorten it here and in its pair"
-            yield Violation("invalid_call_id", (*path, "call_id"), message)
+            yield Violation(CheckCode.CALL_ID_INVALID, (*path, "call_id"), message)
     if kind in _CALLS and not _is_name(item.get("name"), rules):
-        yield Violation("invalid_tool_name", (*path, "name"), _name_rule(rules))
+        yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), _name_rule(rules))
     if own:
         yield from _identity(item, kind, path)
         yield from _fields(item, kind, path)
@@ -225,22 +228,22 @@ def _identity(item: Block, kind: str, path: Path) -> Iterator[Violation]:
     if not item_id.startswith(prefix):
         # "Invalid 'input[133].id': 'thinking_0'. Expected an ID that begins with 'rs'." (vscode #316536, eca #465)
         message = f"the id of a {kind} item has to begin with {prefix!r}; remove it"
-        yield Violation("invalid_item_id", (*path, "id"), message)
+        yield Violation(CheckCode.ITEM_ID_INVALID, (*path, "id"), message)
     elif len(item_id) > LONGEST_ID:
         # "string too long. Expected a string with maximum length 64" (opencode #44587)
         message = f"the id of an item has at most {LONGEST_ID} characters; remove it"
-        yield Violation("invalid_item_id", (*path, "id"), message)
+        yield Violation(CheckCode.ITEM_ID_INVALID, (*path, "id"), message)
 
 
 def _fields(item: Block, kind: str, path: Path) -> Iterator[Violation]:
     if kind == "message" and text_of(item.get("role")) not in _ROLES:
         # "Invalid value: 'tool'. Supported values are: ..." (openai-python #2677, 2025-10-04)
         message = f"{item.get('role')!r} is not a role; use one of {', '.join(sorted(_ROLES))}"
-        yield Violation("invalid_role", (*path, "role"), message)
+        yield Violation(CheckCode.ROLE_UNKNOWN, (*path, "role"), message)
     if kind == "function_call" and not isinstance(item.get("arguments"), str):
         # openai-openapi 2.3.0: a JSON string; only a tool search has an object there (sub2api #3818)   (2026-11-15)
         message = "`arguments` has to be a string; encode the object as JSON"
-        yield Violation("invalid_arguments", (*path, "arguments"), message)
+        yield Violation(CheckCode.ARGUMENTS_INVALID, (*path, "arguments"), message)
 
 
 def _unstored(index: int, item: Block) -> Iterator[Violation]:
@@ -248,7 +251,7 @@ def _unstored(index: int, item: Block) -> Iterator[Violation]:
         # "Item with id 'rs_...' not found. Items are not persisted when `store` is set to false." (opencode #7724,
         # vercel/ai #7543)
         message = "with `store: false` a reasoning item needs `encrypted_content`; remove the item"
-        yield Violation("not_stored", ("input", index, "id"), message)
+        yield Violation(CheckCode.ITEM_NOT_STORED, ("input", index, "id"), message)
 
 
 def _part(part: Block, item: Block, path: Path, rules: Rules, *, own: bool) -> Iterator[Violation]:
@@ -258,7 +261,7 @@ def _part(part: Block, item: Block, path: Path, rules: Rules, *, own: bool) -> I
         if address.startswith("http") and "url" not in rules.image_sources:
             # "'url' field must be a base64 encoded image." (LM Studio: llmcord #126, 2025-12-07)
             message = "URLs of images are not supported here; send the data"
-            yield Violation("image_url_refused", (*path, "image_url"), message)
+            yield Violation(CheckCode.MEDIA_SOURCE_UNSUPPORTED, (*path, "image_url"), message)
         yield from check_image_url(part.get("image_url"), (*path, "image_url"), schemes=rules.url_schemes)
     if kind == "input_file" and own:
         # "The file type you uploaded is not supported. Please try again with a pdf" (an MP3; pydantic-ai, 2026-01-28)
@@ -270,7 +273,7 @@ def _part(part: Block, item: Block, path: Path, rules: Rules, *, own: bool) -> I
             # "Expected a base64-encoded data URL with a valid file MIME type ..., but got unsupported MIME type
             # 'audio/mpeg'."                                                                 (recorded traffic, 2026-11)
             message = "`file_data` has to be a base64 data URL of a document or image; convert it"
-            yield Violation("invalid_file_data", (*path, "file_data"), message)
+            yield Violation(CheckCode.MEDIA_TYPE_UNSUPPORTED, (*path, "file_data"), message)
         elif split is not None:
             yield from check_bytes(split[1], mime, (*path, "file_data"))
     role = item.get("role")
@@ -279,7 +282,7 @@ def _part(part: Block, item: Block, path: Path, rules: Rules, *, own: bool) -> I
         # "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'." (OpenAI API; openai-agents)
         other = "output_text" if role == "assistant" else "input_text"
         message = f"a message of the role {role} cannot have a part {kind!r}; use {other!r}"
-        yield Violation("invalid_part", (*path, "type"), message)
+        yield Violation(CheckCode.BLOCK_MISPLACED, (*path, "type"), message)
 
 
 # -- order and pairs ---------------------------------------------------------------------------------------------------
@@ -297,12 +300,12 @@ def _pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
             if call_id not in called:
                 # "No tool call found for function call output with call_id ..."          (pydantic-ai #4882, pi #6832)
                 message = "no call before this output has its `call_id`; remove the output"
-                yield Violation("unmatched_output", ("input", index, "call_id"), message)
+                yield Violation(CheckCode.RESULT_ORPHANED, ("input", index, "call_id"), message)
             elif call_id in answered:
                 # "Duplicate function_call_output for call_id 'terminal:0'. Each function_call must have exactly one
                 # matching function_call_output" (hermes-agent #102629, 2026-09-04)
                 message = "the call has an output already; remove this one"
-                yield Violation("second_output", ("input", index, "call_id"), message)
+                yield Violation(CheckCode.RESULT_DUPLICATE, ("input", index, "call_id"), message)
             answered.add(call_id)
             waiting.pop(call_id, None)
         elif call_id is not None:
@@ -313,7 +316,7 @@ def _pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
                 waiting[call_id] = index
     for index in waiting.values():
         # "No tool output found for function call call_..."                             (livekit #5092; octofriend #233)
-        yield Violation("unanswered_call", ("input", index), "the call has no output; add one")
+        yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no output; add one")
 
 
 def _native_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
@@ -331,18 +334,18 @@ def _native_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
     for index, why in halves.refused.items():
         if why == NO_CALL:
             message = "no call before this output has its id; remove the output"
-            yield Violation("unmatched_output", ("input", index), message)
+            yield Violation(CheckCode.RESULT_ORPHANED, ("input", index), message)
         else:
-            yield Violation("unanswered_call", ("input", index), "the call has no output; add one")
+            yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no output; add one")
     for index in halves.unanswered:
-        yield Violation("unanswered_call", ("input", index), "the call has no output; add one")
+        yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no output; add one")
     called = {text_of(item.get("call_id")) for _, item in items if kind_of(item) == "program"}
     for index, item in items:
         caller = REPLAY.reference_of(item)
         if caller is not None and object_of(item.get("caller")).get("type") == "program" and caller not in called:
             # openai 3.49.0: the `call_id` of the program                                               (2026-11-15)
             message = f"no program has the `call_id` {caller!r}; remove `caller`"
-            yield Violation("unknown_caller", ("input", index, "caller"), message)
+            yield Violation(CheckCode.CALLER_UNKNOWN, ("input", index, "caller"), message)
 
 
 def _order(items: list[tuple[int, Block]]) -> Iterator[Violation]:
@@ -352,11 +355,11 @@ def _order(items: list[tuple[int, Block]]) -> Iterator[Violation]:
         if kind == "reasoning" and _is_alone(items[position - 1][1] if position else None, follower):
             # "Item 'rs_...' of type 'reasoning' was provided without its required following item." (vercel/ai #7099)
             message = "the item that this reasoning led to is missing; remove the reasoning"
-            yield Violation("reasoning_alone", ("input", index), message)
+            yield Violation(CheckCode.REASONING_ALONE, ("input", index), message)
         if kind == "compaction_trigger" and follower is not None:
             # openai 3.49.0: "must be the last item"                                                     (2026-11-15)
             message = "`compaction_trigger` has to be the last item; move it to the end"
-            yield Violation("trigger_not_last", ("input", index), message)
+            yield Violation(CheckCode.ITEM_MISPLACED, ("input", index), message)
 
 
 def _repeated(items: list[tuple[int, Block]]) -> Iterator[Violation]:
@@ -369,7 +372,7 @@ def _repeated(items: list[tuple[int, Block]]) -> Iterator[Violation]:
             # "Duplicate item found with id msg_123. Remove duplicate items from your input and try again."
             # (vscode #321977, 2026-06-18; continue #10723)
             message = f"another item has the id {item_id!r}; remove this one, or its id"
-            yield Violation("item_twice", ("input", index, "id"), message)
+            yield Violation(CheckCode.VALUE_DUPLICATE, ("input", index, "id"), message)
         seen.add(item_id)
 
 
@@ -394,7 +397,7 @@ def _stored_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
             continue
         if side_of(follower) == "assistant" and not follower.get("id"):
             message = "the item behind stored reasoning has no id; add it, remove the reasoning, or set `store: false`"
-            yield Violation("reasoning_alone", ("input", index), message)
+            yield Violation(CheckCode.REASONING_ALONE, ("input", index), message)
 
 
 def _text_after_calls(items: list[tuple[int, Block]]) -> Iterator[Violation]:
@@ -404,7 +407,7 @@ def _text_after_calls(items: list[tuple[int, Block]]) -> Iterator[Violation]:
         if kind == "message" and called and item.get("role") == "assistant":
             # DeepSeek, about the call before such text: "No tool output found for tool call call-a." (recorded 2026-11)
             message = "calls have to end the turn of the model; move the text before them"
-            yield Violation("words_after_call", ("input", index), message)
+            yield Violation(CheckCode.TEXT_AFTER_CALL, ("input", index), message)
         called = kind in _CALLS or (called and kind == "message" and item.get("role") == "assistant")
 
 

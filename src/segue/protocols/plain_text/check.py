@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.plain_text.content import TURN_KEYS
 
@@ -21,18 +22,20 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
 
 def _check_turns(given: object, endpoint: Endpoint) -> Iterator[Violation]:
     if not isinstance(given, list | tuple) or not given:
-        yield Violation("messages", ("messages",), "`messages` must be a list; add a message")
+        yield Violation(CheckCode.MESSAGES_MISSING, ("messages",), "`messages` must be a list; add a message")
         return
     for index, item in enumerate(cast("Sequence[object]", given)):
         path = ("messages", index)
         if not isinstance(item, Mapping):
-            yield Violation("message", path, "a message must be an object with `role` and `content`")
+            yield Violation(CheckCode.TYPE_WRONG, path, "a message must be an object with `role` and `content`")
             continue
         turn = cast("Mapping[str, object]", item)
         role, content = turn.get("role"), turn.get("content")
         if not isinstance(role, str) or role not in _ROLES:
-            yield Violation("role", (*path, "role"), f"the role {role!r} is unknown; use system, user or assistant")
+            yield Violation(
+                CheckCode.ROLE_UNKNOWN, (*path, "role"), f"the role {role!r} is unknown; use system, user or assistant"
+            )
         if not isinstance(content, str):
-            yield Violation("content", (*path, "content"), "`content` must be a string; join its texts")
+            yield Violation(CheckCode.TYPE_WRONG, (*path, "content"), "`content` must be a string; join its texts")
         elif endpoint.rules.refused_text == "blank" and not content.strip() and TURN_KEYS.issuperset(turn):
-            yield Violation("blank_text", (*path, "content"), "the turn has no text; remove it")
+            yield Violation(CheckCode.TEXT_BLANK, (*path, "content"), "the turn has no text; remove it")

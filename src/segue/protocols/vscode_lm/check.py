@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64, matches_alphabet
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
@@ -36,7 +37,7 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     found = [*_check_options(body.get("options"), endpoint)]
     messages = body.get("messages")
     if not isinstance(messages, list | tuple) or not messages:
-        found.append(Violation("messages", ("messages",), "`messages` must be a list; add a message"))
+        found.append(Violation(CheckCode.MESSAGES_MISSING, ("messages",), "`messages` must be a list; add a message"))
         return found
     turns = [object_of(turn) for turn in cast("Sequence[object]", messages)]
     for index, turn in enumerate(turns):
@@ -55,20 +56,22 @@ def _parts(turn: Block) -> list[Block]:
 def _check_turn(turn: Block, path: Path, endpoint: Endpoint) -> Iterator[Violation]:
     role, content = turn.get("role"), turn.get("content")
     if role not in ("user", "assistant"):
-        yield Violation("role", (*path, "role"), f"the role {role!r} is unknown; use user or assistant")
+        yield Violation(CheckCode.ROLE_UNKNOWN, (*path, "role"), f"the role {role!r} is unknown; use user or assistant")
     if not isinstance(content, str | list | tuple):
-        yield Violation("content", (*path, "content"), "`content` must be a string or a list of parts")
+        yield Violation(CheckCode.TYPE_WRONG, (*path, "content"), "`content` must be a string or a list of parts")
     parts = _parts(turn)
     for at, part in enumerate(parts):
         kind = part.get(KIND)
         place = (*path, "content", at)
         if isinstance(kind, str) and _PLACES.get(kind, role) != role:
-            yield Violation("part_place", place, f"a {kind} part is not allowed in a {role} message; remove it")
+            yield Violation(
+                CheckCode.BLOCK_MISPLACED, place, f"a {kind} part is not allowed in a {role} message; remove it"
+            )
         yield from _check_part(part, place)
     texts = [content] if isinstance(content, str) else [part.get("value") for part in parts]
     only_texts = all(part.get(KIND) == "text" for part in parts)
     if endpoint.rules.refused_text == "blank" and only_texts and not any(str(text or "").strip() for text in texts):
-        yield Violation("blank_text", (*path, "content"), "the message has no text; remove it")
+        yield Violation(CheckCode.TEXT_BLANK, (*path, "content"), "the message has no text; remove it")
 
 
 def _check_part(part: Block, path: Path) -> Iterator[Violation]:
@@ -77,7 +80,9 @@ def _check_part(part: Block, path: Path) -> Iterator[Violation]:
         return
     for key, wanted in _FIELDS.get(kind, {}).items():
         if not isinstance(part.get(key), wanted):
-            yield Violation("part", (*path, key), f"`{key}` of a {kind} part must be of type {wanted.__name__}")
+            yield Violation(
+                CheckCode.TYPE_WRONG, (*path, key), f"`{key}` of a {kind} part must be of type {wanted.__name__}"
+            )
     if kind == "data":
         yield from check_bytes(part.get("data"), part.get("mimeType"), (*path, "data"))
     if kind == RESULT:
@@ -93,11 +98,13 @@ def _check_pairs(turns: Sequence[Block]) -> Iterator[Violation]:
     for index, turn in enumerate(turns):
         answers = _ids(turn, RESULT)
         if awaited - answers.keys():
-            yield Violation("call_unanswered", ("messages", index), "a call before it has no result here; add one")
+            yield Violation(
+                CheckCode.RESULT_MISSING, ("messages", index), "a call before it has no result here; add one"
+            )
         for call_id, at in answers.items():
             if call_id not in known:
                 path = ("messages", index, "content", at)
-                yield Violation("result_without_call", path, "no call before it has this id; remove it")
+                yield Violation(CheckCode.RESULT_ORPHANED, path, "no call before it has this id; remove it")
         awaited = set(_ids(turn, "toolCall"))
         known = awaited if turn.get("role") == "assistant" else known
 
@@ -114,9 +121,9 @@ def _ids(turn: Block, kind: str) -> dict[str, int]:
 def _check_options(given: object, endpoint: Endpoint) -> Iterator[Violation]:
     options = object_of(given)
     if given is not None and not isinstance(given, Mapping):
-        yield Violation("options", ("options",), "`options` must be an object; remove it")
+        yield Violation(CheckCode.TYPE_WRONG, ("options",), "`options` must be an object; remove it")
     if options.get("toolMode", 1) not in _MODES:
-        yield Violation("tool_mode", ("options", "toolMode"), "`toolMode` must be 1 (auto) or 2 (required)")
+        yield Violation(CheckCode.VALUE_UNKNOWN, ("options", "toolMode"), "`toolMode` must be 1 (auto) or 2 (required)")
     tools = options.get("tools")
     for index, item in enumerate(cast("Sequence[object]", tools) if isinstance(tools, list | tuple) else ()):
         yield from _check_tool(object_of(item), ("options", "tools", index), endpoint)
@@ -129,11 +136,13 @@ def _check_tool(tool: Block, path: Path, endpoint: Endpoint) -> Iterator[Violati
     alphabet = rules.tool_name_alphabet
     if not isinstance(name, str) or (alphabet and not matches_alphabet(name, alphabet, most=rules.tool_name_max)):
         message = f"{name!r} is not a valid tool name; use letters, digits, _ and -"
-        yield Violation("tool_name", (*path, "name"), message)
+        yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
     if not isinstance(tool.get("description"), str):
-        yield Violation("tool_description", (*path, "description"), "a tool needs a description")
+        yield Violation(CheckCode.TOOL_DESCRIPTION_MISSING, (*path, "description"), "a tool needs a description")
     if not isinstance(schema, Mapping | None):
-        yield Violation("tool_schema", (*path, "inputSchema"), "the schema must be an object")
+        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "inputSchema"), "the schema must be an object")
     elif schema is not None and rules.schema_root_object and object_of(tool.get("inputSchema")).get("type") != "object":
         # The models behind it: "input_schema.type: Field required", "schema must be a JSON Schema of 'type: "object"'"
-        yield Violation("tool_schema", (*path, "inputSchema"), 'the schema must have `"type": "object"`; add it')
+        yield Violation(
+            CheckCode.SCHEMA_ROOT_INVALID, (*path, "inputSchema"), 'the schema must have `"type": "object"`; add it'
+        )

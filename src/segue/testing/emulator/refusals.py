@@ -31,6 +31,7 @@ from segue.failures.failure import Failure, FailureKind
 from segue.models.catalogue import find_models, installed_catalogue
 from segue.models.model import Model
 from segue.protocols.api import WINDOW_EXCEEDED, check
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Violation
 from segue.protocols.registry import all_protocols, get_protocol, protocol_names
 from segue.requests.tokens import estimate_tokens
@@ -74,63 +75,67 @@ class Words(NamedTuple):
     """
 
     path: Callable[[Path], str] = _dotted
-    by_code: Mapping[str, tuple[str, str | None]] = {}
+    by_code: Mapping[CheckCode, tuple[str, str | None]] = {}
     model: tuple[str, int] = ("model '{model}' not found", 404)
     version: tuple[str, str] | None = None
     field_status: int = 400
     has_window: bool = True
 
 
-_OPENAI: Final[Mapping[str, tuple[str, str | None]]] = {
-    "field_unknown": ("Unknown parameter: '{path}'.", "unknown_parameter"),
-    "field_missing": ("Missing required parameter: '{path}'.", "missing_required_parameter"),
-    "value_unknown": ("Invalid value: '{value}'. {message}", "invalid_value"),
-    "type_wrong": ("Invalid type for '{path}': {message}", "invalid_type"),
-    "max_tokens": ("{key} is too large: {value}. {message}", "invalid_value"),
-    "media_base64": ("Invalid 'image_url'. The data is not valid base64.", "invalid_base64"),
-    "limit_renamed": (
+_OPENAI: Final[Mapping[CheckCode, tuple[str, str | None]]] = {
+    CheckCode.FIELD_UNKNOWN: ("Unknown parameter: '{path}'.", "unknown_parameter"),
+    CheckCode.FIELD_MISSING: ("Missing required parameter: '{path}'.", "missing_required_parameter"),
+    CheckCode.VALUE_UNKNOWN: ("Invalid value: '{value}'. {message}", "invalid_value"),
+    CheckCode.TYPE_WRONG: ("Invalid type for '{path}': {message}", "invalid_type"),
+    CheckCode.MAX_TOKENS_TOO_LARGE: ("{key} is too large: {value}. {message}", "invalid_value"),
+    CheckCode.MEDIA_BASE64_INVALID: ("Invalid 'image_url'. The data is not valid base64.", "invalid_base64"),
+    CheckCode.OPTION_RENAMED: (
         "Unsupported parameter: '{key}' is not supported with this model. Use 'max_completion_tokens' instead.",
         "unsupported_parameter",
     ),
-    "option_refused": (
-        "Unsupported value: '{key}' does not support {value} with this model.",
-        "unsupported_value",
+    CheckCode.OPTION_UNSUPPORTED: (
+        "Unsupported parameter: '{key}' is not supported with this model.",
+        "unsupported_parameter",
     ),
-    "setting_refused": ("Unsupported parameter: '{key}' is not supported with this model.", "unsupported_parameter"),
-    "schema_open": (
+    CheckCode.SCHEMA_NOT_STRICT: (
         "Invalid schema: In context=(), 'additionalProperties' is required to be supplied and to be false. {message}",
         "invalid_function_parameters",
     ),
-    "tool_schema": ("Invalid schema for function at '{path}': {message}", "invalid_function_parameters"),
-    "unmatched_output": ("No tool call found for function call output. {message}", None),
-    "result_without_call": (
+    CheckCode.SCHEMA_ROOT_INVALID: ("Invalid schema at '{path}': {message}", "invalid_function_parameters"),
+    CheckCode.RESULT_ORPHANED: (
         "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
         None,
     ),
-    "call_without_result": (
+    CheckCode.RESULT_MISSING: (
         "'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. {message}",
         None,
     ),
+}
+_RESPONSES: Final[Mapping[CheckCode, tuple[str, str | None]]] = {
+    **_OPENAI,
+    CheckCode.OPTION_RENAMED: ("Unsupported parameter: '{key}'. {message}", "unsupported_parameter"),
+    CheckCode.RESULT_ORPHANED: ("No tool call found for function call output. {message}", None),
+    CheckCode.RESULT_MISSING: ("No tool output found for function call. {message}", None),
 }
 _WORDS: Final[Mapping[str, Words]] = {
     "openai-chat": Words(
         _indexed, _OPENAI, ("The model `{model}` does not exist or you do not have access to it.", 404)
     ),
-    "openai-responses": Words(_indexed, _OPENAI, ("The requested model '{model}' does not exist.", 400)),
+    "openai-responses": Words(_indexed, _RESPONSES, ("The requested model '{model}' does not exist.", 400)),
     "anthropic-messages": Words(
         _dotted,
         {
-            "field_unknown": ("{path}: Extra inputs are not permitted", None),
-            "field_missing": ("{path}: Field required", None),
-            "value_unknown": ("{path}: Input should be a supported value; {message}", None),
-            "type_wrong": ("{path}: Input should be of another type; {message}", None),
-            "max_tokens": (
+            CheckCode.FIELD_UNKNOWN: ("{path}: Extra inputs are not permitted", None),
+            CheckCode.FIELD_MISSING: ("{path}: Field required", None),
+            CheckCode.VALUE_UNKNOWN: ("{path}: Input should be a supported value; {message}", None),
+            CheckCode.TYPE_WRONG: ("{path}: Input should be of another type; {message}", None),
+            CheckCode.MAX_TOKENS_TOO_LARGE: (
                 "max_tokens: {value} > {limit}, which is the maximum allowed number of output tokens for {model}",
                 None,
             ),
-            "media_base64": ("{path}: Invalid base64 data", None),
-            "thinking_before_calls": (
-                "{path}.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. {message}",
+            CheckCode.MEDIA_BASE64_INVALID: ("{path}: Invalid base64 data", None),
+            CheckCode.THINKING_MISSING: (
+                "{path}.type: Expected `thinking` or `redacted_thinking`, but found `{type}`. {message}",
                 None,
             ),
         },
@@ -140,14 +145,14 @@ _WORDS: Final[Mapping[str, Words]] = {
     "google-genai": Words(
         _indexed,
         {
-            "field_unknown": (
+            CheckCode.FIELD_UNKNOWN: (
                 "Invalid JSON payload received. Unknown name \"{key}\" at '{parent}': Cannot find field.",
                 None,
             ),
-            "value_unknown": ("Invalid value at '{path}': \"{value}\"", None),
-            "type_wrong": ("Invalid value at '{path}': {message}", None),
-            "media_base64": ("Invalid value at '{path}' (TYPE_BYTES), Base64 decoding failed", None),
-            "no_signature": (
+            CheckCode.VALUE_UNKNOWN: ("Invalid value at '{path}': \"{value}\"", None),
+            CheckCode.TYPE_WRONG: ("Invalid value at '{path}': {message}", None),
+            CheckCode.MEDIA_BASE64_INVALID: ("Invalid value at '{path}' (TYPE_BYTES), Base64 decoding failed", None),
+            CheckCode.SIGNATURE_MISSING: (
                 "Function call is missing a thought_signature in functionCall parts, at {path}.",
                 None,
             ),
@@ -157,15 +162,15 @@ _WORDS: Final[Mapping[str, Words]] = {
     "mistral-chat": Words(
         _dotted,
         {
-            "field_unknown": ("extra_forbidden: body.{path}: Extra inputs are not permitted", None),
-            "field_missing": ("missing: body.{path}: Field required", None),
+            CheckCode.FIELD_UNKNOWN: ("extra_forbidden: body.{path}: Extra inputs are not permitted", None),
+            CheckCode.FIELD_MISSING: ("missing: body.{path}: Field required", None),
         },
         ("Invalid model: {model}", 400),
         field_status=422,
     ),
     "bedrock-converse": Words(
         by_code={
-            "field_unknown": (
+            CheckCode.FIELD_UNKNOWN: (
                 "Malformed input request: extraneous key [{key}] is not permitted, please reformat your input.",
                 None,
             )
@@ -179,7 +184,9 @@ _DEFAULT: Final = Words()
 _BODY_KINDS: Final = frozenset(
     (FailureKind.INVALID_HISTORY, FailureKind.OPAQUE_REJECTED, FailureKind.PAYLOAD_TOO_LARGE)
 )
-_FIELDS: Final = frozenset({"field_unknown", "field_missing", "type_wrong", "value_unknown"})
+_FIELDS: Final = frozenset(
+    {CheckCode.FIELD_UNKNOWN, CheckCode.FIELD_MISSING, CheckCode.TYPE_WRONG, CheckCode.VALUE_UNKNOWN}
+)
 
 
 def refuse_headers(call: Call, headers: Mapping[str, str]) -> Refusal | None:
@@ -230,6 +237,7 @@ def refuse_body(call: Call, model: Model) -> Refusal | None:
             parent=words.path(first.path[:-1]),
             key=first.path[-1] if first.path else "",
             value=_value_at(call.body, first),
+            type=_type_of(_value_at(call.body, first)),
             limit=model.max_tokens,
             model=model.id,
             message=first.message,
@@ -256,6 +264,11 @@ def _plain_body(call: Call, body: Mapping[str, object]) -> Mapping[str, object]:
     """Give a body as the protocol itself has it: without the fields of a transport, and with the model of its path."""
     transport = get_protocol(call.protocol).transports.get(call.transport or "")
     return body if transport is None else {"model": call.model, **transport.open(body)[0]}
+
+
+def _type_of(block: object) -> object:
+    """Return the type of a block; a text has none."""
+    return cast("Mapping[str, object]", block).get("type") if isinstance(block, Mapping) else "text"
 
 
 def _value_at(body: Mapping[str, object], violation: Violation) -> object:
