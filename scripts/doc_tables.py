@@ -22,6 +22,7 @@ from segue.models.rules import ReasoningReplay, Rules
 from segue.models.third_party import THIRD_PARTY
 from segue.projection.policy import Texts
 from segue.projection.report import SENTENCES, ChangeCode
+from segue.protocols.kit.check_codes import ADVICE, CheckCode
 from segue.protocols.registry import PROTOCOLS
 
 
@@ -184,6 +185,11 @@ def _first_sentence(docstring: str | None) -> str:
 def changes(_: str) -> str:
     """Every kind of change that projection can make."""
     return table(("code", "meaning"), ((f"`{code.value}`", SENTENCES[code]) for code in ChangeCode))
+
+
+def check_codes(_: str) -> str:
+    """Every kind of fault that `check` finds."""
+    return table(("code", "meaning"), ((f"`{code.value}`", ADVICE[code]) for code in CheckCode))
 
 
 def texts(_: str) -> str:

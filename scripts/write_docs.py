@@ -17,7 +17,7 @@ from doc_histories import formats
 from doc_protocols import content_types, dialect_fields, facts, families, rules, weights
 from doc_reference import groups, page_of, reference, reference_pages, title_of
 from doc_server_tools import server_tools
-from doc_tables import changes, failures, names, protocols, settings, texts, vendors
+from doc_tables import changes, check_codes, failures, names, protocols, settings, texts, vendors
 
 from segue.protocols import Protocol, all_protocols
 
@@ -36,6 +36,7 @@ def example(file: str) -> str:
 
 PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "changes": changes,
+    "check_codes": check_codes,
     "commands": commands,
     "content_types": content_types,
     "dialect_fields": dialect_fields,

@@ -66,7 +66,7 @@ class WireError(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Violation(msgspec.Struct, frozen=True):
-    """One reason why the provider would refuse a body; `path` is the place in that body.
+    """One reason why the provider would refuse a body: `code` is the kind of fault, `path` the place in that body.
 
     `grade` says how sure that is: `refused`, or `ignored` and `unsure`, which only a strict check reports.
     """
