@@ -314,7 +314,7 @@ def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation
     if window and not endpoint.rules.window_option and body.get("truncation") != "auto":
         words = count_words(body)
         if words > window:
-            message = f"the request has {words:,} words, so at least as many tokens, and the window has {window:,}"
+            message = f"{words:,} words are at least as many tokens, and the window has {window:,}; shorten the request"
             violations = [*violations, Violation(WINDOW_EXCEEDED, (), message)]
     return violations
 

@@ -69,7 +69,9 @@ def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
     elif 0 < endpoint.model.max_tokens < most:
         # "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens" (quoted in the tests of
         # many projects; Anthropic documentation: models overview)
-        message = f"max_tokens: {most} is too much for {endpoint.model.id}; set at most {endpoint.model.max_tokens}"
+        message = (
+            f"{endpoint.model.id} writes at most {endpoint.model.max_tokens:,} tokens, not {most:,}; lower `max_tokens`"
+        )
         yield Violation(CheckCode.MAX_TOKENS_TOO_LARGE, ("max_tokens",), message)
 
     # The lengths are in the rows of the providers, with their sources.
@@ -150,7 +152,9 @@ def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
     if choice.get("type") == "any" and not body.get("tools") and not body.get("mcp_servers"):
         # Refused: "tool_choice.any may only be specified while providing tools"; `auto` and `none` without tools are
         # answered (a probe published by an agent's author; found 2026-11-15)
-        yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, path, "tool_choice requires tools; add `tools`")
+        yield Violation(
+            CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, path, "a tool choice is set without tools; add tools, or remove it"
+        )
     elif choice.get("type") == "tool" and choice.get("name") not in names and not body.get("mcp_servers"):
         # Refused: "Tool 'get_weather' not found in provided tools" (the same)
         yield Violation(
@@ -165,7 +169,7 @@ def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
     thinks = object_of(body.get("thinking")).get("type") == "enabled"
     if thinks and kind_of(choice) in _FORCED and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking may not be enabled when tool_choice forces tool use." (documentation: extended thinking)
-        message = "a tool cannot be forced while thinking is enabled; use auto, or disable thinking"
+        message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
         yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, path, message)
 
 
@@ -214,7 +218,7 @@ def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
         yield Violation(CheckCode.THINKING_MODE_UNSUPPORTED, ("thinking", "type"), message)
     if effort is not None and (text_of(effort) not in _EFFORTS or "output_config.effort" in rules.refused_extra):
         # "This model does not support the effort parameter." (documentation: effort, from Opus 4.5 on)
-        message = f"{endpoint.model.id} does not support effort level {effort!r}; remove it or choose another level"
+        message = f"{endpoint.model.id} does not support the effort {effort!r}; remove it or choose another one"
         yield Violation(CheckCode.EFFORT_UNSUPPORTED, place, message)
     else:
         # "This model does not support effort level 'xhigh'. Supported levels: ..." (recorded traffic, 2026-11)
@@ -245,7 +249,7 @@ def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
     heat = given.get("temperature")
     if isinstance(heat, int | float) and rules.max_temperature and not 0 <= heat <= rules.max_temperature:
         # "temperature: Input should be less than or equal to 1" (documentation: messages)
-        message = f"temperature {heat} is out of range; use 0 to {rules.max_temperature:g}"
+        message = f"temperature has to be between 0 and {rules.max_temperature:g}, not {heat}; change it"
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("temperature",), message)
     yield from check_range("top_p", given.get("top_p"), ("top_p",), rules)  # documentation: messages
     # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
@@ -301,7 +305,7 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
     count = len(marks) + (isinstance(body.get(key), Mapping) and not is_marked)
     if most and count > most:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (sub2api #176, #2013)
-        message = f"{count} blocks have {key}; keep at most {most}"
+        message = f"{count} blocks have `{key}`; keep at most {most}"
         yield Violation(CheckCode.CACHE_MARKS_TOO_MANY, (*(marks[most][0] if len(marks) > most else ()), key), message)
     short = False
     for path, block, mark in marks:

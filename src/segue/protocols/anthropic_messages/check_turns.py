@@ -76,7 +76,7 @@ class Turns:
         """List what the provider would refuse."""
         if not self.turns:
             # "messages: at least one message is required" (langchain #31657)
-            yield Violation(CheckCode.MESSAGES_MISSING, ("messages",), "at least one message is required; add one")
+            yield Violation(CheckCode.MESSAGES_MISSING, ("messages",), "there is no message; add one")
             return
         for position, (index, turn) in enumerate(self.turns):
             yield from self._check_turn(index, turn, last=position == len(self.turns) - 1)
@@ -102,7 +102,7 @@ class Turns:
         role, path = turn.get("role"), ("messages", index)
         if text_of(role) not in _ROLES:
             # "Input tag 'developer' found using 'role' does not match any of the expected tags" (chatgpt-md #189)
-            message = f"the role {role!r} is not supported; use user, assistant or system"
+            message = f"unknown role {role!r}; use user, assistant or system"
             yield Violation(CheckCode.ROLE_UNKNOWN, (*path, "role"), message)
         blocks = _blocks_of(turn, path)
         texts = [block for _, block in blocks if block.get("type") == "text"]
@@ -163,7 +163,7 @@ class Turns:
             yield Violation(CheckCode.CALL_ID_INVALID, (*path, "id"), message)
         if not isinstance(block.get("name"), str):
             # "tool_use block missing required 'name' field" (Ollama: ollama #15815, 2026-04-25)
-            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), "the call names no tool; set `name`")
+            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), "the tool name is missing; set `name`")
         if not isinstance(block.get("input"), Mapping):
             # "tool_use.input: Input should be a valid dictionary" (koda #501)
             message = "the input of a call must be an object; use {} where there is none"
@@ -189,7 +189,7 @@ class Turns:
                     )
                 elif call_id not in answered:
                     # "`tool_use` ids were found without `tool_result` blocks immediately after" (claude-code #1237)
-                    message = f"the call {call_id!r} has no result in the next turn; add one"
+                    message = f"the call {call_id!r} has no result; add one in the next turn"
                     yield Violation(CheckCode.RESULT_MISSING, path, message)
                 seen.add(call_id)
             if self.rules.calls_last and is_claude(self.endpoint.model.id):
@@ -219,11 +219,11 @@ class Turns:
             call_id = text_of(block.get("tool_use_id"))
             if call_id not in calls:
                 # "unexpected `tool_use_id` found in `tool_result` blocks" (eca #209, cline #7225)
-                message = f"the turn before has no call {call_id!r}; remove the result"
+                message = f"no call of the turn before has the id {call_id!r}; remove the result, or add the call"
                 yield Violation(CheckCode.RESULT_ORPHANED, path, message)
             elif call_id in seen:
                 # "each tool_use must have a single result" (hindsight #4250)
-                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; remove one")
+                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; keep one")
             elif texts:
                 # Results come first in their turn, else the calls count as unanswered (vercel/ai #8318, xum #1437;
                 # documentation: handle tool calls)
@@ -306,9 +306,7 @@ class Turns:
         if not self.rules.last_assistant and not paused:
             # "This model does not support assistant message prefill. The conversation must end with a user message."
             # (llxprt #1977, copilot-api #261; 2026)
-            yield Violation(
-                CheckCode.LAST_TURN_WRONG, path, "the conversation ends with an assistant turn; add a user turn"
-            )
+            yield Violation(CheckCode.LAST_TURN_WRONG, path, "the last turn is the assistant's; add a user turn")
         final = last.blocks[-1] if last.blocks else None
         text = final[1].get("text") if final and final[1].get("type") == "text" else None
         if self.rules.refused_final_space and isinstance(text, str) and text != text.rstrip():
@@ -373,7 +371,7 @@ class Turns:
                 yield from self._check_source(cast("Object", source), (*path, "source"), is_image=is_image)
         if self.rules.max_images and images > self.rules.max_images:
             # At most 100, from the 4.6 generation on 600 (pi #401; pi-ai 1.5.0 catalogue)
-            message = f"there are {images} images; send at most {self.rules.max_images}"
+            message = f"{images} images, and at most {self.rules.max_images} are supported; remove some"
             yield Violation(CheckCode.MEDIA_TOO_MANY, ("messages",), message)
 
     def _check_source(self, source: Object, path: Path, *, is_image: bool) -> Iterator[Violation]:

@@ -93,7 +93,7 @@ class Turns:
         if turn.role not in _ROLES:
             # service model: user, assistant, system
             yield Violation(
-                CheckCode.ROLE_UNKNOWN, (*turn.path, "role"), f"{turn.role!r} is not a role; use user or assistant"
+                CheckCode.ROLE_UNKNOWN, (*turn.path, "role"), f"unknown role {turn.role!r}; use user or assistant"
             )
         if not turn.blocks:
             # "The content field in the Message object at messages.0 is empty" (langchain-aws #192)
@@ -235,7 +235,9 @@ class Turns:
         elif most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # service model: Message (3.75 MB an image, 4.5 MB a document); AWS documentation: 25 MB a video
             yield Violation(
-                CheckCode.MEDIA_TOO_LARGE, (*path, "source", "bytes"), f"the data exceeds {most} bytes; send less"
+                CheckCode.MEDIA_TOO_LARGE,
+                (*path, "source", "bytes"),
+                f"the data has more than {most} bytes; make it smaller",
             )
         mime = TYPES[kind].get(str(media.get("format"))) or ALIASES[kind].get(str(media.get("format")))
         yield from check_bytes(data, mime, (*path, "source", "bytes"), exact=self.rules.exact_image_types)
@@ -265,13 +267,11 @@ class Turns:
                 )
             if self.rules.max_files and len(documents) > self.rules.max_files:
                 # service model: Message; generative-ai-use-cases #1685
-                message = f"{len(documents)} documents are more than {self.rules.max_files}; remove some"
+                message = f"{len(documents)} documents, and at most {self.rules.max_files} are supported; remove some"
                 yield Violation(CheckCode.MEDIA_TOO_MANY, turn.path, message)
             images = len(turn.of("image"))
             if self.rules.max_images and images > self.rules.max_images:
-                message = (
-                    f"{images} images are more than {self.rules.max_images}; remove some"  # service model: Message
-                )
+                message = f"{images} images, and at most {self.rules.max_images} are supported; remove some"  # service model: Message
                 yield Violation(CheckCode.MEDIA_TOO_MANY, turn.path, message)
             for path, document in [*documents, *_in_results(turn)]:
                 yield from self._check_name(text_of(document.get("name")) or "", (*path, "name"), seen)
@@ -283,7 +283,7 @@ class Turns:
             yield Violation(CheckCode.DOCUMENT_NAME_INVALID, path, f"{name!r} is not a valid document name; rename it")
         elif name in seen:
             # "Messages can't contain duplicate document names" (bifrost #7003, 2026-09-08)
-            yield Violation(CheckCode.VALUE_DUPLICATE, path, f"a second document has the name {name!r}; rename it")
+            yield Violation(CheckCode.VALUE_DUPLICATE, path, f"two documents have the name {name!r}; rename one")
         seen.add(name)
 
     # -- calls and results ---------------------------------------------------------------------------------------------
@@ -298,12 +298,12 @@ class Turns:
                 call_id = text_of(call.get("toolUseId"))
                 if call_id in seen:
                     # "`tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
-                    yield Violation(
-                        CheckCode.CALL_ID_DUPLICATE, path, f"a second call has the id {call_id!r}; change it"
-                    )
+                    yield Violation(CheckCode.CALL_ID_DUPLICATE, path, f"two calls have the id {call_id!r}; change one")
                 elif call_id not in answered:
                     # "Expected toolResult blocks at messages.2.content for the following Ids: ..." (vercel/ai #13013)
-                    yield Violation(CheckCode.RESULT_MISSING, path, f"no result follows {call_id!r}; add one")
+                    yield Violation(
+                        CheckCode.RESULT_MISSING, path, f"the call {call_id!r} has no result; add one in the next turn"
+                    )
                 seen.add(call_id)
             if self.rules.calls_last:
                 yield from self._check_after_calls(turn)
@@ -316,10 +316,14 @@ class Turns:
                 if call_id not in calls:
                     # "The number of toolResult blocks at messages.2.content exceeds the number of toolUse blocks of
                     # previous turn." (langchain-aws #192)
-                    yield Violation(CheckCode.RESULT_ORPHANED, path, f"no call {call_id!r} precedes it; remove it")
+                    yield Violation(
+                        CheckCode.RESULT_ORPHANED,
+                        path,
+                        f"no call of the turn before has the id {call_id!r}; remove the result, or add the call",
+                    )
                 elif call_id in seen:
                     # "The toolResult blocks at messages.2.content contain duplicate Ids" (hindsight #4250)
-                    yield Violation(CheckCode.RESULT_DUPLICATE, path, f"a second result for {call_id!r}; remove it")
+                    yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; keep one")
                 seen.add(call_id)
 
     def _check_after_calls(self, turn: WireTurn) -> Iterator[Violation]:
@@ -350,7 +354,7 @@ class Turns:
                 if one.role == other.role:
                     # "A conversation must alternate between user and assistant roles" (dify #12340)
                     yield Violation(
-                        CheckCode.TURNS_NOT_ALTERNATING, other.path, f"two turns of {one.role} in a row; merge them"
+                        CheckCode.TURNS_NOT_ALTERNATING, other.path, f"two {one.role} turns in a row; merge them"
                     )
         if not self.rules.user_after_result:
             for turn in self.turns:
@@ -420,9 +424,11 @@ def _check_native_pairs(turn: WireTurn) -> Iterator[Violation]:
     blocks = [(path, *REPLAY.read(block)) for path, block in turn.blocks]
     for path, why in find_halves([Turn("assistant", blocks)], REPLAY).refused.items():
         if why == NO_CALL:
-            yield Violation(CheckCode.RESULT_ORPHANED, path, "no call in its turn has its id; remove it")
+            yield Violation(
+                CheckCode.RESULT_ORPHANED, path, "the result of a server tool has no call before it; remove it"
+            )
         else:
-            yield Violation(CheckCode.RESULT_MISSING, path, "a call that the provider ran has no result; remove it")
+            yield Violation(CheckCode.RESULT_MISSING, path, "the call of a server tool has no result; remove it")
 
 
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "topP": "top_p"}
@@ -465,13 +471,13 @@ def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     path: Path = ("inferenceConfig", "maxTokens")
     if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
         # service model: a whole number from 1 on (botocore 1.44.0)
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, "maxTokens has to be a whole number from 1 on; change it")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, "maxTokens has to be at least 1; raise it")
     elif isinstance(most, int) and 0 < limit < most:
         # "The maximum tokens you requested exceeds the model limit of 4096" (langchain-aws #192; AWS documentation)
         yield Violation(
             CheckCode.MAX_TOKENS_TOO_LARGE,
             path,
-            f"{endpoint.model.id} writes at most {limit} tokens, not {most}; lower maxTokens",
+            f"{endpoint.model.id} writes at most {limit:,} tokens, not {most:,}; lower `maxTokens`",
         )
     stops = config.get("stopSequences")
     if isinstance(stops, list) and (
@@ -522,9 +528,7 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         alphabet = rules.tool_name_alphabet
         if name in seen:
             # "tools: Tool names must be unique." (LibreChat #13162, 2026-05-17)
-            yield Violation(
-                CheckCode.VALUE_DUPLICATE, (*path, "name"), f"a second tool has the name {name!r}; rename it"
-            )
+            yield Violation(CheckCode.VALUE_DUPLICATE, (*path, "name"), f"two tools have the name {name!r}; rename one")
         if name is None or (alphabet and not matches_alphabet(name, alphabet, most=rules.tool_name_max)):
             # service model: ToolName
             yield Violation(
@@ -541,7 +545,9 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         if rules.schema_root_object and object_of(schema).get("type") != "object":
             # "inputSchema.json.type must be one of the following: object" (AWS documentation: tool use)
             place: Path = (*path, "inputSchema", "json")
-            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, place, "the schema of a tool needs type object; add it")
+            yield Violation(
+                CheckCode.SCHEMA_ROOT_INVALID, place, "the schema of a tool must have the type object; add it"
+            )
 
 
 def _check_history(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -581,7 +587,9 @@ def _check_choice(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     if forced and _thinking_type(body) == "enabled" and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking may not be enabled when tool_choice forces tool use." (Anthropic documentation: extended thinking)
         yield Violation(
-            CheckCode.TOOL_CHOICE_WITH_THINKING, path, "a forced tool choice needs thinking off; change one of them"
+            CheckCode.TOOL_CHOICE_WITH_THINKING,
+            path,
+            "a call cannot be forced while thinking is on; use auto, or turn thinking off",
         )
 
 
@@ -645,7 +653,7 @@ def _check_sampling(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
             yield Violation(CheckCode.OPTION_WITH_THINKING, path, f"{key} cannot be {value} with thinking; remove it")
         if isinstance(value, int | float) and not 0 <= value <= 1:
             # service model: from 0 to 1
-            yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{key} has to be from 0 to 1; change it")
+            yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{key} has to be between 0 and 1; change it")
     if len(given) > 1 and all(name in rules.exclusive_options for name in _SAMPLING.values()):
         # "`temperature` and `top_p` cannot both be specified for this model" (litellm #15097, opencode #28930)
         yield Violation(
@@ -710,7 +718,7 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         yield Violation(CheckCode.CACHE_MARKS_TOO_MANY, marks[0][0], message)
     elif len(marks) > most:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (AWS documentation: four checkpoints)
-        message = f"{len(marks)} cache points are more than {most}; remove the oldest"
+        message = f"there are {len(marks)} cache points; keep at most {most}"
         yield Violation(CheckCode.CACHE_MARKS_TOO_MANY, marks[most][0], message)
     for path in _behind_reasoning(body):
         # "Cache point cannot be inserted after reasoning block" (opencode #36517, strands #1820, langchain-aws #1290)

@@ -116,15 +116,15 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
             known, answered = set(ids), set()
             if len(known) < len(ids):
                 path: Path = ("messages", index, "tool_calls")
-                yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; make ids unique")
+                yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; change one")
         if message.get("role") != "tool":
             continue
         call_id, path = message.get("tool_call_id"), ("messages", index, "tool_call_id")
         if not isinstance(call_id, str) or call_id not in known:
-            reason = f"no call before this result has the id {call_id!r}; remove the result or add the call"
+            reason = f"no call before it has the id {call_id!r}; remove the result, or add the call"
             yield Violation(CheckCode.RESULT_ORPHANED, path, reason)
         elif call_id in answered:
-            yield Violation(CheckCode.RESULT_DUPLICATE, path, f"call {call_id!r} has two results; keep one")
+            yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; keep one")
         answered.add(str(call_id))
 
 
@@ -154,11 +154,11 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         name = function.get("name")
         alphabet = rules.tool_name_alphabet
         if not isinstance(name, str) or (alphabet and not _name(rules.tool_name_first, alphabet).fullmatch(name)):
-            reason = f"tool name {name!r} is not accepted; use letters, digits and _, and no digit first"
+            reason = f"{name!r} is not a valid tool name; use letters, digits and _, and no digit first"
             yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), reason)
         parameters = function.get("parameters")
         if not isinstance(parameters, Mapping):
-            reason = "the function has no schema; set `parameters` to a JSON schema"
+            reason = "the tool has no schema; set `parameters` to a JSON schema"
             yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "parameters"), reason)
         for key in sorted(function.keys() & {"strict", "requires_confirmation", "external_execution"}):
             yield Violation(CheckCode.FIELD_UNKNOWN, (*path, key), f"unknown key {key!r}; remove it")
@@ -179,15 +179,21 @@ def _check_settings(body: JsonObject, endpoint: Endpoint) -> Found:
         )
     elif choice == "REQUIRED" and not tools:
         yield Violation(
-            CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, ("tool_choice",), "REQUIRED needs tools; add one or remove it"
+            CheckCode.TOOL_CHOICE_WITHOUT_TOOLS,
+            ("tool_choice",),
+            "a tool choice is set without tools; add tools, or remove it",
         )
     for option in ("temperature", "max_tokens"):
         yield from check_range(option, body.get(option), (option,), rules)
     yield from check_seed(body.get("seed"), ("seed",), rules)
     if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
-        yield Violation(CheckCode.STOP_INVALID, ("stop_sequences",), f"use at most {rules.max_stop} stop sequences")
+        yield Violation(
+            CheckCode.STOP_INVALID,
+            ("stop_sequences",),
+            f"there are more than {rules.max_stop} stop sequences; remove some",
+        )
     if isinstance(share, (int, float)) and not rules.min_top_p <= share <= rules.max_top_p:
-        message = f"`p` is out of range; use a value from {rules.min_top_p} to {rules.max_top_p}"
+        message = f"`p` has to be between {rules.min_top_p} and {rules.max_top_p}; change it"
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("p",), message)
     budget = object_of(body.get("thinking")).get("token_budget")
     if isinstance(budget, int) and budget <= 0:

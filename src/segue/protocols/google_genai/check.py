@@ -89,7 +89,7 @@ def check_turns(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
         if not (role is None or isinstance(role, str)) or role not in _ROLES:
             # "Please use a valid role: user, model." (openagent #1666, CLIProxyAPI #17)
             path: Path = ("contents", index, "role")
-            yield Violation(CheckCode.ROLE_UNKNOWN, path, f"{role!r} is not a role; use user or model")
+            yield Violation(CheckCode.ROLE_UNKNOWN, path, f"unknown role {role!r}; use user or model")
         parts: list[tuple[Path, Block]] = []
         for at, part in objects_of(content.get("parts")):
             parts.append((("contents", index, "parts", at), read_keys(part)))
@@ -106,7 +106,7 @@ def check_turns(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
     yield from _check_signatures(turns, endpoint)
     if turns and turns[-1].is_model and not endpoint.rules.last_assistant:
         # "Requests ending with a model turn are not supported" (LibreChat agents #323, langchain-google #1897)
-        message = "the last turn is the model's, which it does not support; end with a user's turn"
+        message = "the last turn is the model's; add a user turn"
         yield Violation(CheckCode.LAST_TURN_WRONG, ("contents", turns[-1].index), message)
 
 
@@ -158,7 +158,7 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
             # "Please ensure that function call turn comes immediately after a user turn or after a function response
             # turn." (gemini-cli #11814 and #26956, lobehub #10049)
             yield Violation(
-                CheckCode.FIRST_TURN_WRONG, calls[0][0], "the first turn has a call; begin with a user's turn"
+                CheckCode.FIRST_TURN_WRONG, calls[0][0], "the first turn has a call; add a user turn before it"
             )
         if calls and at + 1 < len(turns):
             count = len(turns[at + 1].having(RESULT))
@@ -171,7 +171,9 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
         if results and not (at and turns[at - 1].having(CALL)):
             # "Please ensure that function response turn comes immediately after a function call turn."
             # (langchain #27799)
-            yield Violation(CheckCode.RESULT_ORPHANED, results[0][0], "a result follows no call; remove it")
+            yield Violation(
+                CheckCode.RESULT_ORPHANED, results[0][0], "no call is before it; remove the result, or add the call"
+            )
 
 
 def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violation]:
@@ -287,7 +289,7 @@ def _check_schema(function: Block, path: Path, rules: Rules) -> Iterator[Violati
         kind = text_of(root.get("type")) or ("union" if "anyOf" in root else "object")
         if kind.lower() != "object":
             # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360; litellm #41639 for a union)
-            message = "the schema of a tool is not of type object; put it into an object"
+            message = "the schema of a tool must have the type object; wrap it in one"
             yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, key, "type"), message)
     for fault in find_faults(object_of(function.get("parameters")), rules, strict=False):
         yield Violation(fault.code, (*path, "parameters", *fault.path), fault.message)
@@ -307,7 +309,7 @@ def _check_choice(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
     if mode and not has_functions and not (tools and _COMBINES_TOOLS.search(endpoint.model.id)):
         # "Function calling config is set without function_declarations." (kelivo #317); Gemini 3 accepts it beside
         # Google Search alone (recorded 200)
-        message = "a function calling mode is set without functions; remove it or declare functions"
+        message = "a function calling mode is set without functions; add functions, or remove it"
         yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, ("toolConfig", "functionCallingConfig"), message)
 
 
@@ -364,13 +366,15 @@ def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
         and not 0 <= cast("float", temperature) <= rules.max_temperature
     ):
         # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
-        message = f"temperature is not between 0 and {rules.max_temperature:g}; change it"
+        message = f"temperature has to be between 0 and {rules.max_temperature:g}; change it"
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, (root, "temperature"), message)
     yield from check_range("top_p", generation.get("topP"), (root, "topP"), rules)  # Google documentation
     yield from check_seed(generation.get("seed"), (root, "seed"), rules)
     if _is_number(most) and cast("float", most) < 1:
         # "the supported range is from 1 (inclusive)" (Vertex; google-genai 3.1.0: the maximum number of tokens)
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, (root, "maxOutputTokens"), "the limit is below 1; raise it")
+        yield Violation(
+            CheckCode.VALUE_OUT_OF_RANGE, (root, "maxOutputTokens"), "the limit has to be at least 1; raise it"
+        )
     if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
         # "up to 5" (Google documentation: GenerationConfig)
         message = f"there are more than {rules.max_stop} stop sequences; remove some"

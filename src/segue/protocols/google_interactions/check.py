@@ -108,7 +108,7 @@ def _check_tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
         kind = text_of(object_of(tool.get("parameters")).get("type"))
         if kind is not None and kind.lower() != "object":
             # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360)
-            message = "the schema of a tool is not of type object; put it into an object"
+            message = "the schema of a tool must have the type object; wrap it in one"
             yield Violation(CheckCode.SCHEMA_ROOT_INVALID, ("tools", index, "parameters", "type"), message)
     if rules.max_tools and len(functions) > rules.max_tools:
         # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
@@ -138,7 +138,7 @@ def _check_generation(generation: Block, body: JsonObject, endpoint: Endpoint) -
     if isinstance(most, int) and most < 1:
         # refused by Vertex at generateContent: "the supported range is from 1 (inclusive)"
         path: Path = (GENERATION, "max_output_tokens")
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, "the limit is below 1; raise it")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, "the limit has to be at least 1; raise it")
     if is_list(stops) and 0 < rules.max_stop < len(stops):
         # "up to 5" (Google documentation: GenerationConfig)
         message = f"there are more than {rules.max_stop} stop sequences; remove some"
@@ -148,7 +148,7 @@ def _check_generation(generation: Block, body: JsonObject, endpoint: Endpoint) -
     names = {text_of(tool.get("name")) for _, tool in objects_of(body.get("tools"))}
     if choice is not None and not any(tool.get("type") == "function" for _, tool in objects_of(body.get("tools"))):
         # "Function calling config is set without function_declarations." (kelivo #317)
-        message = "a tool choice is set without functions; remove it or declare functions"
+        message = "a tool choice is set without functions; add functions, or remove it"
         yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, (GENERATION, "tool_choice"), message)
     elif not names.issuperset(strings_of(allowed.get("tools")) or ()):
         # google-genai 3.1.0: "The names of the allowed tools."
@@ -211,7 +211,7 @@ def _check_pairs(steps: list[tuple[int, Block]]) -> Iterator[Violation]:
         if kind == "function_result":
             call_id = text_of(step.get("call_id")) or ""
             if waiting.pop(call_id, None) is None:
-                message = f"no call before it has the id {call_id!r}; remove the result or send its call"
+                message = f"no call before it has the id {call_id!r}; remove the result, or add the call"
                 yield Violation(CheckCode.RESULT_ORPHANED, ("input", index, "call_id"), message)
         elif kind == "user_input" or (was_input and not _is_input(step)):
             yield from _unanswered(waiting)
@@ -223,7 +223,7 @@ def _check_pairs(steps: list[tuple[int, Block]]) -> Iterator[Violation]:
 
 def _unanswered(waiting: dict[str, int]) -> Iterator[Violation]:
     for call_id, index in waiting.items():
-        message = f"the call {call_id!r} has no result; send one before the next turn"
+        message = f"the call {call_id!r} has no result; add one before the next turn"
         yield Violation(CheckCode.RESULT_MISSING, ("input", index), message)
 
 

@@ -34,7 +34,7 @@ def check_json(body: JsonObject) -> Found:
     try:
         msgspec.json.encode(body)
     except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
-        yield Violation(CheckCode.BODY_NOT_JSON, (), f"the body is not valid JSON: {error}")
+        yield Violation(CheckCode.BODY_NOT_JSON, (), f"the body is not valid JSON ({error}); send JSON")
 
 
 def run_checks(checks: Iterable[Callable[[_Given, Endpoint], Found]], given: _Given, endpoint: Endpoint) -> Found:
@@ -47,11 +47,13 @@ def messages_of(body: JsonObject) -> Messages | Violation:
     """Give the messages of a body, or the violation if they are missing or not objects."""
     given = body.get("messages")
     if not isinstance(given, list) or not given:
-        return Violation(CheckCode.MESSAGES_MISSING, ("messages",), "`messages` has to be a list with a message")
+        return Violation(
+            CheckCode.MESSAGES_MISSING, ("messages",), "`messages` has to be a list with a message; add one"
+        )
     messages: Messages = []
     for index, message in enumerate(cast("list[object]", given)):
         if not isinstance(message, Mapping):
-            return Violation(CheckCode.TYPE_WRONG, ("messages", index), "a message has to be an object")
+            return Violation(CheckCode.TYPE_WRONG, ("messages", index), "a message has to be an object; change it")
         messages.append(cast("Block", message))
     return messages
 
@@ -142,7 +144,7 @@ class OpenCalls:
 def unanswered(index: int, calls: OpenCalls) -> Violation:
     """Give the violation for calls of a message that have no results."""
     named = ", ".join(map(str, calls.ids()))
-    return Violation(CheckCode.RESULT_MISSING, ("messages", index, "tool_calls"), f"no result for {named}")
+    return Violation(CheckCode.RESULT_MISSING, ("messages", index, "tool_calls"), f"no result for {named}; add one")
 
 
 def matches_alphabet(literal: str, alphabet: str, *, least: int = 1, most: int = 0) -> bool:

@@ -43,7 +43,7 @@ def check_seed(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
     if isinstance(value, int) and not fits_seed(value, rules):
         is_small = rules.min_seed is not None and value < rules.min_seed
         bounds = f"at least {rules.min_seed}" if is_small else f"at most {rules.max_seed}"
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{path[-1]} has to be {bounds}, not {value}")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{path[-1]} has to be {bounds}, not {value}; change it")
 
 
 def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterator[Violation]:
@@ -55,7 +55,7 @@ def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterato
     most = cast("float", getattr(rules, above)) if above else 0
     if value < least or 0 < most < value:
         bounds = f"between {least:g} and {most:g}" if most else f"at least {least:g}"
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{path[-1]} has to be {bounds}, not {value:g}")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{path[-1]} has to be {bounds}, not {value:g}; change it")
 
 
 def fits_stop(text: str, rules: Rules) -> bool:

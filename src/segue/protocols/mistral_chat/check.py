@@ -109,7 +109,7 @@ def _check_order(messages: Messages, endpoint: Endpoint) -> Found:
         before = role
     last = len(messages) - 1
     if messages[last].get("role") == "assistant" and not messages[last].get("prefix"):
-        message = "the last message cannot be from the assistant; add a user message or set `prefix` to true"
+        message = "the last turn is the assistant's; add a user turn, or set `prefix` to true"
         yield Violation(CheckCode.LAST_TURN_WRONG, ("messages", last, "role"), message)
     for index, wire in enumerate(messages[:-1]):
         if wire.get("prefix") is True:
@@ -135,9 +135,9 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
             if open_calls.answer(call_id):
                 pass
             elif str(call_id) in batch:
-                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"call {call_id!r} has two results; keep one")
+                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; keep one")
             else:
-                message = f"no call before this result has the id {call_id!r}; remove the result or add the call"
+                message = f"no call before it has the id {call_id!r}; remove the result, or add the call"
                 yield Violation(CheckCode.RESULT_ORPHANED, path, message)
             continue
         if open_calls and role in ("user", "assistant"):
@@ -149,7 +149,7 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
             batch = set(map(str, ids))
             if len(batch) < len(ids):
                 path = ("messages", index, "tool_calls")
-                yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; make ids unique")
+                yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; change one")
     if open_calls:
         yield unanswered(called_at, open_calls)
 
@@ -178,7 +178,7 @@ def _check_id(call_id: object, path: Path, endpoint: Endpoint) -> Found:
     elif rules.call_id_alphabet is not None and not matches_alphabet(
         call_id, rules.call_id_alphabet, least=rules.call_id_min, most=rules.call_id_max
     ):
-        message = f"call id {call_id!r} is not accepted; use {rules.call_id_min} letters and digits"
+        message = f"{call_id!r} is not a valid call id; use {rules.call_id_min} letters and digits"
         yield Violation(CheckCode.CALL_ID_INVALID, path, message)
 
 
@@ -187,7 +187,7 @@ def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     if rules.tool_name_alphabet is None or not isinstance(name, str):
         return
     if not matches_alphabet(name, rules.tool_name_alphabet, most=rules.tool_name_max):
-        message = f"tool name {name!r} is not accepted; use up to {rules.tool_name_max} letters, digits, _ and -"
+        message = f"{name!r} is not a valid tool name; use up to {rules.tool_name_max} letters, digits, _ and -"
         yield Violation(CheckCode.TOOL_NAME_INVALID, path, message)
 
 
@@ -262,10 +262,10 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
             continue
         function, path = object_of(wire.get("function")), ("tools", index, "function")
         if not isinstance(function.get("name"), str):
-            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), "the function has no name; set `name`")
+            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), "the tool name is missing; set `name`")
         yield from _check_name(function.get("name"), (*path, "name"), endpoint)
         if not isinstance(function.get("parameters"), Mapping):
-            message = "the function has no schema; set `parameters` to a JSON schema"
+            message = "the tool has no schema; set `parameters` to a JSON schema"
             yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "parameters"), message)
 
 
@@ -277,7 +277,7 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     """
     for key in sorted(endpoint.rules.refused_extra):
         if body.get(key) is not None:
-            yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), f"`{key}` is refused; remove it")
+            yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), f"`{key}` is not supported; remove it")
 
 
 def _check_ranges(body: JsonObject, endpoint: Endpoint) -> Found:

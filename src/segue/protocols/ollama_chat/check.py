@@ -142,7 +142,7 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     found += _typed(object_of(body.get("options")), _OPTIONS, ("options",))
     logprobs = body.get("top_logprobs")
     if _is_whole(logprobs) and not 0 <= cast("int", logprobs) <= _MOST_LOGPROBS:
-        message = f"`top_logprobs` must be between 0 and {_MOST_LOGPROBS}"
+        message = f"top_logprobs has to be between 0 and {_MOST_LOGPROBS}; change it"
         found.append(Violation(CheckCode.VALUE_OUT_OF_RANGE, ("top_logprobs",), message))
     for path, wire in _objects(body.get("messages"), ("messages",)):
         found += _check_message(wire, path)
@@ -159,7 +159,7 @@ def _typed(wire: Block, types: Mapping[str, str], path: Path) -> _Found:
             continue
         fits, expected = _TYPES[kind]
         if not fits(value):
-            yield Violation(CheckCode.TYPE_WRONG, (*path, key), f"`{key}` must be {expected}")
+            yield Violation(CheckCode.TYPE_WRONG, (*path, key), f"`{key}` has to be {expected}; change it")
 
 
 def _objects(received: object, path: Path) -> Iterator[tuple[Path, Block]]:
@@ -208,5 +208,5 @@ def _check_tool(wire: Block, path: Path, endpoint: Endpoint) -> _Found:
         yield Violation(
             CheckCode.SCHEMA_ROOT_INVALID,
             (*place, "parameters", "type"),
-            "the schema of a tool must have the type object",
+            "the schema of a tool must have the type object; wrap it in one",
         )

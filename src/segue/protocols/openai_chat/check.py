@@ -113,9 +113,9 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
             if open_calls.answer(call_id):
                 pass
             elif str(call_id) in batch:
-                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"a second result for {call_id!r}; remove it")
+                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; keep one")
             else:
-                message = f"no call before it has the id {call_id!r}; add the call or remove the result"
+                message = f"no call before it has the id {call_id!r}; remove the result, or add the call"
                 yield Violation(CheckCode.RESULT_ORPHANED, path, message)
             continue
         if open_calls:
@@ -125,7 +125,7 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
         open_calls, batch = OpenCalls(ids), set(map(str, ids))
         if len(batch) < len(ids):
             path = ("messages", index, "tool_calls")
-            yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; rename one")
+            yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; change one")
         called_at = index
     if open_calls:
         yield unanswered(called_at, open_calls)
@@ -151,14 +151,17 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
                     text = f"the id has more than {rules.call_id_max} characters; shorten it"
                     yield Violation(CheckCode.CALL_ID_TOO_LONG, (*path, "id"), text)
                 elif rules.call_id_alphabet and not matches_alphabet(call_id, rules.call_id_alphabet):
-                    text = f"{call_id!r} has characters other than {rules.call_id_alphabet}; rename it"
+                    text = f"{call_id!r} is not a valid call id; use characters of {rules.call_id_alphabet}"
                     yield Violation(CheckCode.CALL_ID_INVALID, (*path, "id"), text)
             inner = call.get("function")
             if isinstance(inner, Mapping):
                 function = cast("JsonObject", inner)
                 yield from check_name(function.get("name"), (*path, "function", "name"), endpoint)
                 if not _are_arguments(function.get("arguments")):
-                    place, text = (*path, "function", "arguments"), "arguments must be the JSON text of an object"
+                    place, text = (
+                        (*path, "function", "arguments"),
+                        "`arguments` has to be the JSON text of an object; encode it so",
+                    )
                     yield Violation(CheckCode.ARGUMENTS_INVALID, place, text)
 
 
@@ -180,14 +183,16 @@ def check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     if name == "" and endpoint.model.provider == PROVIDER:
         # "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645, #9784)
-        yield Violation(CheckCode.TOOL_NAME_INVALID, path, "the name is empty; set it")
+        yield Violation(CheckCode.TOOL_NAME_INVALID, path, "the tool name is empty; set it")
     if name is None:
-        yield Violation(CheckCode.TOOL_NAME_INVALID, path, "the name is missing; set it")
+        yield Violation(CheckCode.TOOL_NAME_INVALID, path, "the tool name is missing; set it")
     if not isinstance(name, str) or not name:
         return
     if rules.tool_name_max and len(name) > rules.tool_name_max:
         yield Violation(
-            CheckCode.TOOL_NAME_INVALID, path, f"the name has more than {rules.tool_name_max} characters; shorten it"
+            CheckCode.TOOL_NAME_INVALID,
+            path,
+            f"the tool name has more than {rules.tool_name_max} characters; shorten it",
         )
     elif rules.tool_name_alphabet and not matches_alphabet(name, rules.tool_name_alphabet):
         text = f"{name!r} has characters other than {rules.tool_name_alphabet}; rename it"
@@ -210,21 +215,21 @@ def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
         if role in _SYSTEM:
             continue
         if previous is None and rules.first_user and role != "user":
-            yield Violation(CheckCode.FIRST_TURN_WRONG, path, "the first message must have the role user; add one")
+            yield Violation(CheckCode.FIRST_TURN_WRONG, path, "the first turn is not the user's; add a user turn")
         if rules.alternate and role == previous and role in ("user", "assistant"):
-            yield Violation(CheckCode.TURNS_NOT_ALTERNATING, path, f"two {role} messages in a row; join them")
+            yield Violation(CheckCode.TURNS_NOT_ALTERNATING, path, f"two {role} turns in a row; merge them")
         if not rules.user_after_result and role == "user" and previous == "tool":
             yield Violation(
-                CheckCode.USER_AFTER_RESULT, path, "a user message after a tool result; add an assistant message"
+                CheckCode.USER_AFTER_RESULT,
+                path,
+                "a user message cannot follow a tool result; put an assistant message between them",
             )
         previous = role
     last = messages[-1]
     is_open = last.get("role") == "assistant" and not calls_of(last) and "prefix" not in last
     if is_open and not rules.last_assistant:
         path = ("messages", len(messages) - 1, "role")
-        yield Violation(
-            CheckCode.LAST_TURN_WRONG, path, "the last message must not be the assistant's; add a user message"
-        )
+        yield Violation(CheckCode.LAST_TURN_WRONG, path, "the last turn is the assistant's; add a user turn")
 
 
 def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
@@ -306,7 +311,11 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 yield Violation(CheckCode.MEDIA_MISPLACED, path, text)
                 continue
             if media.kind == "image" and "image" in refused_input(model, rules):
-                yield Violation(CheckCode.MEDIA_UNSUPPORTED, path, "the model does not support images; remove it")
+                yield Violation(
+                    CheckCode.MEDIA_UNSUPPORTED,
+                    path,
+                    "the model does not support images; remove it or choose another model",
+                )
                 continue
             if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
                 yield Violation(
@@ -400,7 +409,9 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
     given = body.get("tools")
     tools = cast("list[object]", given) if isinstance(given, list) else []
     if rules.max_tools and len(tools) > rules.max_tools:
-        yield Violation(CheckCode.TOOLS_TOO_MANY, ("tools",), f"more than {rules.max_tools} tools; remove some")
+        yield Violation(
+            CheckCode.TOOLS_TOO_MANY, ("tools",), f"there are more than {rules.max_tools} tools; remove some"
+        )
     for index, tool in enumerate(tools):
         inner = cast("JsonObject", tool).get("function") if isinstance(tool, Mapping) else None
         if not isinstance(inner, Mapping):
@@ -413,13 +424,17 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         kind = cast("JsonObject", schema).get("type") if isinstance(schema, Mapping) and schema else "object"
         if rules.schema_root_object and kind != "object":
             yield Violation(
-                CheckCode.SCHEMA_ROOT_INVALID, (*path, "parameters"), "the root of the schema must have the type object"
+                CheckCode.SCHEMA_ROOT_INVALID,
+                (*path, "parameters"),
+                "the schema of a tool must have the type object; wrap it in one",
             )
     if given == [] and endpoint.model.provider == PROVIDER:
         yield Violation(CheckCode.TOOL_LIST_EMPTY, ("tools",), "the list of tools is empty; remove `tools`")
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
         yield Violation(
-            CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, ("tool_choice",), "a tool choice without tools; add tools or remove it"
+            CheckCode.TOOL_CHOICE_WITHOUT_TOOLS,
+            ("tool_choice",),
+            "a tool choice is set without tools; add tools, or remove it",
         )
 
 
@@ -438,15 +453,19 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
             yield from check_range("max_tokens", body.get(key), (key,), rules)
     stop = body.get("stop")
     if isinstance(stop, list) and rules.max_stop and len(cast("list[object]", stop)) > rules.max_stop:
-        yield Violation(CheckCode.STOP_INVALID, ("stop",), f"more than {rules.max_stop} texts; remove some")
+        yield Violation(
+            CheckCode.STOP_INVALID, ("stop",), f"there are more than {rules.max_stop} stop sequences; remove some"
+        )
     yield from check_long_stops(body.get("stop"), ("stop",), rules)
     choices = real_of(body.get("n"))
     if choices is not None and not 1 <= choices <= 128:
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("n",), "n must be between 1 and 128")
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("n",), "n has to be between 1 and 128; change it")
     likely = real_of(body.get("top_logprobs"))
     if likely is not None and not (0 <= likely <= 20 and body.get("logprobs") is True):
         yield Violation(
-            CheckCode.VALUE_OUT_OF_RANGE, ("top_logprobs",), "top_logprobs must be between 0 and 20, and needs logprobs"
+            CheckCode.VALUE_OUT_OF_RANGE,
+            ("top_logprobs",),
+            "top_logprobs has to be between 0 and 20, with logprobs; change it",
         )
 
 

@@ -163,7 +163,7 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
     least = endpoint.rules.min_max_tokens
     if isinstance(tokens, int) and tokens < least:
         # openai-openapi 2.3.0: minimum 16                                                             (2026-11-15)
-        message = f"`max_output_tokens` is {tokens}; set it to {least} or more"
+        message = f"max_output_tokens has to be at least {least}, not {tokens}; raise it"
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("max_output_tokens",), message)
     if effort is not None and _NEVER_REASON.search(endpoint.model.id):
         # "Unsupported parameter: 'reasoning.effort' is not supported with this model." (baml #2708 for gpt-4.1,
@@ -238,7 +238,7 @@ def _identity(item: Block, kind: str, path: Path) -> Iterator[Violation]:
 def _fields(item: Block, kind: str, path: Path) -> Iterator[Violation]:
     if kind == "message" and text_of(item.get("role")) not in _ROLES:
         # "Invalid value: 'tool'. Supported values are: ..." (openai-python #2677, 2025-10-04)
-        message = f"{item.get('role')!r} is not a role; use one of {', '.join(sorted(_ROLES))}"
+        message = f"unknown role {item.get('role')!r}; use one of {', '.join(sorted(_ROLES))}"
         yield Violation(CheckCode.ROLE_UNKNOWN, (*path, "role"), message)
     if kind == "function_call" and not isinstance(item.get("arguments"), str):
         # openai-openapi 2.3.0: a JSON string; only a tool search has an object there (sub2api #3818)   (2026-11-15)
@@ -299,12 +299,12 @@ def _pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
         if kind in _OUTPUTS:
             if call_id not in called:
                 # "No tool call found for function call output with call_id ..."          (pydantic-ai #4882, pi #6832)
-                message = "no call before this output has its `call_id`; remove the output"
+                message = "no call before it has this id; remove the output, or add the call"
                 yield Violation(CheckCode.RESULT_ORPHANED, ("input", index, "call_id"), message)
             elif call_id in answered:
                 # "Duplicate function_call_output for call_id 'terminal:0'. Each function_call must have exactly one
                 # matching function_call_output" (hermes-agent #102629, 2026-09-04)
-                message = "the call has an output already; remove this one"
+                message = "the call has two outputs; keep one"
                 yield Violation(CheckCode.RESULT_DUPLICATE, ("input", index, "call_id"), message)
             answered.add(call_id)
             waiting.pop(call_id, None)
@@ -316,7 +316,7 @@ def _pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
                 waiting[call_id] = index
     for index in waiting.values():
         # "No tool output found for function call call_..."                             (livekit #5092; octofriend #233)
-        yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no output; add one")
+        yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no result; add its output")
 
 
 def _native_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
@@ -333,12 +333,12 @@ def _native_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
     halves = find_halves(turns, REPLAY)
     for index, why in halves.refused.items():
         if why == NO_CALL:
-            message = "no call before this output has its id; remove the output"
+            message = "no call before it has this id; remove the output, or add the call"
             yield Violation(CheckCode.RESULT_ORPHANED, ("input", index), message)
         else:
-            yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no output; add one")
+            yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no result; add its output")
     for index in halves.unanswered:
-        yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no output; add one")
+        yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no result; add its output")
     called = {text_of(item.get("call_id")) for _, item in items if kind_of(item) == "program"}
     for index, item in items:
         caller = REPLAY.reference_of(item)
@@ -371,7 +371,7 @@ def _repeated(items: list[tuple[int, Block]]) -> Iterator[Violation]:
         if item_id in seen:
             # "Duplicate item found with id msg_123. Remove duplicate items from your input and try again."
             # (vscode #321977, 2026-06-18; continue #10723)
-            message = f"another item has the id {item_id!r}; remove this one, or its id"
+            message = f"two items have the id {item_id!r}; remove one, or its id"
             yield Violation(CheckCode.VALUE_DUPLICATE, ("input", index, "id"), message)
         seen.add(item_id)
 

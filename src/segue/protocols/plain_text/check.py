@@ -22,20 +22,24 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
 
 def _check_turns(given: object, endpoint: Endpoint) -> Iterator[Violation]:
     if not isinstance(given, list | tuple) or not given:
-        yield Violation(CheckCode.MESSAGES_MISSING, ("messages",), "`messages` must be a list; add a message")
+        yield Violation(
+            CheckCode.MESSAGES_MISSING, ("messages",), "`messages` has to be a list with a message; add one"
+        )
         return
     for index, item in enumerate(cast("Sequence[object]", given)):
         path = ("messages", index)
         if not isinstance(item, Mapping):
-            yield Violation(CheckCode.TYPE_WRONG, path, "a message must be an object with `role` and `content`")
+            yield Violation(
+                CheckCode.TYPE_WRONG, path, "a message has to be an object with `role` and `content`; change it"
+            )
             continue
         turn = cast("Mapping[str, object]", item)
         role, content = turn.get("role"), turn.get("content")
         if not isinstance(role, str) or role not in _ROLES:
             yield Violation(
-                CheckCode.ROLE_UNKNOWN, (*path, "role"), f"the role {role!r} is unknown; use system, user or assistant"
+                CheckCode.ROLE_UNKNOWN, (*path, "role"), f"unknown role {role!r}; use system, user or assistant"
             )
         if not isinstance(content, str):
-            yield Violation(CheckCode.TYPE_WRONG, (*path, "content"), "`content` must be a string; join its texts")
+            yield Violation(CheckCode.TYPE_WRONG, (*path, "content"), "`content` has to be a string; join its texts")
         elif endpoint.rules.refused_text == "blank" and not content.strip() and TURN_KEYS.issuperset(turn):
-            yield Violation(CheckCode.TEXT_BLANK, (*path, "content"), "the turn has no text; remove it")
+            yield Violation(CheckCode.TEXT_BLANK, (*path, "content"), "the message has no text; add some or remove it")

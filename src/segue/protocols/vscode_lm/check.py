@@ -37,7 +37,9 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     found = [*_check_options(body.get("options"), endpoint)]
     messages = body.get("messages")
     if not isinstance(messages, list | tuple) or not messages:
-        found.append(Violation(CheckCode.MESSAGES_MISSING, ("messages",), "`messages` must be a list; add a message"))
+        found.append(
+            Violation(CheckCode.MESSAGES_MISSING, ("messages",), "`messages` has to be a list with a message; add one")
+        )
         return found
     turns = [object_of(turn) for turn in cast("Sequence[object]", messages)]
     for index, turn in enumerate(turns):
@@ -56,9 +58,11 @@ def _parts(turn: Block) -> list[Block]:
 def _check_turn(turn: Block, path: Path, endpoint: Endpoint) -> Iterator[Violation]:
     role, content = turn.get("role"), turn.get("content")
     if role not in ("user", "assistant"):
-        yield Violation(CheckCode.ROLE_UNKNOWN, (*path, "role"), f"the role {role!r} is unknown; use user or assistant")
+        yield Violation(CheckCode.ROLE_UNKNOWN, (*path, "role"), f"unknown role {role!r}; use user or assistant")
     if not isinstance(content, str | list | tuple):
-        yield Violation(CheckCode.TYPE_WRONG, (*path, "content"), "`content` must be a string or a list of parts")
+        yield Violation(
+            CheckCode.TYPE_WRONG, (*path, "content"), "`content` has to be a string or a list of parts; change it"
+        )
     parts = _parts(turn)
     for at, part in enumerate(parts):
         kind = part.get(KIND)
@@ -71,7 +75,7 @@ def _check_turn(turn: Block, path: Path, endpoint: Endpoint) -> Iterator[Violati
     texts = [content] if isinstance(content, str) else [part.get("value") for part in parts]
     only_texts = all(part.get(KIND) == "text" for part in parts)
     if endpoint.rules.refused_text == "blank" and only_texts and not any(str(text or "").strip() for text in texts):
-        yield Violation(CheckCode.TEXT_BLANK, (*path, "content"), "the message has no text; remove it")
+        yield Violation(CheckCode.TEXT_BLANK, (*path, "content"), "the message has no text; add some or remove it")
 
 
 def _check_part(part: Block, path: Path) -> Iterator[Violation]:
@@ -81,7 +85,9 @@ def _check_part(part: Block, path: Path) -> Iterator[Violation]:
     for key, wanted in _FIELDS.get(kind, {}).items():
         if not isinstance(part.get(key), wanted):
             yield Violation(
-                CheckCode.TYPE_WRONG, (*path, key), f"`{key}` of a {kind} part must be of type {wanted.__name__}"
+                CheckCode.TYPE_WRONG,
+                (*path, key),
+                f"`{key}` of a {kind} part has to be of type {wanted.__name__}; change it",
             )
     if kind == "data":
         yield from check_bytes(part.get("data"), part.get("mimeType"), (*path, "data"))
@@ -99,12 +105,14 @@ def _check_pairs(turns: Sequence[Block]) -> Iterator[Violation]:
         answers = _ids(turn, RESULT)
         if awaited - answers.keys():
             yield Violation(
-                CheckCode.RESULT_MISSING, ("messages", index), "a call before it has no result here; add one"
+                CheckCode.RESULT_MISSING, ("messages", index), "a call before it has no result; add one here"
             )
         for call_id, at in answers.items():
             if call_id not in known:
                 path = ("messages", index, "content", at)
-                yield Violation(CheckCode.RESULT_ORPHANED, path, "no call before it has this id; remove it")
+                yield Violation(
+                    CheckCode.RESULT_ORPHANED, path, "no call before it has this id; remove the result, or add the call"
+                )
         awaited = set(_ids(turn, "toolCall"))
         known = awaited if turn.get("role") == "assistant" else known
 
@@ -121,9 +129,13 @@ def _ids(turn: Block, kind: str) -> dict[str, int]:
 def _check_options(given: object, endpoint: Endpoint) -> Iterator[Violation]:
     options = object_of(given)
     if given is not None and not isinstance(given, Mapping):
-        yield Violation(CheckCode.TYPE_WRONG, ("options",), "`options` must be an object; remove it")
+        yield Violation(CheckCode.TYPE_WRONG, ("options",), "`options` has to be an object; remove it")
     if options.get("toolMode", 1) not in _MODES:
-        yield Violation(CheckCode.VALUE_UNKNOWN, ("options", "toolMode"), "`toolMode` must be 1 (auto) or 2 (required)")
+        yield Violation(
+            CheckCode.VALUE_UNKNOWN,
+            ("options", "toolMode"),
+            "unknown value of `toolMode`; use 1 (auto) or 2 (required)",
+        )
     tools = options.get("tools")
     for index, item in enumerate(cast("Sequence[object]", tools) if isinstance(tools, list | tuple) else ()):
         yield from _check_tool(object_of(item), ("options", "tools", index), endpoint)
@@ -138,11 +150,17 @@ def _check_tool(tool: Block, path: Path, endpoint: Endpoint) -> Iterator[Violati
         message = f"{name!r} is not a valid tool name; use letters, digits, _ and -"
         yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
     if not isinstance(tool.get("description"), str):
-        yield Violation(CheckCode.TOOL_DESCRIPTION_MISSING, (*path, "description"), "a tool needs a description")
+        yield Violation(
+            CheckCode.TOOL_DESCRIPTION_MISSING, (*path, "description"), "the description is missing; add one"
+        )
     if not isinstance(schema, Mapping | None):
-        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "inputSchema"), "the schema must be an object")
+        yield Violation(
+            CheckCode.SCHEMA_ROOT_INVALID, (*path, "inputSchema"), "the schema of a tool must be an object; send one"
+        )
     elif schema is not None and rules.schema_root_object and object_of(tool.get("inputSchema")).get("type") != "object":
         # The models behind it: "input_schema.type: Field required", "schema must be a JSON Schema of 'type: "object"'"
         yield Violation(
-            CheckCode.SCHEMA_ROOT_INVALID, (*path, "inputSchema"), 'the schema must have `"type": "object"`; add it'
+            CheckCode.SCHEMA_ROOT_INVALID,
+            (*path, "inputSchema"),
+            "the schema of a tool must have the type object; add it",
         )
