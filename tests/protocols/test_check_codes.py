@@ -79,6 +79,26 @@ def test_codes_of_the_list_are_read_from_a_source():
     assert codes_of(source) == ({"ROLE_UNKNOWN"}, [])
 
 
+def silent_messages(source: str) -> list[str]:
+    """Return the messages of violations that do not say what to do; one that ends in another text may say it there."""
+    silent: list[str] = []
+    for call in _violations(ast.parse(source)):
+        given = (
+            call.args[2] if len(call.args) > 2 else next((w.value for w in call.keywords if w.arg == "message"), None)
+        )
+        last = given.values[-1] if isinstance(given, ast.JoinedStr) else given
+        if isinstance(last, ast.Constant) and "; " not in ast.unparse(call):
+            silent.append(ast.unparse(call))
+    return silent
+
+
+def test_every_message_says_what_to_do():
+    assert [message for path in SOURCES for message in silent_messages(path.read_text("utf-8"))] == []
+    assert silent_messages('Violation(CODE, path, f"{name!r} is wrong")')
+    assert silent_messages('Violation(code=CODE, path=path, message="it is wrong")')
+    assert silent_messages('Violation(CODE, path, "it is wrong; change it")') == []
+
+
 @pytest.mark.parametrize("code", CheckCode)
 def test_a_code_has_a_name_and_a_sentence_with_advice(code):
     assert code.value == code.name.lower()
