@@ -271,7 +271,8 @@ class Turns:
                 yield Violation(CheckCode.MEDIA_TOO_MANY, turn.path, message)
             images = len(turn.of("image"))
             if self.rules.max_images and images > self.rules.max_images:
-                message = f"{images} images, and at most {self.rules.max_images} are supported; remove some"  # service model: Message
+                # service model: Message
+                message = f"{images} images, and at most {self.rules.max_images} are supported; remove some"
                 yield Violation(CheckCode.MEDIA_TOO_MANY, turn.path, message)
             for path, document in [*documents, *_in_results(turn)]:
                 yield from self._check_name(text_of(document.get("name")) or "", (*path, "name"), seen)
