@@ -310,8 +310,8 @@ ROW_PROVIDERS: Final[Mapping[str, RowProvider]] = {
 }
 """litellm's name of a provider -> how its models are listed."""
 
-CHAT_ONLY: Final = r"search|audio"
-"""Models of OpenAI that only Chat Completions serves. (openai 3.49.0; OpenAI documentation: models)"""
+CHAT_ONLY: Final = r"(?<!re)search|audio"
+"""Models of OpenAI that only Chat Completions serves; deep research is not a search. (OpenAI documentation: models)"""
 
 NOT_LISTED: Final = r"^ft:|embed|moderation|/|^claude-(?:2\.1|instant|.*:0$|3-(?:5-)?[a-z]+$)"
 """Keys of litellm's table that are not listed: fine-tuned models as a pattern, regions of a cloud, ids of two forms.
