@@ -5,6 +5,7 @@
 #   make EXPLORE_MINUTES=60 explore  how long to look for failing examples
 #   make BENCH=--quick bench         options for the benchmarks
 #   make LIVE=anthropic LIVE_DOLLARS=0.10 live  which providers to ask, and what may be spent
+#   make PROOF=agents proof          one of the proofs of what stands: agents, handovers, state, roundtrips, golden
 #   make RELEASE='--tag v0.1.0' release-check  what a release has to be
 
 PYTHON ?= python3
@@ -14,11 +15,21 @@ BENCH ?=
 LIVE ?=
 LIVE_DOLLARS ?= 0.05
 RELEASE ?=
+PROOF ?=
 
 # What `make quick` runs: the core types, the laws of projection and codecs, one exchange of each protocol, the flow of a
 # request.
 QUICK := tests/conversation tests/framing tests/models tests/projection tests/protocols/kit tests/protocols/test_*.py \
 	tests/client/flow tests/test_errors.py tests/requests/test_outbox.py tests/requests/test_prepare.py tests/histories/test_sessions.py
+
+# The proofs of what stands, to run before and after a mechanical change: real agents through the gateway, sessions handed
+# over to real programs, reasoning bound to what it was made after, recorded exchanges both ways, stored conversations.
+PROOFS := agents handovers state roundtrips golden
+PROOF_agents := tests/gateway/test_real_clients.py tests/gateway/test_agent_runs.py tests/gateway/test_codex_socket.py
+PROOF_handovers := tests/histories/test_real_programs.py tests/histories/test_program_versions.py
+PROOF_state := tests/bound_state tests/requests/binding tests/gateway/test_bound_state.py tests/envelope/test_switches.py
+PROOF_roundtrips := tests/protocols/test_recorded.py tests/protocols/test_recorded_streams.py tests/protocols/test_codec_laws.py
+PROOF_golden := tests/golden
 
 # Compiled files are kept regardless of the environment: the tests start hundreds of Python programs.
 unexport PYTHONDONTWRITEBYTECODE
@@ -65,14 +76,16 @@ live: $(TOOLS) ## prove rules against the providers whose keys are set, for at m
 
 proof: $(TOOLS) ## run the heavy tests (a thousand kills, ten thousand streams, what has to be installed first) and the property tests with many examples
 	-$(PY) -m segue local get  # without it, the tests with a real model are skipped
-	$(PY) -m pytest -n logical -m 'proof or hypothesis' --hypothesis-profile=proof $(PYTEST)
+	$(PY) -m pytest -n logical -m '$(if $(PROOF),proof or not proof,proof or hypothesis)' --hypothesis-profile=proof \
+		$(if $(PROOF),$(or $(PROOF_$(PROOF)),$(error there is no proof $(PROOF): use $(PROOFS)))) $(PYTEST)
 
-check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, generated files in step, the site without a warning, hot paths, linear growth
+check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, budgets, generated files in step, the site without a warning, hot paths, linear growth
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m pyright --pythonpath $(PY)
 	$(PY) scripts/check_types.py
 	$(VENV)/bin/lint-imports --no-cache
+	$(PY) scripts/check_budgets.py
 	$(PY) scripts/check_words.py
 	@for writer in $(WRITERS); do echo "$(PY) $$writer --check"; $(PY) $$writer --check || exit 1; done
 	$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build

@@ -81,7 +81,15 @@ CONTENTS: Final = {
         "playground",
     ),
     "Look up": ("types", "reference/README", "names", "glossary", "protocols/README", "vendors", "rules"),
-    "The project": ("stability", "decisions/README", "benchmarks/README", "first-minutes", "contributing", "changelog"),
+    "The project": (
+        "stability",
+        "architecture",
+        "decisions/README",
+        "benchmarks/README",
+        "first-minutes",
+        "contributing",
+        "changelog",
+    ),
 }
 FOLDERS: Final = {
     "guides/README": "guides",
