@@ -547,3 +547,32 @@ def _is_listed(provider: str, model: str) -> bool:
     catalogue = packaged_catalogue()
     found = (catalogue.lookup(f"{provider}/{model}"), catalogue.lookup(model))
     return any(each is not None and each.context_window > 0 for each in found)
+
+
+# -- models that are newer than the catalogue --------------------------------------------------------------------------
+
+NEWER = {
+    "a word after the newest version": ("gemini-4-hydrogen", "google/gemini-4-hydrogen", "google-genai"),
+    "a later version of a generation": ("gemini-3.9-flash", "google/gemini-3.9-flash", "google-genai"),
+    "a later generation": ("claude-opus-6", "anthropic/claude-opus-6", "anthropic-messages"),
+    "at a cloud": (
+        "amazon-bedrock/us.anthropic.claude-fable-5-2",
+        "amazon-bedrock/us.anthropic.claude-fable-5-2",
+        "bedrock-converse",
+    ),
+    "a letter before the version": ("moonshotai/kimi-k4", "moonshotai/kimi-k4", "openai-chat"),
+}
+
+
+@pytest.mark.parametrize(("name", "found", "protocol"), NEWER.values(), ids=NEWER.keys())
+def test_a_newer_model_of_a_family_has_what_the_newest_has(name, found, protocol):
+    model = get_model(name)
+    assert (model.full_name(), model.protocol) == (found, protocol)
+    assert model.context_window
+    assert model.cost == Price()
+
+
+@pytest.mark.parametrize("name", ["claude-sonet-5", "gpt-5.4o", "gpt-4-typo", "gemini-2.1-flash", "gpt-3-nonsense"])
+def test_a_mistake_is_still_one(name):
+    with pytest.raises(UnknownModel):
+        get_model(name)
