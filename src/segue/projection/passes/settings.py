@@ -541,7 +541,9 @@ class _Options:
         if extra is None or not part:
             return extra
         fitted = replace(given, **{**self.changed, "extra": extra})
-        refused = self.target.acceptance.refused_keys(fitted, tuple(self.tools))
+        refused = self.target.acceptance.refused_keys(
+            fitted, tuple(self.tools), self.workspace.prefix_state.system_prompt
+        )
         if not refused:
             return extra
         rest = {key: value for key, value in part.items() if key not in refused}

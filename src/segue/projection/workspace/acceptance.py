@@ -32,6 +32,8 @@ from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.verbatim import VERBATIM, for_new_request
 
 _HI: Final = UserMessage.of("hi")
+_JSON: Final = "JSON"
+"""A system prompt with the word that JSON mode needs."""
 _TEXT: Final = TextContent(text="x")
 _NO_OPTIONS: Final = Options()
 
@@ -122,11 +124,14 @@ class Acceptance:
         tool = tool if tool.cache_mark is None else replace(tool, cache_mark=None)
         return self._adds(Context(messages=(_HI,), tools=(tool,)), Context(messages=(_HI,), tools=plain))
 
-    def refused_keys(self, options: Options, tools: tuple[Tool, ...]) -> frozenset[str]:
-        """Give the keys of the `extra` of options that the target refuses."""
+    def refused_keys(
+        self, options: Options, tools: tuple[Tool, ...], prompt: str | tuple[SystemContent, ...] | None = None
+    ) -> frozenset[str]:
+        """Give the keys of the `extra` of options that the target refuses beside these tools and this system prompt."""
         name = self._protocol.name
         kept = dict((for_new_request(options.extra, name) or {}).get(name, {}))
-        context = Context(messages=(_HI,), tools=tools)
+        has_word = bool(kept) and self._endpoint.rules.json_word and _names_json(prompt)
+        context = Context(system_prompt=_JSON if has_word else None, messages=(_HI,), tools=tools)
         found = self._codes(context, replace(options, extra={name: kept})) if kept else Counter[str]()
         plain = self._codes(context, replace(options, extra=None)) if found else found
         for key in sorted(kept):
@@ -171,6 +176,11 @@ def _with_piece(message: Message, source: Message, at: int) -> Message:
     content: list[AnyContent] = list(message.content)
     content[at] = replace(content[at], extra=source.content[at].extra)
     return replace(message, content=tuple(content))
+
+
+def _names_json(prompt: str | tuple[SystemContent, ...] | None) -> bool:
+    texts = (prompt,) if isinstance(prompt, str) else (each.text for each in prompt or () if each.kind == "text")
+    return any("json" in text.lower() for text in texts)
 
 
 def _around(message: Message, model: Model) -> Context:

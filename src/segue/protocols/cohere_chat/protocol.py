@@ -36,6 +36,7 @@ _HELD_CONTENT: Final = HeldContent(
 
 PROTOCOL: Final = Protocol(
     **read_parts(__package__),
+    json_mode={"response_format": {"type": "json_object"}},  # cohere 7.3.1: JsonResponseFormatV2
     framing="sse",
     path=fixed_path("/v2/chat"),
     reply_form=ReplyForm(refusals=("ERROR_TOXIC",)),  # cohere 7.3.1: ChatFinishReason

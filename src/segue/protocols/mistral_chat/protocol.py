@@ -22,6 +22,7 @@ _HELD_CONTENT: Final = HeldContent(
 
 PROTOCOL: Final = Protocol(
     **read_parts(__package__),
+    json_mode={"response_format": {"type": "json_object"}},  # mistralai 3.7.0: ResponseFormats
     framing="sse",
     path=fixed_path("/v1/chat/completions"),
     default_fields={

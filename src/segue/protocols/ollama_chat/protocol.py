@@ -28,6 +28,7 @@ _CLIENT_ARGUMENTS: Final = frozenset(
 
 PROTOCOL: Final = Protocol(
     **read_parts(__package__),
+    json_mode={"format": "json"},  # ollama 0.6.3: ChatRequest.format
     framing="ndjson",
     path=fixed_path("/api/chat"),
     not_carried=NOT_IN_A_BODY

@@ -36,6 +36,7 @@ _PATH: Final = fixed_path("/chat/completions")
 PROTOCOL: Final = Protocol(
     **read_parts(__package__),
     cites_in_reply=True,
+    json_mode={"response_format": {"type": "json_object"}},  # openai 3.49.0: ResponseFormatJSONObject
     framing="sse",
     reads_apart=True,
     path=_PATH,

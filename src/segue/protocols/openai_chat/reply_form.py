@@ -18,6 +18,7 @@ from segue.protocols.kit.json_values import Wire
 from segue.protocols.kit.replies import keep_reply
 from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.sources import Source
+from segue.protocols.openai_chat.native import text_field
 from segue.protocols.openai_chat.response import encode_reply
 from segue.protocols.openai_chat.rules import PROTOCOL
 
@@ -46,5 +47,6 @@ def _cite_in_reply(
 REPLY_FORM: Final = ReplyForm(
     id_prefix="chatcmpl-",
     refusals=("content_filter", "sensitive"),  # openai 3.49.0: Choice.finish_reason; Z.ai's documentation, 2026-11
+    is_refusal=lambda text: text_field(text) in ("refusal", "part.refusal"),
     cite_in_reply=_cite_in_reply,
 )

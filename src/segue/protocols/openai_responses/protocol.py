@@ -85,6 +85,7 @@ _PATH: Final = fixed_path("/responses")
 
 PROTOCOL: Final = Protocol(
     **read_parts(__package__),
+    json_mode={"text": {"format": {"type": "json_object"}}},  # openai 3.49.0: ResponseFormatJSONObject
     framing="sse",
     reads_apart=True,
     path=_PATH,
