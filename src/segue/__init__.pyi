@@ -303,8 +303,6 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "Toolbox",
     "define_tool",
     "json_schema",
-    "Answer",
-    "read_output",
     # failures
     "classify",
     "Failure",

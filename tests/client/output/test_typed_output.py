@@ -357,8 +357,9 @@ def _send(
             return client.complete("Which place?", model, output=type_, **settings), None
     if kind == "conversation":
         with Client(api_key="any", retry=ONCE) as client, Conversation(model, client=client) as talk:
-            ask = (lambda *given, **more: talk.stream(*given, **more).answer()) if streams else talk.ask
-            return ask("Which place?", output=type_, **settings), talk.messages
+            if streams:
+                return talk.stream("Which place?", output=type_, **settings).answer(), talk.messages
+            return talk.ask("Which place?", output=type_, **settings), talk.messages
 
     async def run() -> Any:
         async with AsyncClient(api_key="any", retry=ONCE) as client:

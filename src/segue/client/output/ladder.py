@@ -51,8 +51,8 @@ class Output(msgspec.Struct, frozen=True):
     retries: int = 1
 
 
-class Asking(NamedTuple):
-    """One way of asking: what is sent, and whether a projection still has what makes it this way."""
+class Way(NamedTuple):
+    """One way of way: what is sent, and whether a projection still has what makes it this way."""
 
     rung: Rung
     context: Context
@@ -86,19 +86,19 @@ def ask_for(
     """Make a request for a type, in the best way that the target has; the report names it.
 
     Raises:
-        ProjectionRefused: the policy refuses this way of asking, or a change that the target needs.
+        ProjectionRefused: the policy refuses this way of way, or a change that the target needs.
     """
     policy = policy or Policy()
     lenient = replace(policy, refuse=frozenset()) if policy.refuse else policy
-    for asking in _ways(output.type, context, model, options or Options(), policy):
-        probe = replace(asking.context, messages=_PROBE, summaries=(), pins=())
-        if not asking.holds(project(probe, model, options=asking.options, policy=lenient)):
+    for way in _ways(output.type, context, model, options or Options(), policy):
+        probe = replace(way.context, messages=_PROBE, summaries=(), pins=())
+        if not way.holds(project(probe, model, options=way.options, policy=lenient)):
             continue
-        request = make_request(asking.context, asking.options)
-        if asking.holds(request.projection):  # the history can add tools, beside which others are refused
-            _report(request, asking.rung, policy)
+        request = make_request(way.context, way.options)
+        if way.holds(request.projection):  # the history can add tools, beside which others are refused
+            _report(request, way.rung, policy)
             functions = [tool for tool in request.projection.context.tools if tool.kind == "function"]
-            return Asked(request, asking.rung, asking.function, len(functions) == 1)
+            return Asked(request, way.rung, way.function, len(functions) == 1)
     raise AssertionError("a prompt can be sent to every target")
 
 
@@ -109,12 +109,12 @@ def _report(request: Request, rung: Rung, policy: Policy) -> None:
     refuse_changes(request.report, policy, request.model.full_name())
 
 
-def _ways(type_: OutputType, context: Context, model: Model, options: Options, policy: Policy) -> Iterator[Asking]:
+def _ways(type_: OutputType, context: Context, model: Model, options: Options, policy: Policy) -> Iterator[Way]:
     rules, json_mode = resolve_rules(model), get_protocol(model.protocol).json_mode
     if resolve_dialect(model).json_schema:
         schema = type_.schema if rules.output_any_root else type_.object_schema
         native = replace(options, output_schema=schema)
-        yield Asking("schema", context, native, _has_schema)
+        yield Way("schema", context, native, _has_schema)
     if json_mode and (rules.schema_with_tools or not context.tools):
         wanted = {model.protocol: json_mode}
 
@@ -122,10 +122,10 @@ def _ways(type_: OutputType, context: Context, model: Model, options: Options, p
             return _has(made.options.extra or {}, wanted)
 
         asked = replace(options, extra=_joined(options.extra or {}, wanted))
-        yield Asking("json_mode", _instructed(context, type_.object_schema, policy), asked, has_mode)
+        yield Way("json_mode", _instructed(context, type_.object_schema, policy), asked, has_mode)
     if options.tool_choice in _FREE:
         yield from _functions(type_, context, options, policy)
-    yield Asking("prompt", _instructed(context, type_.schema, policy), options, _is_always)
+    yield Way("prompt", _instructed(context, type_.schema, policy), options, _is_always)
 
 
 def _has_schema(made: Projection) -> bool:
@@ -136,7 +136,7 @@ def _is_always(_: Projection) -> bool:
     return True
 
 
-def _functions(type_: OutputType, context: Context, options: Options, policy: Policy) -> Iterator[Asking]:
+def _functions(type_: OutputType, context: Context, options: Options, policy: Policy) -> Iterator[Way]:
     """Ask by a function; beside other functions, the model chooses which one it calls, if the target lets it."""
     taken = {tool.name for tool in context.tools if tool.kind == "function"}
     name = next(each for number in range(len(taken) + 1) if (each := _FUNCTION + "_" * number) not in taken)
@@ -153,7 +153,7 @@ def _functions(type_: OutputType, context: Context, options: Options, policy: Po
     if taken:
         choices = (name,) if options.tool_choice == "none" else ("required", name)
     for choice in choices:
-        yield Asking("function", offered, replace(options, tool_choice=choice), holds, name)
+        yield Way("function", offered, replace(options, tool_choice=choice), holds, name)
 
 
 def _instructed(context: Context, schema: Mapping[str, object], policy: Policy) -> Context:
