@@ -38,6 +38,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from segue.version import install_line
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -286,10 +288,10 @@ class SessionLocked(SegueError):
 
 
 class MissingExtra(SegueError, ImportError):
-    """An optional dependency is not installed. `extra` names it: `pip install 'segue[extra]'`."""
+    """An optional dependency is not installed. `extra` names it: `pip install 'segue-llm[extra]'`."""
 
     def __init__(self, message: str, *, extra: str) -> None:
-        super().__init__(f"{message}: pip install 'segue[{extra}]'")
+        super().__init__(f"{message}: {install_line(extra)}")
         self.extra = extra
 
 

@@ -29,6 +29,7 @@ from segue.models.providers import PROVIDERS
 from segue.models.rules import Rules
 from segue.plurals import counted
 from segue.protocols.registry import resolve_dialect, resolve_rules
+from segue.version import DISTRIBUTION
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,7 +125,7 @@ def describe_date(catalogue: Catalogue, today: dt.date) -> str:
         return text
     return (
         f"warning: {text}, {age} days ago: newer models, prices and limits are missing; update segue with"
-        " `pip install -U segue`, or add models with --catalogue"
+        f" `pip install -U {DISTRIBUTION}`, or add models with --catalogue"
     )
 
 

@@ -22,12 +22,13 @@ from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.models.thinking import THINKING_LEVELS
 from segue.sessions import read_session
+from segue.version import install_line
 
 if TYPE_CHECKING:
     from segue.client.http.settings import ClientSettings
     from segue.gateway.service import Gateway
 
-LOCAL_OFFER: Final = "`pip install 'segue[local]'` and `segue local get` (93 MB) give a small model on this machine"
+LOCAL_OFFER: Final = f"`{install_line('local')}` and `segue local get` (93 MB) give a small model on this machine"
 """How to get a model that needs no key: it is offered, and never fetched unasked."""
 
 

@@ -25,7 +25,7 @@ from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.plurals import counted
 from segue.protocols.kit.json_values import object_of
-from segue.version import __version__
+from segue.version import __version__, install_line
 
 _LARGEST_SKEW: Final = 60.0
 """Seconds. Signed requests to AWS fail at five minutes; expiry and budgets follow the clock."""
@@ -79,7 +79,7 @@ def _look_for_packages(config: Config) -> Iterator[Finding]:
         except ModuleNotFoundError:
             is_there = False
         if not is_there:
-            yield Finding("warn", "packages", f"{name} is not installed; install segue[{extra}]")
+            yield Finding("warn", "packages", f"{name} is not installed; run: {install_line(extra)}")
 
 
 def _look_at_store(config: Config, environment: Mapping[str, str]) -> Iterator[Finding]:

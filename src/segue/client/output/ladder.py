@@ -52,7 +52,7 @@ class Output(msgspec.Struct, frozen=True):
 
 
 class Way(NamedTuple):
-    """One way of way: what is sent, and whether a projection still has what makes it this way."""
+    """One way to ask: what is sent, and whether a projection still has what makes it this way."""
 
     rung: Rung
     context: Context
@@ -86,7 +86,7 @@ def ask_for(
     """Make a request for a type, in the best way that the target has; the report names it.
 
     Raises:
-        ProjectionRefused: the policy refuses this way of way, or a change that the target needs.
+        ProjectionRefused: the policy refuses this way to ask, or a change that the target needs.
     """
     policy = policy or Policy()
     lenient = replace(policy, refuse=frozenset()) if policy.refuse else policy
