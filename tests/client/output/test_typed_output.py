@@ -20,6 +20,7 @@ from segue import (
     AssistantMessage,
     AsyncClient,
     AsyncConversation,
+    Attempt,
     ChangeCode,
     Client,
     Context,
@@ -606,3 +607,54 @@ def test_a_program_without_a_type_is_as_it_was():
     reply = complete("Hello", "echo")
     assert isinstance(reply, AssistantMessage)
     assert reply.text() == "Hello"
+
+
+@pytest.mark.parametrize("kind", ["whole", "streamed"])
+def test_a_reply_that_the_provider_withholds_is_a_refusal(kind: str):
+    import httpx2
+
+    model = get_model("anthropic/claude-opus-4-5")
+    reply = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": model.id,
+        "content": [],
+        "stop_reason": "refusal",
+        "usage": {"input_tokens": 3, "output_tokens": 1},
+    }
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=reply))
+
+    def ask(client: Client) -> object:
+        if kind == "whole":
+            return client.complete("Which place?", model, output=Place)
+        return client.stream("Which place?", model, output=Place).answer()
+
+    with Client(api_key="any", transport=transport, retry=ONCE) as client, pytest.raises(OutputRefused) as caught:
+        ask(client)
+    assert caught.value.message.raw_stop_reason == "refusal"
+
+
+@pytest.mark.parametrize("kind", ["closed", "left"])
+def test_a_stream_that_is_closed_while_a_reply_is_corrected_keeps_the_first_one(kind: str):
+    ended: list[AssistantMessage] = []
+    with emulate(Step(text="no JSON"), Step(text=TEXT)) as server, Client(api_key="any", retry=ONCE) as client:
+
+        def close(attempt: Attempt) -> None:
+            if kind == "closed" and attempt.reason == "first":
+                reply.close()
+
+        reply = client.stream(
+            "Which?",
+            _model(CHAT, server),
+            output=Place,
+            on_attempt=close,
+            on_end=lambda message, _: ended.append(message),
+        )
+        with reply:
+            for event in reply:
+                if kind == "left" and event.type == "text_delta":
+                    break
+    (message,) = ended
+    assert message.text() == ("no JSON" if kind == "closed" else message.text())
+    assert message.stop_reason == (StopReason.STOP if kind == "closed" else StopReason.ABORTED)
