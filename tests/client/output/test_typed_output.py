@@ -49,7 +49,8 @@ from segue import (
     read_output,
     stream,
 )
-from segue.client.output.ladder import DETAILS, Output, ask_for
+from segue.client.output import ladder
+from segue.client.output.ladder import DETAILS, Asked, Output, ask_for
 from segue.client.output.output_types import OutputType
 from segue.testing.emulator import EmulatedCall, EmulatorServer, Step, emulate
 
@@ -223,6 +224,22 @@ def _with_tools() -> Context:
     return Context(system_prompt=ASKED.system_prompt, messages=ASKED.messages, tools=(TOOL,))
 
 
+def _assert_sent(asked: Asked, type_: Any) -> None:
+    """See that the names of the fields are in the request, which nothing else has."""
+    assert "population" in str(OutputType(type_).schema)
+    assert "population" in asked.request.content.decode(), (asked.request.model.full_name(), asked.rung)
+
+
+def test_a_way_that_the_target_does_not_have_is_found(monkeypatch: pytest.MonkeyPatch):
+    model = get_model("deepseek/deepseek-chat")
+    _assert_sent(_ask(Place, model), Place)
+    monkeypatch.setattr(ladder, "_has_schema", lambda _: True)
+    asked = _ask(Place, model)
+    assert asked.rung == "schema"
+    with pytest.raises(AssertionError):
+        _assert_sent(asked, Place)
+
+
 OFTEN = ("an object", "beside tools")
 """The others take as long, and are proofs."""
 
@@ -236,6 +253,7 @@ def test_every_chat_model_of_the_catalogue_is_asked_by_a_way_that_it_accepts(way
         (change,) = asked.request.report.of(ChangeCode.OUTPUT_ASKED)
         assert change.detail == DETAILS[asked.rung]
         assert (change.loss == Loss.CONTENT) == (asked.rung in ("json_mode", "prompt"))
+        _assert_sent(asked, type_)
         found = check(asked.request.body, protocol=model.protocol, model=model)
         if found:  # a model of sound or images refuses every conversation of texts
             plain = prepare(context, model, options=options)
