@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from segue.version import DISTRIBUTION
+from segue.errors import DISTRIBUTION
 
 ROOT = Path(__file__).parents[1]
 GOOD = {"model": "gpt-5.4", "input": "Hi"}

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from segue.errors import MissingExtra
-from segue.version import DISTRIBUTION, __version__, install_line
+from segue import __version__
+from segue.errors import DISTRIBUTION, MissingExtra, install_line
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

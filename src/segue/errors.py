@@ -38,8 +38,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from segue.version import install_line
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -47,6 +45,15 @@ if TYPE_CHECKING:
     import segue  # the public face names what errors carry: the modules of these types import this one
 
 Path = tuple[str | int, ...]
+
+DISTRIBUTION = "segue-llm"
+"""The name on package indexes, where `segue` is taken; the import and the command are `segue`. Texts of the program
+take it from here, and a test compares it with pyproject.toml, the documents and the adapters."""
+
+
+def install_line(extra: str) -> str:
+    """Return the command that installs segue with an extra."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def render_path(path: Path) -> str:

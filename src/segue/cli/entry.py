@@ -21,8 +21,7 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from segue.cli.statuses import Status
-from segue.errors import SegueError, TornLine
-from segue.version import DISTRIBUTION
+from segue.errors import DISTRIBUTION, SegueError, TornLine
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs

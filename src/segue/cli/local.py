@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from segue.client.local.gguf import PACKAGE, VERSION, fetch, fetched_file, find_file
+from segue.errors import install_line
 from segue.models.built_in import LOCAL
-from segue.version import install_line
 
 
 @click.group("local")

@@ -20,7 +20,7 @@ from segue.cli.targets import (
     find_near,
     open_catalogue,
 )
-from segue.errors import UnknownModel
+from segue.errors import DISTRIBUTION, UnknownModel
 from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.models.dialect import Dialect
@@ -29,7 +29,6 @@ from segue.models.providers import PROVIDERS
 from segue.models.rules import Rules
 from segue.plurals import counted
 from segue.protocols.registry import resolve_dialect, resolve_rules
-from segue.version import DISTRIBUTION
 
 if TYPE_CHECKING:
     from rich.console import Console

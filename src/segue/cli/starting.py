@@ -15,14 +15,13 @@ from segue.cli.statuses import Status
 from segue.cli.targets import PROTOCOL_NAMES, ModelWords, catalogue_option, find_target, gather
 from segue.client.local.user_files import key_sources, read_settings
 from segue.conversation.context import ThinkingLevel
-from segue.errors import SegueError
+from segue.errors import SegueError, install_line
 from segue.models.built_in import LOCAL
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.models.thinking import THINKING_LEVELS
 from segue.sessions import read_session
-from segue.version import install_line
 
 if TYPE_CHECKING:
     from segue.client.http.settings import ClientSettings

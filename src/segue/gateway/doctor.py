@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from segue.errors import SegueError
+from segue.errors import SegueError, install_line
 from segue.gateway.config import Config
 from segue.gateway.defaults import read_address
 from segue.gateway.runtime import Runtime
@@ -25,7 +25,7 @@ from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.plurals import counted
 from segue.protocols.kit.json_values import object_of
-from segue.version import __version__, install_line
+from segue.version import __version__
 
 _LARGEST_SKEW: Final = 60.0
 """Seconds. Signed requests to AWS fail at five minutes; expiry and budgets follow the clock."""
