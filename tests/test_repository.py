@@ -162,7 +162,7 @@ def test_another_name_is_found(text):
 
 @pytest.mark.parametrize(("tag", "address", "fails"), [("v", "", True), (None, "", False), ("v", "https://h/o", False)])
 def test_a_release_needs_the_address_of_its_repository(tag, address, fails, tmp_path, monkeypatch, capsys):
-    for name in ("src/segue/version.py", "CHANGELOG.md", "pyproject.toml"):
+    for name in (PROJECT["tool"]["hatch"]["version"]["path"], "CHANGELOG.md", "pyproject.toml"):
         tmp_path.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
         text = (ROOT / name).read_text(encoding="utf-8")
         own = re.sub(r'^repository = ".*"', f'repository = "{address}"', text, flags=re.MULTILINE)
