@@ -129,7 +129,7 @@ _NOTES: Final = """\
 - orjson makes dicts and checks nothing, segue makes frozen values and checks every field: the ratio is the cost of
   that.
 - `import segue` alone imports next to nothing until a name is used; compare the row with the types.
-- segue is imported in an environment with only msgspec, like that of `pip install segue`.
+- segue is imported in an environment with only msgspec, like that of `pip install segue-llm`.
 - Peers are imported as their users import them for messages (litellm has no smaller part). They include more than
   segue, network clients for example. litellm is configured not to download its price list.
 - For a peer, the timed function is its own that encodes a history, which was built in its types before. Where it does

@@ -106,7 +106,7 @@ def build_wheel(folder: Path) -> Path:
     """Build the wheel of this repository."""
     command = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
     subprocess.run(command, check=True)
-    return next(folder.glob("segue-*.whl"))
+    return next(folder.glob("*.whl"))
 
 
 def run_document(machine: Machine, document: str, wheel: Path) -> Iterator[Ran]:

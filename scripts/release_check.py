@@ -105,6 +105,8 @@ def _check_names(tag: str | None, repository: str | None) -> Iterator[str]:
         yield f"CHANGELOG.md has no section `## {version}`"
     if repository is not None and own != repository:
         yield f"tool.segue.repository in pyproject.toml is {own!r}; set it to {repository!r}"
+    elif not own and tag is not None:
+        yield "the repository has no address; set tool.segue.repository in pyproject.toml, or the package has no links"
     elif not own:
         print("the repository has no address yet (tool.segue.repository in pyproject.toml): the package has no links")
 
@@ -140,13 +142,19 @@ def inspect_file(file: Path) -> Iterator[str]:
         count += 1
         if PRIVATE_FILES.search(name) or "__pycache__" in name:
             yield f"{file.name}: {name} does not belong into a package"
-        if file.suffix == ".whl" and not re.match(r"segue/|segue-[^/]+\.dist-info/", name):
+        if file.suffix == ".whl" and not re.match(rf"segue/|{_find_name()}-[^/]+\.dist-info/", name):
             yield f"{file.name}: {name} is not part of the library"
         if file.suffix == ".whl" and re.search(r"(?:^|/)(?:tests?/|test_|conftest)", name):
             yield f"{file.name}: {name} is a test"
         if found := SECRETS.search(data):
             yield f"{file.name}: {name} has what looks like a key ({found[0][:8].decode(errors='replace')}...)"
     print(f"{file.name}: {count} files, {file.stat().st_size:,} bytes")
+
+
+def _find_name() -> str:
+    """Give the name of the package as files have it."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return settings["project"]["name"].replace("-", "_")
 
 
 def _members(file: Path) -> Iterator[tuple[str, bytes]]:

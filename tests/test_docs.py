@@ -266,7 +266,7 @@ def test_every_extra_is_explained_and_every_command_is_listed():
     (whole,) = (line for line in started.splitlines() if line.startswith("| `all` |"))
     (given,) = PROJECT["optional-dependencies"]["all"]
     left_out = set(PROJECT["optional-dependencies"]) - {"dev", "docs", "release", "all"}
-    left_out -= set(given.removeprefix("segue[").removesuffix("]").split(","))
+    left_out -= set(given.removeprefix(f"{PROJECT['name']}[").removesuffix("]").split(","))
     assert set(re.findall(r"`(\w+)`", whole)) - {"all"} == left_out
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     for command in COMMANDS:

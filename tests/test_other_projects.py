@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from segue.errors import DISTRIBUTION
+
 ROOT = Path(__file__).parents[1]
 GOOD = {"model": "gpt-5.4", "input": "Hi"}
 BAD = {**GOOD, "temperatur": 0.5}
@@ -152,13 +154,14 @@ def test_the_wheel_runs_without_an_installation(tmp_path):
         "UV_CACHE_DIR": str(tmp_path / "uv"),
         "PIPX_HOME": str(tmp_path / "pipx"),
     }
+    named = [programs / "uv", "tool", "run", "--find-links", tmp_path, "--from"]
     for words in (
-        [programs / "uv", "tool", "run", "--from", f"{wheel}[cli]", "segue", "handover", "--help"],
+        [*named, f"{DISTRIBUTION}[cli]", "segue", "handover", "--help"],
         [programs / "pipx", "run", "--spec", f"{wheel}[cli]", "segue", "handover", "--help"],
     ):
         shown = subprocess.run(words, env=given, capture_output=True, text=True, check=False)
         assert "Write the session SOURCE for another agent" in shown.stdout, shown.stderr
-    plain = [programs / "uv", "tool", "run", "--from", wheel, "segue", "handover", "--help"]
+    plain = [*named, DISTRIBUTION, "segue", "handover", "--help"]
     refused = subprocess.run(plain, env=given, capture_output=True, text=True, check=False)
-    assert 'pip install "segue[cli]"' in refused.stderr
+    assert f'uvx --from "{DISTRIBUTION}[cli]" segue' in refused.stderr
     assert "Traceback" not in refused.stderr

@@ -16,6 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from segue import __version__
+from segue.errors import DISTRIBUTION, MissingExtra, install_line
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -95,6 +98,81 @@ def test_links_of_the_package_come_from_one_address(tmp_path):
     assert all(link.startswith("https://host.example/o/segue") for link in links.values())
 
 
+# -- the name of the package -------------------------------------------------------------------------------------------
+
+NAMED = re.compile(
+    r"(?P<name>segue(?:-\w+)?)\[(?:[a-z]+,?)+\]"  # with extras
+    r"|(?:pip install|pipx (?:run|install)|uvx|uv tool (?:run|install)|uv add) (?:-U |--upgrade |--from |--spec )?"
+    r"['\"]?(?P<installed>segue(?:-\w+)?)(?=[\s'\"`,;)\[]|$)"
+    r"|(?:dependencies|test) = .*\"(?P<needed>segue(?:-\w+)?)[\"\[]",
+    re.MULTILINE,
+)
+"""Where the package is named: the name is one of the groups."""
+
+
+def misnamed(text: str) -> list[str]:
+    """List names of the package that are not its own."""
+    found = (next(filter(None, match.groups())) for match in NAMED.finditer(text))
+    return [name for name in found if name != DISTRIBUTION]
+
+
+def test_the_package_has_one_name():
+    assert PROJECT["project"]["name"] == DISTRIBUTION
+    assert PROJECT["project"]["scripts"] == {"segue": "segue.cli.entry:main"}
+    assert install_line("cli") == f"pip install '{DISTRIBUTION}[cli]'"
+    assert str(MissingExtra("no click", extra="cli")).endswith(install_line("cli"))
+
+
+def test_whatever_names_the_package_names_it_so():
+    wrong: list[str] = []
+    for folder in ("src", "docs", "examples", "integrations", "scripts", "benchmarks", "deploy", ".github"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in {".py", ".md", ".toml", ".yml", ".yaml", ".json"} and path.is_file():
+                wrong += [f"{path.relative_to(ROOT)}: {name}" for name in misnamed(path.read_text(encoding="utf-8"))]
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "Dockerfile",
+        "Makefile",
+        "action.yml",
+        "pyproject.toml",
+    ):
+        wrong += [f"{name}: {found}" for found in misnamed((ROOT / name).read_text(encoding="utf-8"))]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "run pip install segue.\npip install segue",
+        "`pip install 'segue[cli]'`",
+        "install segue[gateway,postgres]",
+        "uvx --from segue segue handover",
+        "pipx run --spec 'segue[cli]' segue",
+        'dependencies = ["llm>=0.36", "segue[client]"]',
+        'dependencies = ["segue"]',
+        "pip install -U segue-ai",
+    ],
+)
+def test_another_name_is_found(text):
+    assert misnamed(text)
+    assert not misnamed(re.sub(r"segue(-ai)?(?=[\['\"\s]|$)(?! handover)", DISTRIBUTION, text, count=2))
+
+
+@pytest.mark.parametrize(("tag", "address", "fails"), [("v", "", True), (None, "", False), ("v", "https://h/o", False)])
+def test_a_release_needs_the_address_of_its_repository(tag, address, fails, tmp_path, monkeypatch, capsys):
+    for name in (PROJECT["tool"]["hatch"]["version"]["path"], "CHANGELOG.md", "pyproject.toml"):
+        tmp_path.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+        text = (ROOT / name).read_text(encoding="utf-8")
+        own = re.sub(r'^repository = ".*"', f'repository = "{address}"', text, flags=re.MULTILINE)
+        tmp_path.joinpath(name).write_text(own)
+    monkeypatch.setattr(RELEASE, "ROOT", tmp_path)
+    wrong = list(RELEASE._check_names(tag and f"v{__version__}", None))
+    assert [("no address" in each) for each in wrong] == ([True] if fails else [])
+    assert ("no address yet" in capsys.readouterr().out) == (tag is None)
+
+
 # -- the check of a release --------------------------------------------------------------------------------------------
 
 KEY = "sk-ant-" + "a1B2" * 12
@@ -103,7 +181,7 @@ KEY = "sk-ant-" + "a1B2" * 12
 def _wheel(folder: Path, **files: str) -> Path:
     path = folder / "segue-0.1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
-        for name, text in {"segue/__init__.py": "", "segue-0.1.0.dist-info/METADATA": "", **files}.items():
+        for name, text in {"segue/__init__.py": "", "segue_llm-0.1.0.dist-info/METADATA": "", **files}.items():
             archive.writestr(name, text)
     return path
 
@@ -153,5 +231,5 @@ def test_the_package_passes_the_check_of_a_release(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(list((tmp_path / "dist").iterdir())) == 2
     bill = json.loads((tmp_path / "dist-sbom" / "segue.cdx.json").read_bytes())
-    assert bill["metadata"]["component"]["name"] == "segue"
+    assert bill["metadata"]["component"]["name"] == "segue-llm"
     assert {"msgspec", "aiohttp", "psycopg", "mcp"} <= {part["name"] for part in bill["components"]}

@@ -8,8 +8,9 @@ Every `assert_type` is a promise to users. A line with `pyright: ignore` has to 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, assert_never, assert_type
+from typing import Any, TypedDict, assert_never, assert_type
 
 import segue
 from segue import (
@@ -104,6 +105,44 @@ def use_submodules(event: segue.events.Event) -> None:
     segue.protocols.get_protocol("openai-chat")
 
 
+@dataclass
+class Place:
+    """A type of the user's own."""
+
+    name: str
+
+
+class Size(TypedDict):
+    """Another one."""
+
+    width: int
+
+
+def ask_for_values(client: segue.Client, conversation: segue.Conversation) -> str:
+    """The value of an answer has the type that was asked for; without one the result is the message."""
+    assert_type(segue.complete("hi", "echo"), AssistantMessage)
+    assert_type(segue.complete("hi", "echo", output=Place), segue.Answer[Place])
+    assert_type(segue.complete("hi", "echo", output=list[Place]).value, list[Place])
+    assert_type(client.complete("hi", "echo", output=Size, output_retries=2).value, Size)
+    assert_type(client.complete("hi", "echo", output=Place | None).value, Any)
+    assert_type(conversation.ask("hi"), AssistantMessage)
+    assert_type(conversation.ask("hi", output=dict[str, Place], model="echo").value, dict[str, Place])
+    assert_type(conversation.complete("hi", output=int).value, int)
+    assert_type(segue.read_output(conversation.ask("hi"), Place), Place)
+    with client.stream("hi", "echo", output=Place) as reply:
+        assert_type(reply, segue.TypedStream[Place])
+        return reply.answer().value.name
+
+
+async def ask_for_values_async(client: segue.AsyncClient, conversation: segue.AsyncConversation) -> Place:
+    """The same in an event loop."""
+    assert_type(await client.complete("hi", "echo"), AssistantMessage)
+    assert_type((await client.complete("hi", "echo", output=list[Place])).value, list[Place])
+    assert_type((await conversation.ask("hi", output=Place)).value, Place)
+    assert_type(conversation.stream("hi"), segue.AsyncStream)
+    return (await conversation.stream("hi", output=Place).answer()).value
+
+
 def target() -> Model:
     """Three words make a target of one's own; the catalogue knows the rest."""
     own = Model("my-model", "my-provider", "openai-chat")
@@ -127,3 +166,4 @@ def mistakes(message: UserMessage) -> None:
     Context(messages=(image,))  # pyright: ignore[reportArgumentType]
     segue.Contxt  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     Context("Be brief.")  # pyright: ignore[reportCallIssue]
+    segue.complete("hi", "echo", output=Place).value.size  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]

@@ -1,6 +1,6 @@
 """Keep Google ADK, and let segue make the request for any model.
 
-Needs: `pip install segue google-adk`.
+Needs: `pip install segue-llm google-adk`.
 Runs without a key: `send` gives a fixed answer; replace it by your own client.
 """
 

@@ -1,6 +1,6 @@
 """Keep Inspect AI, and let segue make the request for any model.
 
-Needs: `pip install segue inspect-ai`.
+Needs: `pip install segue-llm inspect-ai`.
 Runs without a key: `send` gives a fixed answer; replace it by your own client.
 """
 

@@ -1,6 +1,6 @@
 """Keep LangChain, and let segue make the request for any model.
 
-Needs: `pip install segue langchain-core`.
+Needs: `pip install segue-llm langchain-core`.
 Runs without a key: `send` gives a fixed answer; replace it by your own client.
 """
 

@@ -1,6 +1,6 @@
 """Keep LiteLLM, and let segue make the request for any model.
 
-Needs: `pip install segue` (its messages are plain JSON).
+Needs: `pip install segue-llm` (its messages are plain JSON).
 Runs without a key: `send` gives a fixed answer; replace it by your own client.
 """
 

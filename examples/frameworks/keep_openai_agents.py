@@ -1,6 +1,6 @@
 """Keep the OpenAI Agents SDK, and let segue make the request for any model.
 
-Needs: `pip install segue openai-agents`.
+Needs: `pip install segue-llm openai-agents`.
 Runs without a key: `send` gives a fixed answer; replace it by your own client.
 """
 

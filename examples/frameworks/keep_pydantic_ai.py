@@ -1,6 +1,6 @@
 """Keep pydantic-ai, and let segue make the request for any model.
 
-Needs: `pip install segue pydantic-ai-slim`.
+Needs: `pip install segue-llm pydantic-ai-slim`.
 Runs without a key: `send` gives a fixed answer; replace it by your own client.
 """
 

@@ -1,6 +1,6 @@
 """Keep Strands, and let segue make the request for any model.
 
-Needs: `pip install segue strands-agents`.
+Needs: `pip install segue-llm strands-agents`.
 Runs without a key: `send` gives a fixed answer; replace it by your own client.
 """
 

@@ -1,6 +1,6 @@
 """Keep the AI SDK, and let segue make the request for any model.
 
-Needs: `pip install segue` (the page that sends the messages is JavaScript).
+Needs: `pip install segue-llm` (the page that sends the messages is JavaScript).
 Runs without a key: `send` gives a fixed answer; replace it by your own client.
 """
 

@@ -19,7 +19,10 @@ from segue.client.flow.backoff import Retry as Retry
 from segue.client.flow.tool_loop import Run as Run
 from segue.client.flow.tool_loop import RunLimits as RunLimits
 from segue.client.flow.tool_loop import Tools as Tools
+from segue.client.flow.typed_answers import Answer as Answer
+from segue.client.flow.typed_answers import read_output as read_output
 from segue.client.http.async_streams import AsyncStream as AsyncStream
+from segue.client.http.async_streams import AsyncTypedStream as AsyncTypedStream
 from segue.client.http.clients import AsyncClient as AsyncClient
 from segue.client.http.clients import Client as Client
 from segue.client.http.clients import complete as complete
@@ -28,11 +31,12 @@ from segue.client.http.running import RunEvent as RunEvent
 from segue.client.http.running import RunSettings as RunSettings
 from segue.client.http.settings import ClientSettings as ClientSettings
 from segue.client.http.streams import Stream as Stream
+from segue.client.http.streams import TypedStream as TypedStream
 from segue.client.http.telemetry import Telemetry as Telemetry
+from segue.client.output.schemas import json_schema as json_schema
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
 from segue.client.session.conversation import Conversation as Conversation
 from segue.client.session.summarising import SummaryTask as SummaryTask
-from segue.client.tools.schemas import json_schema as json_schema
 from segue.client.tools.signatures import define_tool as define_tool
 from segue.client.tools.toolbox import Toolbox as Toolbox
 from segue.conversation.arguments import ParsedArguments as ParsedArguments
@@ -110,6 +114,11 @@ from segue.errors import LoadError as LoadError
 from segue.errors import MissingExtra as MissingExtra
 from segue.errors import ModelError as ModelError
 from segue.errors import NewerFormat as NewerFormat
+from segue.errors import OutputCut as OutputCut
+from segue.errors import OutputError as OutputError
+from segue.errors import OutputInvalid as OutputInvalid
+from segue.errors import OutputPending as OutputPending
+from segue.errors import OutputRefused as OutputRefused
 from segue.errors import ProjectionError as ProjectionError
 from segue.errors import ProjectionRefused as ProjectionRefused
 from segue.errors import RequestFailed as RequestFailed

@@ -19,6 +19,11 @@
     │   ├── DoesNotFit          the window is too small for what has to be sent; `path` is the largest part of it
     │   └── ProjectionRefused   the policy refuses a change that the target needs; has the report
     ├── RequestFailed        every attempt failed; has the failure, all attempts, and the partial reply
+    ├── OutputError          a reply has no value of the type that was asked for; has the reply
+    │   ├── OutputInvalid       it does not fit the type, also after it was sent back; `place` and `reason`
+    │   ├── OutputCut           it ended at its limit of tokens
+    │   ├── OutputRefused       the model, or a filter, refused to answer
+    │   └── OutputPending       it calls tools first; their results have to be added
     ├── RunLimitReached      a tool loop reached a limit; has what ran until then
     ├── CorpusError          a corpus cannot be converted: another job wrote to the folder, no input, a missing note
     ├── SessionLocked        another conversation is writing to this session file
@@ -40,6 +45,15 @@ if TYPE_CHECKING:
     import segue  # the public face names what errors carry: the modules of these types import this one
 
 Path = tuple[str | int, ...]
+
+DISTRIBUTION = "segue-llm"
+"""The name on package indexes, where `segue` is taken; the import and the command are `segue`. Texts of the program
+take it from here, and a test compares it with pyproject.toml, the documents and the adapters."""
+
+
+def install_line(extra: str) -> str:
+    """Return the command that installs segue with an extra."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def render_path(path: Path) -> str:
@@ -235,6 +249,46 @@ class RequestFailed(SegueError):
         self.message = reply
 
 
+class OutputError(SegueError):
+    """A reply has no value of the type that was asked for. `message` is the reply, `attempts` are all requests."""
+
+    def __init__(
+        self, message: str, *, reply: segue.AssistantMessage, attempts: tuple[segue.Attempt, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.message = reply
+        self.attempts = attempts
+
+
+class OutputInvalid(OutputError):
+    """A reply does not fit the type. `reason` says why, `place` where, such as `$.places[0].name`, if that is known."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str,
+        place: str = "",
+        reply: segue.AssistantMessage,
+        attempts: tuple[segue.Attempt, ...] = (),
+    ) -> None:
+        super().__init__(message, reply=reply, attempts=attempts)
+        self.reason = reason
+        self.place = place
+
+
+class OutputCut(OutputError):
+    """A reply ended at its limit of tokens, so its value is not complete. Raise `Options(max_tokens=...)`."""
+
+
+class OutputRefused(OutputError):
+    """The model, or a filter of its provider, refused to answer."""
+
+
+class OutputPending(OutputError):
+    """A reply calls tools before it answers. Add their results and ask again, with the same type."""
+
+
 class RunLimitReached(SegueError):
     """A tool loop reached one of its limits. `run` has the conversation until then; the last calls may be pending."""
 
@@ -252,10 +306,10 @@ class SessionLocked(SegueError):
 
 
 class MissingExtra(SegueError, ImportError):
-    """An optional dependency is not installed. `extra` names it: `pip install 'segue[extra]'`."""
+    """An optional dependency is not installed. `extra` names it: `pip install 'segue-llm[extra]'`."""
 
     def __init__(self, message: str, *, extra: str) -> None:
-        super().__init__(f"{message}: pip install 'segue[{extra}]'")
+        super().__init__(f"{message}: {install_line(extra)}")
         self.extra = extra
 
 

@@ -218,7 +218,7 @@ def test_a_catalogue_older_than_180_days_is_a_warning(days: int, warns: bool):
     text = describe_date(catalogue, dt.date(2026, 1, 1) + dt.timedelta(days=days))
     assert "2026-01-01" in text
     assert text.startswith("warning: ") is warns
-    assert ("pip install -U segue" in text) is warns
+    assert ("pip install -U segue-llm" in text) is warns
 
 
 def test_a_catalogue_without_a_date_is_described_as_such():

@@ -49,7 +49,7 @@ def test_without_its_packages_the_program_names_what_to_install():
     program = "import sys\nsys.modules['click'] = None\nfrom segue.cli.entry import main\nmain()\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
-    assert 'pip install "segue[cli]"' in done.stderr
+    assert 'pip install "segue-llm[cli]"' in done.stderr
     assert "Traceback" not in done.stderr
 
 

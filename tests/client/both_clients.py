@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.backoff import Retry
@@ -69,18 +70,18 @@ def stream_reply(
 ) -> Received:
     """Stream a reply to its end through one of the clients."""
     given: ClientSettings = {"timeout": 10.0, "retry": ONCE, **settings}  # pyright: ignore[reportAssignmentType]
-    asked = {"options": options, "policy": policy, "fallback_models": fallback_models}
+    asked: dict[str, Any] = {"options": options, "policy": policy, "fallback_models": fallback_models}
     if is_async:
         return asyncio.run(_stream_async(model, context, asked, given))
     with Client(**given) as client:
-        with client.stream(context, model, **asked) as stream:  # pyright: ignore[reportArgumentType]
+        with client.stream(context, model, **asked) as stream:
             events = list(stream)
         return Received(events, stream.message, stream.attempts, idle_connections(client))
 
 
-async def _stream_async(model: Model, context: Context, asked: dict[str, object], settings: ClientSettings) -> Received:
+async def _stream_async(model: Model, context: Context, asked: dict[str, Any], settings: ClientSettings) -> Received:
     async with AsyncClient(**settings) as client:
-        async with client.stream(context, model, **asked) as stream:  # pyright: ignore[reportArgumentType]
+        async with client.stream(context, model, **asked) as stream:
             events = [event async for event in stream]
         assert len(asyncio.all_tasks()) == 1
         return Received(events, stream.message, stream.attempts, idle_connections(client))

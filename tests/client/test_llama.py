@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from itertools import permutations
+from typing import Literal
 
 import pytest
 from msgspec.structs import replace
@@ -161,3 +163,24 @@ def test_an_overflow_leads_to_a_model_with_a_larger_window(llama_server: LlamaSe
     assert failure.kind == FailureKind.OVERFLOW
     assert failure.limit == llama_server.window
     assert (failure.used or 0) > llama_server.window
+
+
+@dataclass
+class Verdict:
+    """What even a model of random weights can answer, because a grammar leaves it nothing else."""
+
+    mood: Literal["good", "bad"]
+    is_sure: bool
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
+def test_an_answer_of_a_type(llama_server: LlamaServer, streams: bool):
+    model = llama_server.model("openai-chat")  # the server has no schema on its other endpoints, and ignores one
+    with Client(**PATIENT) as client:
+        if streams:
+            answer = client.stream(ASKED, model, options=WARM, output=Verdict).answer()
+        else:
+            answer = client.complete(ASKED, model, options=WARM, output=Verdict)
+    assert answer.asked == "native schema"
+    assert len(answer.attempts) == 1
+    assert isinstance(answer.value, Verdict)

@@ -131,7 +131,7 @@ def test_without_a_file_the_answer_says_how_to_get_one(env: dict[str, str]):
 
 def test_without_the_library_the_answer_names_the_extra(tiny: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gguf, "find_spec", lambda _: None)
-    with Client(retry=0) as client, pytest.raises(RequestFailed, match=r"pip install 'segue\[local\]'"):
+    with Client(retry=0) as client, pytest.raises(RequestFailed, match=r"pip install 'segue-llm\[local\]'"):
         client.complete("Hello", f"local:{tiny}")
 
 
@@ -150,7 +150,7 @@ def test_a_local_model_is_offered_where_it_can_answer(tiny: Path, env: dict[str,
 def test_messages_without_a_key_offer_a_local_model(env: dict[str, str]):
     done = run("ask", "Hello", env=env)
     assert done.status == Status.NO_KEY
-    assert "`pip install 'segue[local]'` and `segue local get` (93 MB)" in done.err
+    assert "`pip install 'segue-llm[local]'` and `segue local get` (93 MB)" in done.err
     assert "`segue local get` (93 MB)" in run("chat", stdin="Hello\n", env=env).err
 
 

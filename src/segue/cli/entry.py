@@ -21,12 +21,13 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from segue.cli.statuses import Status
-from segue.errors import SegueError, TornLine
+from segue.errors import DISTRIBUTION, SegueError, TornLine
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-_MISSING: Final = 'segue: the package {package} is not installed; run: pip install "segue[{extra}]"'
+_MISSING: Final = f'segue: the package {{package}} is not installed; run: pip install "{DISTRIBUTION}[{{extra}}]"'
+_WITHOUT_INSTALLING: Final = f', or without installing: uvx --from "{DISTRIBUTION}[{{extra}}]" segue'
 _EXTRAS: Final = {
     "click": "cli",
     "rich": "cli",
@@ -70,7 +71,8 @@ def _run() -> int:
     except Exception as error:  # noqa: BLE001 - the status of Python would be that of a finding
         package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package in _EXTRAS:
-            _print(_MISSING.format(package=package, extra=_EXTRAS[package]))
+            extra = _EXTRAS[package]
+            _print((_MISSING + _WITHOUT_INSTALLING * (extra == "cli")).format(package=package, extra=extra))
             return Status.USAGE
         import traceback
 

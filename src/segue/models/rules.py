@@ -317,6 +317,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     adds them where the request has none."""
     extra_like: tuple[tuple[str, str], ...] = ()
     """Keys of the request body that are refused whenever a field of `Options` is: (key, field)."""
+    output_any_root: bool = False
+    """Whether an output schema may have another root than an object, such as a list."""
     schema_with_tools: bool = True
     """Whether an output schema may be sent together with tools."""
     schema_with_forced_choice: bool = True

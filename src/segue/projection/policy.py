@@ -88,6 +88,9 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     bridge: str = "I have processed the tool results."
     sources: str = "[sources]\n{text}"
     tool_gone: str = "(no longer available)"
+    output_schema: str = "Reply with JSON and nothing else. It has to fit this JSON schema:\n{schema}"
+    output_function: str = "Takes your answer. Call it to answer."
+    output_again: str = "Your reply does not fit: {reason}\nReply again, corrected and complete, in the same format."
     call_signature: str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
     """Base64 of `skip_thought_signature_validator`: Gemini's placeholder for calls of other models (Google's
     documentation of thought signatures; accepted in recorded traffic, 2026-11)."""

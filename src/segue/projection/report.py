@@ -100,6 +100,7 @@ class ChangeCode(StrEnum):
     # settings
     OPTION_REMOVED = "option_removed"
     OPTION_CLAMPED = "option_clamped"
+    OUTPUT_ASKED = "output_asked"
     THINKING_LEVEL = "thinking_level"
     TOOL_REMOVED = "tool_removed"
     TOOL_ADDED = "tool_added"
@@ -254,6 +255,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ),
     ChangeCode.OPTION_REMOVED: "An option that the target does not support in this request is removed.",
     ChangeCode.OPTION_CLAMPED: "An option is changed to the nearest value that the target accepts.",
+    ChangeCode.OUTPUT_ASKED: (
+        "The type of the answer is asked for in the best form that the target has; the answer is checked in any form."
+    ),
     ChangeCode.THINKING_LEVEL: "The model does not support this thinking level; the nearest one is used.",
     ChangeCode.TOOL_REMOVED: "A tool that the target does not support is removed.",
     ChangeCode.TOOL_ADDED: (
@@ -332,6 +336,7 @@ REQUEST_CODES: Final = frozenset(
         ChangeCode.REASONING_REJECTED,
         ChangeCode.INSTRUCTIONS_APPENDED,
         ChangeCode.SERVER_EDITED,
+        ChangeCode.OUTPUT_ASKED,
     }
 )
 """Codes of `prepare` and of the client, which know the encoded request and its reply; projection never uses them."""

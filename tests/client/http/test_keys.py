@@ -390,10 +390,10 @@ def test_a_missing_extra_is_named(monkeypatch):
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(signing, "import_module", missing)
-    with pytest.raises(MissingExtra, match=r"pip install 'segue\[bedrock\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'segue-llm\[bedrock\]'"):
         signing.AwsSigner().sign("https://bedrock-runtime.eu-west-1.amazonaws.com/x", b"", {}, {})
     monkeypatch.setattr("segue.client.http.settings.import_module", missing)
-    with pytest.raises(ImportError, match=r"pip install 'segue\[client\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'segue-llm\[client\]'"):
         Client()
 
 

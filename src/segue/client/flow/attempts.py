@@ -11,7 +11,7 @@ from segue.failures.failure import Failure
 from segue.models.model import Model
 from segue.projection.report import Report
 
-Reason: TypeAlias = Literal["first", "retry", "without_reasoning", "shortened", "fallback"]
+Reason: TypeAlias = Literal["first", "retry", "without_reasoning", "shortened", "fallback", "repair"]
 
 
 @final

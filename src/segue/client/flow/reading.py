@@ -17,6 +17,7 @@ from typing import Final, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
+from segue.client.output.replies import CallAsText
 from segue.conversation.events import DoneEvent, ErrorEvent, Event
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import DecodeError
@@ -24,7 +25,7 @@ from segue.framing.aws_chunks import AwsChunksDecoder
 from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
 from segue.framing.ndjson import NdjsonDecoder
 from segue.framing.sse import SseDecoder, SseEvent
-from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.streaming import NamedFrame, StreamDecoder
 from segue.requests.prepare import Request
 
 Ending: TypeAlias = DoneEvent | ErrorEvent
@@ -45,11 +46,19 @@ _FRAMINGS: Final[Mapping[str, type[SseDecoder | NdjsonDecoder | AwsEventStreamDe
 class StreamReading:
     """Decodes one streamed reply into events; the bytes may be split anywhere."""
 
-    __slots__ = ("_cut", "_decoder", "_document", "_feed", "_frames")
+    __slots__ = ("_answer", "_cut", "_decoder", "_document", "_feed", "_frames", "_quiet")
 
-    def __init__(self, request: Request, account: str | None = None, key: str | None = None) -> None:
+    def __init__(
+        self,
+        request: Request,
+        account: str | None = None,
+        key: str | None = None,
+        answer: CallAsText | None = None,
+    ) -> None:
         self._decoder: StreamDecoder = request.stream_decoder(account=account, key=key)
-        self._feed = self._decoder.feed
+        self._feed = self._decoder.feed if answer is None else self._feed_as_text
+        self._answer = answer
+        self._quiet: list[Event] = []
         framing = request.framing
         self._frames = _FRAMINGS[framing]()
         self._document: list[bytes] = []
@@ -72,6 +81,15 @@ class StreamReading:
             return self._feed(frame if isinstance(frame, bytes) else frame.data)
         return self._read(frames)
 
+    def _feed_as_text(self, frame: bytes | NamedFrame) -> list[Event]:
+        assert self._answer is not None, "without it the decoder itself is fed"
+        return self._answer.events(self._decoder.feed(frame))
+
+    def feed_quietly(self, chunk: bytes) -> list[Event]:
+        """Decode the next bytes, and give the events only at the end, all at once."""
+        self._quiet += self.feed(chunk)
+        return self._quiet if ending_of(self._quiet) is not None else []
+
     def _cut_first_chunk(self, chunk: bytes) -> Sequence[_Frame]:
         """Split the first bytes into frames, unless they begin a JSON document."""
         if self._document or chunk.removeprefix(_BOM).lstrip()[:1] in _BRACKETS:
@@ -87,11 +105,14 @@ class StreamReading:
             events = self._read(self._frames.finish())
         except DecodeError as error:
             return self.fail(f"the stream cannot be read: {error}")
-        return events + self._decoder.finish()
+        return events + self._as_text(self._decoder.finish())
+
+    def _as_text(self, events: list[Event]) -> list[Event]:
+        return events if self._answer is None else self._answer.events(events)
 
     def fail(self, reason: str) -> list[Event]:
         """End the stream after a broken connection; an incomplete reply ends with an error that has this reason."""
-        events = self._decoder.finish()
+        events = self._as_text(self._decoder.finish())
         ending = ending_of(events)
         if ending is not None and ending.type == "error":
             events[-1] = with_message(ending, replace(ending.message, error_message=reason))
@@ -99,12 +120,13 @@ class StreamReading:
 
     def abort(self, reason: str) -> list[Event]:
         """End the stream because the caller closed it: one `error` event with an `aborted` message."""
-        return self._decoder.abort(reason)
+        return self._as_text(self._decoder.abort(reason))
 
     @property
     def message(self) -> AssistantMessage:
         """The message so far."""
-        return self._decoder.message
+        message = self._decoder.message
+        return message if self._answer is None else self._answer.message(message)
 
     def _read(self, frames: Sequence[_Frame]) -> list[Event]:
         events: list[Event] = []

@@ -5,11 +5,14 @@ no random numbers. The sync and the async client perform the same steps, and tes
 
 Guarantees:
 - The caller gets exactly one terminal event, as the last one.
-- Once an event has reached the caller, no further request is sent: an event cannot be taken back.
+- Once an event has reached the caller, no further request is sent for the same answer: an event cannot be taken back.
 - Each attempt is recorded, and every failed one is also a diagnostic of the final message.
 - The stored conversation is projected anew for each model and never changed.
 - Messages that are left out are summarised before the request is sent, and the conversation is projected again.
 - A conversation that a model refuses as too long is sent to it once more with less history, never a third time.
+- A reply that does not fit the type which was asked for is sent back with the reason, as often as `Output` says; what
+  is sent back is no part of the conversation. Its events have reached the caller, so the corrected reply comes whole,
+  in the terminal event.
 """
 
 from __future__ import annotations
@@ -54,16 +57,18 @@ from segue.client.flow.steps import (
     Summarised,
     Wait,
 )
+from segue.client.output.ladder import Asked, MakeRequest, Output, ask_for
+from segue.client.output.replies import CallAsText, Judged, judge_reply
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
-from segue.conversation.messages import AssistantMessage, Diagnostic, Sent, StopReason, Usage
+from segue.conversation.messages import AssistantMessage, Diagnostic, Sent, StopReason, Usage, UserMessage
 from segue.conversation.stored import dump_message, load_message
 from segue.errors import DecodeError, DoesNotFit, ProjectionRefused, SegueError
 from segue.failures.classify import classify, is_context_overflow
 from segue.failures.failure import Failure, FailureKind
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.projection.policy import Policy
+from segue.projection.policy import Policy, fill
 from segue.projection.report import Report, place_of
 from segue.requests.prepare import Request, prepare
 
@@ -147,6 +152,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """Where reasoning is bound to the account, names it."""
     summarises: bool = False
     """Whether the shell can have messages summarised that are left out."""
+    output: Output | None = None
+    """The type of the value that the reply has to hold."""
 
 
 @final
@@ -182,6 +189,10 @@ class Flow:
         self._is_billed = False  # whether the provider began to answer, or may have
         self._sender: tuple[str | None, str | None] = (None, None)  # account and key of the current attempt
         self._refused: frozenset[str] = frozenset()  # marks that some attempt showed to be refused
+        self.judged = Judged()  # the value of the last reply that ended, if a type is asked for
+        self._asked: Asked | None = None  # how the current request asks for it
+        self._misfit: _Outcome | None = None  # the last reply that was sent back
+        self._repairs = 0
         self._request: Request | None = None  # of the current attempt; after an overflow, the one that is sent next
 
     @property
@@ -212,19 +223,22 @@ class Flow:
         ask = self.ask
         while True:
             outcome = yield from self._attempt()
-            if outcome.failure is None or self._has_emitted:
-                return outcome.events
-            plan = self._plan_shortened(outcome.failure) or plan_next_attempt(
-                self._plan,
-                outcome.failure,
-                ask.candidates,
-                self._context,
-                retry=ask.retry,
-                chance=self._began.chance,
-                request=self._request,
-            )
+            if outcome.failure is None:
+                plan = None if ask.output is None else self._plan_repair(outcome, ask.output)
+            elif self._has_emitted and self._misfit is None:
+                plan = None
+            else:
+                plan = self._plan_shortened(outcome.failure) or plan_next_attempt(
+                    self._plan,
+                    outcome.failure,
+                    ask.candidates,
+                    self._context,
+                    retry=ask.retry,
+                    chance=self._began.chance,
+                    request=self._request,
+                )
             if plan is None:
-                return outcome.events
+                return self._final_events(outcome)
             self._refused |= plan.refused
             if plan.reason != "shortened":
                 self._request = None
@@ -233,6 +247,32 @@ class Flow:
             self._plan = plan
             if plan.wait > 0:
                 yield Wait(plan.wait)
+
+    def _plan_repair(self, outcome: _Outcome, output: Output) -> AttemptPlan | None:
+        """Read the value of a reply; if it does not fit, plan an attempt that sends it back with the reason."""
+        ending = ending_of(outcome.events)
+        assert ending is not None, "a reply that was read to its end has a terminal event"
+        self.judged = judge_reply(ending.message, output.type)
+        problem = self.judged.problem
+        if problem is None or problem.kind != "invalid" or self._repairs >= output.retries:
+            return None
+        self._repairs += 1
+        self._misfit = outcome
+        self._may_summarise = False  # its messages are counted from the start of the stored conversation
+        note = Diagnostic(type="output_invalid", message=problem.reason, details={"model": self.model.full_name()})
+        self._diagnostics = (*self._diagnostics, note)
+        text = fill((self.ask.policy or _POLICY).texts.output_again, reason=problem.reason)
+        self._context = self._context.add(ending.message, UserMessage.of(text))
+        return replace(self._plan, reason="repair", wait=0.0, retries=0)
+
+    def _final_events(self, outcome: _Outcome) -> list[Event]:
+        """Give the last events: of a corrected reply the terminal one, or those of the reply that was not corrected."""
+        if self._misfit is None:
+            return outcome.events
+        if outcome.failure is None:
+            return outcome.events[-1:]
+        self._outcome = self._misfit
+        return self._misfit.events
 
     # -- one attempt ---------------------------------------------------------------------------------------------------
 
@@ -354,10 +394,13 @@ class Flow:
         if (window := self._window(plan)) is not None:
             policy = ask.with_window(policy, window)
         account = None if ask.accounts is None else ask.accounts.find(self.model)
+        model = self.model
+
+        def make_request(context: Context, options: Options | None) -> Request:
+            return ask.prepare(context, model, options=options, policy=policy, account=account, refused=plan.refused)
+
         try:
-            return ask.prepare(
-                context, self.model, options=ask.options, policy=policy, account=account, refused=plan.refused
-            )
+            return self._make_request(context, policy, make_request)
         except DoesNotFit as error:
             if len(ask.candidates) == 1 and not self.attempts:
                 raise
@@ -380,6 +423,13 @@ class Flow:
                 raise
             self.report = Report(())
             return replace(classify(error), provider=self.model.provider)
+
+    def _make_request(self, context: Context, policy: Policy | None, make_request: MakeRequest) -> Request:
+        ask = self.ask
+        if ask.output is None:
+            return make_request(context, ask.options)
+        self._asked = ask_for(ask.output, context, self.model, ask.options, policy, make_request=make_request)
+        return self._asked.request
 
     # -- the reply -----------------------------------------------------------------------------------------------------
 
@@ -405,12 +455,15 @@ class Flow:
         except DecodeError as error:
             text = self._conceal(body.decode("utf-8", "replace"))
             return self._failed(explain_document(text, self._conceal_head(head), self.model.provider, error))
+        if (answer := self._call_as_text()) is not None:
+            message = answer.message(message)
         event = ErrorEvent if message.stop_reason in _BAD_ENDS else DoneEvent
         return self._check_reply([StartEvent(), event(reason=message.stop_reason, message=message)])
 
     def _read_stream(self, request: Request, head: Head) -> _StepsFor[_Outcome]:
-        reading = self._reading = StreamReading(request, *self._sender)
-        answer = yield ReadEvents(reading.feed, self.ask.emits)
+        reading = self._reading = StreamReading(request, *self._sender, self._call_as_text())
+        emits = self.ask.emits and self._misfit is None
+        answer = yield ReadEvents(reading.feed if emits or not self.ask.emits else reading.feed_quietly, emits)
         if answer is None and (document := reading.document) is not None:
             self._reading = None
             return self._read_document(document, request, head)
@@ -420,11 +473,16 @@ class Flow:
         elif answer is None:
             new_events = reading.finish()
         # A stream has one start event. If it is not among the last events, the caller already has it.
-        self._has_emitted = self.ask.emits and new_events[0].type != "start"
+        self._has_emitted |= emits and new_events[0].type != "start"
         if isinstance(answer, Broken):
             failure = None if new_events[-1].type == "done" else self._broken(answer)
             return _Outcome(new_events, failure, is_whole=False)
         return self._check_reply(new_events)
+
+    def _call_as_text(self) -> CallAsText | None:
+        """Make what turns the answer of a function into text, if the current request asks by one."""
+        asked = self._asked
+        return None if asked is None or asked.function is None else CallAsText(asked.function, is_only=asked.is_only)
 
     def _read_error(self, head: Head) -> _StepsFor[_Outcome]:
         body = yield from self._read_body(_ERROR_BYTES)
@@ -508,7 +566,7 @@ class Flow:
             self._outcome = outcome
         if not self._is_recorded:
             yield from self._record(outcome.failure)
-        return outcome.events
+        return self._final_events(outcome)
 
     def _with_clean_ending(self, events: list[Event]) -> list[Event]:
         """Add the time of the request and the failed attempts to the message."""
@@ -532,6 +590,7 @@ class Flow:
         return replace(sent or Sent(), dropped=(*known, *new)) if new else sent
 
 
+_POLICY: Final = Policy()
 _BAD_ENDS: Final = frozenset({StopReason.ERROR, StopReason.ABORTED})
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from inspect import isawaitable
-from typing import Self, TypeAlias, TypeVar, cast
+from typing import Any, Generic, Self, TypeAlias, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
-from segue.client.flow.steps import Answer, Broken, Head, Step, Summarise, Summarised
+from segue.client.flow.steps import Answer as StepAnswer
+from segue.client.flow.steps import Broken, Head, Step, Summarise, Summarised
+from segue.client.flow.typed_answers import Answer, T
 from segue.client.http.async_sending import AsyncWire
 from segue.client.http.counting import Counting
 from segue.client.http.outgoing_request import OutgoingRequest, RequestBuilder
 from segue.client.http.settings import OnAttempt
-from segue.client.http.shell import TERMINAL, OnEnd, Shell, read_moment
+from segue.client.http.shell import GROWING, TERMINAL, OnEnd, Shell, read_moment
 from segue.conversation.context import Context
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, UserMessage
@@ -123,7 +125,7 @@ class AsyncStream(Shell):
         if self._settle is not None:
             await self._settle()
 
-    async def _perform(self, step: Step) -> Answer:
+    async def _perform(self, step: Step) -> StepAnswer:
         match step.kind:
             case "read":
                 return await self._wire.read()
@@ -146,7 +148,7 @@ class AsyncStream(Shell):
             case "read_events" | "emit":
                 return None
 
-    async def _send(self, request: Request) -> Answer:
+    async def _send(self, request: Request) -> StepAnswer:
         if self._settle is not None:
             await self._settle()
         builder, hook = self._builder, self._builder.setup.on_request
@@ -162,6 +164,31 @@ class AsyncStream(Shell):
         except SettingsError as error:
             return builder.explain(error)
         return None if self._is_closing else await self._wire.send(outgoing)
+
+
+class AsyncTypedStream(AsyncStream, Generic[T]):
+    """A streamed reply with a value of a type. Made by `AsyncClient.stream(..., output=...)`."""
+
+    @property
+    def partial(self) -> Any:  # noqa: ANN401 - JSON
+        """What has arrived of the value, as plain JSON: dicts, lists, texts and numbers. None before it begins."""
+        return self._read_partial()
+
+    async def partials(self) -> AsyncIterator[Any]:
+        """Read to the end, and give what there is of the value each time that more of it has arrived."""
+        last: Any = None
+        async for event in self:
+            if event.type in GROWING and not self.has_ready and (value := self.partial) != last:
+                last = value
+                yield value
+        if (value := self.partial) != last:  # the end came together with the rest
+            yield value
+
+    async def answer(self) -> Answer[T]:
+        """Read to the end and return the value with its message, like `TypedStream.answer`."""
+        async for _ in self:
+            pass
+        return self._answer_or_raise()
 
 
 async def count_tokens_async(counting: Counting, builder: RequestBuilder, wire: AsyncWire) -> int:

@@ -6,7 +6,7 @@ The functions `complete` and `stream` make a client for one request; for several
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from msgspec.structs import replace
 
@@ -15,8 +15,16 @@ from segue.client.flow.request_flow import Ask, Prepare
 from segue.client.flow.shortening import window_key, with_window
 from segue.client.flow.steps import Broken, Head
 from segue.client.flow.tool_loop import Run
+from segue.client.flow.typed_answers import Answer, T, make_output
 from segue.client.http.async_sending import AsyncWire, find_direct
-from segue.client.http.async_streams import AsyncStream, AsyncSummariseStep, Settle, count_tokens_async, fetch_async
+from segue.client.http.async_streams import (
+    AsyncStream,
+    AsyncSummariseStep,
+    AsyncTypedStream,
+    Settle,
+    count_tokens_async,
+    fetch_async,
+)
 from segue.client.http.counting import Counting
 from segue.client.http.loops import HttpByLoop
 from segue.client.http.outgoing_request import RequestBuilder
@@ -32,7 +40,8 @@ from segue.client.http.running import (
 from segue.client.http.sending import Wire
 from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
 from segue.client.http.shell import OnEnd
-from segue.client.http.streams import Stream, SummariseStep, count_tokens
+from segue.client.http.streams import Stream, SummariseStep, TypedStream, count_tokens
+from segue.client.output.ladder import Output
 from segue.conversation.context import Options
 from segue.conversation.messages import AssistantMessage
 from segue.models.catalogue import Catalogue
@@ -52,6 +61,24 @@ _FITTED: Final = 8
 
 _Reply = TypeVar("_Reply", Stream, AsyncStream)
 _Events = TypeVar("_Events", Iterator[RunEvent], AsyncIterator[RunEvent])
+
+
+class SendSettings(TypedDict, total=False):
+    """The settings of one request; all are optional."""
+
+    options: Options | None
+    policy: Policy | None
+    fallback_models: Sequence[Model | str]
+    """Models to try, in order, when a request to the model fails."""
+    on_attempt: OnAttempt | None
+    """Called after each attempt."""
+
+
+class StreamSettings(SendSettings, total=False):
+    """The settings of one streamed request; all are optional."""
+
+    on_end: OnEnd | None
+    """Called once with the finished message and the attempts, before the terminal event is returned."""
 
 
 class _BaseClient(Generic[_Reply, _Events]):
@@ -82,6 +109,7 @@ class _BaseClient(Generic[_Reply, _Events]):
         emits: bool,
         prepare: Prepare | None,
         summarises: bool = False,
+        output: Output | None = None,
     ) -> Ask:
         """Collect the arguments of a request. With `sticky`, the model that answered last is the first candidate."""
         candidates = self._builder.find_candidates(model, fallback_models)
@@ -104,35 +132,7 @@ class _BaseClient(Generic[_Reply, _Events]):
             with_window=self._with_window,
             accounts=self._builder.accounts,
             summarises=summarises,
-        )
-
-    def stream(
-        self,
-        context: ContextInput,
-        model: Model | str,
-        *,
-        options: Options | None = None,
-        policy: Policy | None = None,
-        fallback_models: Sequence[Model | str] = (),
-        on_attempt: OnAttempt | None = None,
-        on_end: OnEnd | None = None,
-    ) -> _Reply:
-        """Send a conversation and return the events of the reply as they arrive; a failure is the last event.
-
-        The request is sent when the first event is read; the stream is not awaitable itself. `on_end` is called once
-        with the finished message and the attempts, before the terminal event is returned.
-
-        Raises:
-            EmptyConversation, ProjectionRefused, UnknownModel: the request cannot be made.
-        """
-        return self.begin(
-            context,
-            model,
-            options=options,
-            policy=policy,
-            fallback_models=fallback_models,
-            on_attempt=on_attempt,
-            on_end=on_end,
+            output=output,
         )
 
     def run_stream(
@@ -233,19 +233,50 @@ class Client(_BaseClient[Stream, Iterator[RunEvent]]):
             verify=shared_tls(),
         )
 
+    @overload
+    def complete(
+        self, context: ContextInput, model: Model | str, *, output: None = None, **settings: Unpack[SendSettings]
+    ) -> AssistantMessage: ...
+    @overload
     def complete(
         self,
         context: ContextInput,
         model: Model | str,
         *,
+        output: type[T],
+        output_retries: int = 1,
+        **settings: Unpack[SendSettings],
+    ) -> Answer[T]: ...
+    @overload
+    def complete(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        output: object,
+        output_retries: int = 1,
+        **settings: Unpack[SendSettings],
+    ) -> Answer[Any]: ...
+    def complete(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        output: Any = None,
+        output_retries: int = 1,
         options: Options | None = None,
         policy: Policy | None = None,
         fallback_models: Sequence[Model | str] = (),
         on_attempt: OnAttempt | None = None,
-    ) -> AssistantMessage:
+    ) -> AssistantMessage | Answer[Any]:
         """Send a conversation and return the whole reply; with `options.stream` the HTTP reply is streamed.
 
+        With `output`, a type, the result is an `Answer` whose `value` is of that type: a dataclass, a TypedDict, a
+        NamedTuple, a msgspec Struct, a model of pydantic, or a type made of them. Each model is asked for it in the
+        best form that it has. A reply that does not fit is sent back with the reason, `output_retries` times.
+
         Raises:
+            OutputError: the reply has no value of the type; its classes say why.
             RequestFailed: neither the model nor any of the `fallback_models` gave a complete answer.
             EmptyConversation, ProjectionRefused, UnknownModel: the request cannot be made.
         """
@@ -257,8 +288,66 @@ class Client(_BaseClient[Stream, Iterator[RunEvent]]):
             fallback_models=fallback_models,
             emits=False,
             on_attempt=on_attempt,
+            output=make_output(output, output_retries, options),
         ) as reply:
-            return reply.result()
+            return cast("TypedStream[Any]", reply).answer() if output is not None else reply.result()
+
+    @overload
+    def stream(
+        self, context: ContextInput, model: Model | str, *, output: None = None, **settings: Unpack[StreamSettings]
+    ) -> Stream: ...
+    @overload
+    def stream(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        output: type[T],
+        output_retries: int = 1,
+        **settings: Unpack[StreamSettings],
+    ) -> TypedStream[T]: ...
+    @overload
+    def stream(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        output: object,
+        output_retries: int = 1,
+        **settings: Unpack[StreamSettings],
+    ) -> TypedStream[Any]: ...
+    def stream(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        output: Any = None,
+        output_retries: int = 1,
+        options: Options | None = None,
+        policy: Policy | None = None,
+        fallback_models: Sequence[Model | str] = (),
+        on_attempt: OnAttempt | None = None,
+        on_end: OnEnd | None = None,
+    ) -> Stream:
+        """Send a conversation and return the events of the reply as they arrive; a failure is the last event.
+
+        The request is sent when the first event is read; the stream is not awaitable itself. `on_end` is called once
+        with the finished message and the attempts, before the terminal event is returned. For `output` see
+        `complete`: `partial` is what has arrived of the value, and `answer()` gives the whole.
+
+        Raises:
+            EmptyConversation, ProjectionRefused, UnknownModel: the request cannot be made.
+        """
+        return self.begin(
+            context,
+            model,
+            options=options,
+            policy=policy,
+            fallback_models=fallback_models,
+            on_attempt=on_attempt,
+            on_end=on_end,
+            output=make_output(output, output_retries, options),
+        )
 
     def run(
         self,
@@ -291,18 +380,27 @@ class Client(_BaseClient[Stream, Iterator[RunEvent]]):
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
         summarise: SummariseStep | None = None,
+        output: Output | None = None,
     ) -> Stream:
         """Make a request without sending it. With `emits=False` the only event is the terminal one.
 
         `prepare` replaces projection and encoding: with an `Outbox` only new messages are encoded. `summarise` is
-        called before a request is sent that leaves messages out without a summary.
+        called before a request is sent that leaves messages out without a summary. With `output` it is a `TypedStream`.
         """
-        summarises = summarise is not None
         ask = self._ask(
-            context, model, options, policy, fallback_models, emits=emits, prepare=prepare, summarises=summarises
+            context,
+            model,
+            options,
+            policy,
+            fallback_models,
+            emits=emits,
+            prepare=prepare,
+            summarises=summarise is not None,
+            output=output,
         )
         notify, end = self._hooks(ask, on_attempt, on_end)
-        return Stream(ask, self._builder, Wire(self._http), on_attempt=notify, on_end=end, summarise=summarise)
+        kind = Stream if output is None else TypedStream[Any]
+        return kind(ask, self._builder, Wire(self._http), on_attempt=notify, on_end=end, summarise=summarise)
 
     def count_tokens(
         self,
@@ -360,16 +458,42 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
     def _wire(self) -> AsyncWire:
         return AsyncWire(self._http.here, self._direct)
 
+    @overload
+    async def complete(
+        self, context: ContextInput, model: Model | str, *, output: None = None, **settings: Unpack[SendSettings]
+    ) -> AssistantMessage: ...
+    @overload
     async def complete(
         self,
         context: ContextInput,
         model: Model | str,
         *,
+        output: type[T],
+        output_retries: int = 1,
+        **settings: Unpack[SendSettings],
+    ) -> Answer[T]: ...
+    @overload
+    async def complete(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        output: object,
+        output_retries: int = 1,
+        **settings: Unpack[SendSettings],
+    ) -> Answer[Any]: ...
+    async def complete(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        output: Any = None,
+        output_retries: int = 1,
         options: Options | None = None,
         policy: Policy | None = None,
         fallback_models: Sequence[Model | str] = (),
         on_attempt: OnAttempt | None = None,
-    ) -> AssistantMessage:
+    ) -> AssistantMessage | Answer[Any]:
         """Send a conversation and return the whole reply, like `Client.complete`."""
         async with self.begin(
             context,
@@ -379,8 +503,59 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
             fallback_models=fallback_models,
             emits=False,
             on_attempt=on_attempt,
+            output=make_output(output, output_retries, options),
         ) as reply:
-            return await reply.result()
+            typed = cast("AsyncTypedStream[Any]", reply)
+            return await (reply.result() if output is None else typed.answer())
+
+    @overload
+    def stream(
+        self, context: ContextInput, model: Model | str, *, output: None = None, **settings: Unpack[StreamSettings]
+    ) -> AsyncStream: ...
+    @overload
+    def stream(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        output: type[T],
+        output_retries: int = 1,
+        **settings: Unpack[StreamSettings],
+    ) -> AsyncTypedStream[T]: ...
+    @overload
+    def stream(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        output: object,
+        output_retries: int = 1,
+        **settings: Unpack[StreamSettings],
+    ) -> AsyncTypedStream[Any]: ...
+    def stream(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        output: Any = None,
+        output_retries: int = 1,
+        options: Options | None = None,
+        policy: Policy | None = None,
+        fallback_models: Sequence[Model | str] = (),
+        on_attempt: OnAttempt | None = None,
+        on_end: OnEnd | None = None,
+    ) -> AsyncStream:
+        """Send a conversation and return the events of the reply as they arrive, like `Client.stream`."""
+        return self.begin(
+            context,
+            model,
+            options=options,
+            policy=policy,
+            fallback_models=fallback_models,
+            on_attempt=on_attempt,
+            on_end=on_end,
+            output=make_output(output, output_retries, options),
+        )
 
     async def run(
         self,
@@ -407,15 +582,23 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
         on_end: OnEnd | None = None,
         settle: Settle | None = None,
         summarise: AsyncSummariseStep | None = None,
+        output: Output | None = None,
     ) -> AsyncStream:
         """Make a request without sending it, like `Client.begin`. `settle` is awaited before sending and at the end."""
-        summarises = summarise is not None
         ask = self._ask(
-            context, model, options, policy, fallback_models, emits=emits, prepare=prepare, summarises=summarises
+            context,
+            model,
+            options,
+            policy,
+            fallback_models,
+            emits=emits,
+            prepare=prepare,
+            summarises=summarise is not None,
+            output=output,
         )
         notify, end = self._hooks(ask, on_attempt, on_end)
-        wire = self._wire()
-        return AsyncStream(ask, self._builder, wire, on_attempt=notify, on_end=end, settle=settle, summarise=summarise)
+        wire, kind = self._wire(), AsyncStream if output is None else AsyncTypedStream[Any]
+        return kind(ask, self._builder, wire, on_attempt=notify, on_end=end, settle=settle, summarise=summarise)
 
     async def count_tokens(
         self,
@@ -455,30 +638,118 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
         await self.close()
 
 
+@overload
 def complete(
     context: ContextInput,
     model: Model | str,
     *,
+    output: None = None,
     options: Options | None = None,
     policy: Policy | None = None,
     fallback_models: Sequence[Model | str] = (),
     **settings: Unpack[ClientSettings],
-) -> AssistantMessage:
+) -> AssistantMessage: ...
+@overload
+def complete(
+    context: ContextInput,
+    model: Model | str,
+    *,
+    output: type[T],
+    output_retries: int = 1,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    fallback_models: Sequence[Model | str] = (),
+    **settings: Unpack[ClientSettings],
+) -> Answer[T]: ...
+@overload
+def complete(
+    context: ContextInput,
+    model: Model | str,
+    *,
+    output: object,
+    output_retries: int = 1,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    fallback_models: Sequence[Model | str] = (),
+    **settings: Unpack[ClientSettings],
+) -> Answer[Any]: ...
+def complete(
+    context: ContextInput,
+    model: Model | str,
+    *,
+    output: Any = None,
+    output_retries: int = 1,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    fallback_models: Sequence[Model | str] = (),
+    **settings: Unpack[ClientSettings],
+) -> AssistantMessage | Answer[Any]:
     """Send a conversation and return the whole reply: `Client.complete` with a client for this request only.
 
-    `context` may also be the text of one user message, or a list of messages in the form of OpenAI chat.
+    `context` may also be the text of one user message, or a list of messages in the form of OpenAI chat. With
+    `output`, a type, the result is an `Answer` whose `value` is of that type.
 
     Raises:
         RequestFailed: neither the model nor any of the `fallback_models` gave a complete answer.
+        OutputError: the reply has no value of the type `output`.
     """
-    with Client(**settings) as client:
-        return client.complete(context, model, options=options, policy=policy, fallback_models=fallback_models)
+    asked = make_output(output, output_retries, options)
+    with (
+        Client(**settings) as client,
+        client.begin(
+            context,
+            model,
+            options=options,
+            policy=policy,
+            fallback_models=fallback_models,
+            emits=False,
+            output=asked,
+        ) as reply,
+    ):
+        return cast("TypedStream[Any]", reply).answer() if output is not None else reply.result()
 
 
+@overload
 def stream(
     context: ContextInput,
     model: Model | str,
     *,
+    output: None = None,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    fallback_models: Sequence[Model | str] = (),
+    **settings: Unpack[ClientSettings],
+) -> Stream: ...
+@overload
+def stream(
+    context: ContextInput,
+    model: Model | str,
+    *,
+    output: type[T],
+    output_retries: int = 1,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    fallback_models: Sequence[Model | str] = (),
+    **settings: Unpack[ClientSettings],
+) -> TypedStream[T]: ...
+@overload
+def stream(
+    context: ContextInput,
+    model: Model | str,
+    *,
+    output: object,
+    output_retries: int = 1,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    fallback_models: Sequence[Model | str] = (),
+    **settings: Unpack[ClientSettings],
+) -> TypedStream[Any]: ...
+def stream(
+    context: ContextInput,
+    model: Model | str,
+    *,
+    output: Any = None,
+    output_retries: int = 1,
     options: Options | None = None,
     policy: Policy | None = None,
     fallback_models: Sequence[Model | str] = (),
@@ -488,14 +759,21 @@ def stream(
 
     The client is closed when the reply ends.
     """
+    asked = make_output(output, output_retries, options)
     client = Client(**settings)
 
     def close(_message: AssistantMessage, _attempts: tuple[Attempt, ...]) -> None:
         client.close()
 
     try:
-        return client.stream(
-            context, model, options=options, policy=policy, fallback_models=fallback_models, on_end=close
+        return client.begin(
+            context,
+            model,
+            options=options,
+            policy=policy,
+            fallback_models=fallback_models,
+            on_end=close,
+            output=asked,
         )
     except BaseException:
         client.close()

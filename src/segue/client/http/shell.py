@@ -8,14 +8,17 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from segue.client.flow.attempts import Attempt, render_failure
 from segue.client.flow.request_flow import Ask, Flow
-from segue.client.flow.steps import Aborted, Answer, Moment, Step
+from segue.client.flow.steps import Aborted, Moment, Step
+from segue.client.flow.steps import Answer as StepAnswer
+from segue.client.flow.typed_answers import Answer, explain_problem
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.settings import OnAttempt
 from segue.client.http.telemetry import Observation
+from segue.client.output.replies import Problem
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
 from segue.errors import RequestFailed
@@ -30,6 +33,8 @@ OnEnd: TypeAlias = Callable[[AssistantMessage, tuple[Attempt, ...]], None]
 TERMINAL: Final = frozenset({"done", "error"})
 """The types of the events that end a reply."""
 
+GROWING: Final = frozenset({"text_delta", "text_end"})
+"""The types of the events after which there may be more of a value."""
 _OBSERVED: Final = frozenset({"read_events", "note"})
 _RANDOM: Final = random.SystemRandom()
 
@@ -102,7 +107,7 @@ class Shell:
         """What projection changed for the current attempt."""
         return self._flow.report
 
-    def _handle_answer(self, answer: Answer) -> None:
+    def _handle_answer(self, answer: StepAnswer) -> None:
         """Handle the answer to a step: events for the caller, or an answer for the flow.
 
         Events that arrived before `close` still reach the caller, and a complete reply stays complete.
@@ -117,7 +122,7 @@ class Shell:
             if self._is_closing:
                 self._advance(None)
 
-    def _advance(self, answer: Answer, *, is_whole: bool = False) -> None:
+    def _advance(self, answer: StepAnswer, *, is_whole: bool = False) -> None:
         """Send an answer to the flow and get its next step; after `close`, throw `Aborted` into it instead, once."""
         try:
             if self._is_closing and not self._is_aborted and not is_whole:
@@ -161,6 +166,31 @@ class Shell:
             attempts=flow.attempts,
             reply=flow.message,
         )
+
+    def _answer_or_raise(self) -> Answer[Any]:
+        """Return the value of the finished reply.
+
+        Raises:
+            OutputError: the reply has no value; its classes say why.
+            RequestFailed: the reply failed or is incomplete.
+        """
+        flow = self._flow
+        problem = flow.judged.problem
+        try:
+            message = self._result_or_raise()
+        except RequestFailed as error:
+            if error.failure.kind != FailureKind.REFUSED:
+                raise
+            problem = Problem("refused", error.failure.message or error.message.error_message or "no reason given")
+            raise explain_problem(problem, error.message, flow.attempts) from error
+        if problem is not None:
+            raise explain_problem(problem, message, flow.attempts)
+        return Answer(value=flow.judged.value, message=message, report=flow.report, attempts=flow.attempts)
+
+    def _read_partial(self) -> Any:  # noqa: ANN401 - JSON
+        """Read what there is of the value."""
+        output = self._flow.ask.output
+        return None if output is None else output.type.read_partial(self._flow.message.text())
 
 
 def read_moment() -> Moment:

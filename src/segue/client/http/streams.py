@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from inspect import isawaitable, iscoroutine
 from threading import Lock
-from typing import Self, TypeAlias, TypeVar, cast
+from typing import Any, Generic, Self, TypeAlias, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
-from segue.client.flow.steps import Answer, Broken, Step, Summarise, Summarised
+from segue.client.flow.steps import Answer as StepAnswer
+from segue.client.flow.steps import Broken, Step, Summarise, Summarised
+from segue.client.flow.typed_answers import Answer, T
 from segue.client.http.counting import Counting
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
 from segue.client.http.settings import OnAttempt
-from segue.client.http.shell import TERMINAL, OnEnd, Shell, read_moment
+from segue.client.http.shell import GROWING, TERMINAL, OnEnd, Shell, read_moment
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
 from segue.errors import MissingExtra, SettingsError
@@ -112,7 +114,7 @@ class Stream(Shell):
         while (step := self._step) is not None:
             self._advance(self._perform(step))
 
-    def _perform(self, step: Step) -> Answer:
+    def _perform(self, step: Step) -> StepAnswer:
         match step.kind:
             case "read":
                 return self._wire.read()
@@ -135,7 +137,7 @@ class Stream(Shell):
             case "read_events" | "emit":
                 return None
 
-    def _send(self, request: Request) -> Answer:
+    def _send(self, request: Request) -> StepAnswer:
         builder, hook = self._builder, self._builder.setup.on_request
         body = None if hook is None else refuse_awaitable(hook(request), "on_request")
         token = refuse_awaitable(builder.ask_auth(request.model, self._first), "auth")
@@ -150,6 +152,36 @@ class Stream(Shell):
         except SettingsError as error:
             return builder.explain(error)
         return None if self._is_closing else self._wire.send(outgoing)
+
+
+class TypedStream(Stream, Generic[T]):
+    """A streamed reply with a value of a type. Made by `Client.stream(..., output=...)`."""
+
+    @property
+    def partial(self) -> Any:  # noqa: ANN401 - JSON
+        """What has arrived of the value, as plain JSON: dicts, lists, texts and numbers. None before it begins."""
+        return self._read_partial()
+
+    def partials(self) -> Iterator[Any]:
+        """Read to the end, and give what there is of the value each time that more of it has arrived."""
+        last: Any = None
+        for event in self:
+            if event.type in GROWING and not self.has_ready and (value := self.partial) != last:
+                last = value
+                yield value
+        if (value := self.partial) != last:  # the end came together with the rest
+            yield value
+
+    def answer(self) -> Answer[T]:
+        """Read to the end and return the value with its message.
+
+        Raises:
+            OutputError: the reply has no value; its classes say why.
+            RequestFailed: the reply failed or is incomplete; the error has what arrived.
+        """
+        for _ in self:
+            pass
+        return self._answer_or_raise()
 
 
 def count_tokens(counting: Counting, builder: RequestBuilder, wire: Wire) -> int:

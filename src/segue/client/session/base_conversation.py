@@ -6,13 +6,14 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
-from typing import Generic, Protocol, TypeVar, Unpack, cast
+from typing import Any, Generic, Protocol, TypeVar, Unpack, cast
 from weakref import ref
 
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.steps import Summarise as SummariseStep
 from segue.client.flow.steps import Summarised
 from segue.client.flow.tool_loop import ToolLoop, pending_calls
+from segue.client.flow.typed_answers import make_output
 from segue.client.http.async_streams import AsyncStream
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.running import RunEvent, RunPlace, RunSettings
@@ -241,16 +242,6 @@ class BaseConversation(Generic[_Reply, _Events]):
                 "the last reply has not ended; read its stream to the end or close it before the next request"
             )
 
-    def stream(
-        self,
-        *content: str | UserContent,
-        model: Model | str | None = None,
-        options: Options | None = None,
-        policy: Policy | None = None,
-    ) -> _Reply:
-        """Send a user message, if any, and return the events of the answer. The answer is stored however it ends."""
-        return self._ask(content, model=model, options=options, policy=policy, emits=True)
-
     def run_stream(
         self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
     ) -> _Events:
@@ -287,9 +278,11 @@ class BaseConversation(Generic[_Reply, _Events]):
         policy: Policy | None,
         emits: bool,
         tools: ToolLoop | None = None,
+        output: Any = None,  # noqa: ANN401 - a type form
+        output_retries: int = 1,
     ) -> _Reply:
         """Make a request. The user message is stored before anything is sent."""
-        turn = PendingTurn()
+        asked, turn = make_output(output, output_retries, options or self._options), PendingTurn()
         with self._turn:
             self._refuse_while_running()
             messages = (new_user_message(content),) if content else ()
@@ -311,6 +304,7 @@ class BaseConversation(Generic[_Reply, _Events]):
                 prepare=self._outboxes.prepare,
                 on_end=keep,
                 summarise=None if self._summarise is None else partial(self._perform_summary, turn),
+                output=asked,
             )
             self._get_history().append(*messages)
             turn.is_stored = True

@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
-from typing import Self, Unpack, cast
+from typing import Any, Self, TypedDict, Unpack, cast, overload
 
 from segue.client.flow.steps import Summarise as SummariseStep
 from segue.client.flow.steps import Summarised
 from segue.client.flow.tool_loop import Run
-from segue.client.http.async_streams import AsyncStream
+from segue.client.flow.typed_answers import Answer, T
+from segue.client.http.async_streams import AsyncStream, AsyncTypedStream
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.running import (
     RunEvent,
@@ -25,18 +26,31 @@ from segue.client.http.running import (
     run_tools,
     run_tools_async,
 )
-from segue.client.http.streams import Stream
+from segue.client.http.streams import Stream, TypedStream
 from segue.client.session.async_history import AsyncHistory
 from segue.client.session.base_conversation import BaseConversation, PendingTurn, check_client
 from segue.client.session.history import ConversationHistory, MessageInput, read_content
 from segue.client.session.settings import ConversationSettings, refuse_unknown_settings
-from segue.client.session.summarising import Answer
+from segue.client.session.summarising import Answer as SummaryAnswer
 from segue.conversation.content import UserContent
 from segue.conversation.context import Options
 from segue.conversation.messages import AssistantMessage
 from segue.errors import SettingsError
 from segue.models.model import Model
 from segue.projection.policy import Policy
+
+
+class RequestSettings(TypedDict, total=False):
+    """What applies to one request of a conversation in place of its own settings; all are optional."""
+
+    options: Options | None
+    policy: Policy | None
+
+
+class AskSettings(RequestSettings, total=False):
+    """The same, with the model."""
+
+    model: Model | str | None
 
 
 class Conversation(BaseConversation[Stream, Iterator[RunEvent]]):
@@ -75,35 +89,123 @@ class Conversation(BaseConversation[Stream, Iterator[RunEvent]]):
     def _begin(self, turn: PendingTurn) -> Callable[..., Stream]:  # noqa: ARG002 - nothing is left to wait for
         return self._client.begin
 
+    @overload
+    def ask(
+        self, *content: str | UserContent, output: None = None, **settings: Unpack[AskSettings]
+    ) -> AssistantMessage: ...
+    @overload
+    def ask(
+        self, *content: str | UserContent, output: type[T], output_retries: int = 1, **settings: Unpack[AskSettings]
+    ) -> Answer[T]: ...
+    @overload
+    def ask(
+        self, *content: str | UserContent, output: object, output_retries: int = 1, **settings: Unpack[AskSettings]
+    ) -> Answer[Any]: ...
     def ask(
         self,
         *content: str | UserContent,
+        output: Any = None,
+        output_retries: int = 1,
         model: Model | str | None = None,
         options: Options | None = None,
         policy: Policy | None = None,
-    ) -> AssistantMessage:
+    ) -> AssistantMessage | Answer[Any]:
         """Send a user message, if any, and return the answer.
 
         `model`, `options` and `policy` apply to this request only. The message and the answer are stored, even if the
-        answer is incomplete.
+        answer is incomplete. With `output`, a type, the result is an `Answer` with a value of that type, as in
+        `Client.complete`; what helps the model to give it is not stored.
 
         Raises:
+            OutputError: the answer has no value of the type; its classes say why.
             RequestFailed: no model gave a complete answer.
             OSError: the file cannot be written. An answer that arrived all the same is in `unkept`.
         """
-        with self._ask(content, model=model, options=options, policy=policy, emits=False) as reply:
-            return reply.result()
+        with self._ask(
+            content,
+            model=model,
+            options=options,
+            policy=policy,
+            emits=False,
+            output=output,
+            output_retries=output_retries,
+        ) as reply:
+            return cast("TypedStream[Any]", reply).answer() if output is not None else reply.result()
 
+    @overload
     def complete(
         self,
         content: MessageInput = (),
         model: Model | str | None = None,
         *,
+        output: None = None,
+        **settings: Unpack[RequestSettings],
+    ) -> AssistantMessage: ...
+    @overload
+    def complete(
+        self,
+        content: MessageInput = (),
+        model: Model | str | None = None,
+        *,
+        output: type[T],
+        output_retries: int = 1,
+        **settings: Unpack[RequestSettings],
+    ) -> Answer[T]: ...
+    @overload
+    def complete(
+        self,
+        content: MessageInput = (),
+        model: Model | str | None = None,
+        *,
+        output: object,
+        output_retries: int = 1,
+        **settings: Unpack[RequestSettings],
+    ) -> Answer[Any]: ...
+    def complete(
+        self,
+        content: MessageInput = (),
+        model: Model | str | None = None,
+        *,
+        output: Any = None,
+        output_retries: int = 1,
         options: Options | None = None,
         policy: Policy | None = None,
-    ) -> AssistantMessage:
+    ) -> AssistantMessage | Answer[Any]:
         """Send a user message, if any, and return the answer: `ask` with the arguments of `Client.complete`."""
-        return self.ask(*read_content(content), model=model, options=options, policy=policy)
+        given = read_content(content)
+        return self.ask(
+            *given, output=output, output_retries=output_retries, model=model, options=options, policy=policy
+        )
+
+    @overload
+    def stream(self, *content: str | UserContent, output: None = None, **settings: Unpack[AskSettings]) -> Stream: ...
+    @overload
+    def stream(
+        self, *content: str | UserContent, output: type[T], output_retries: int = 1, **settings: Unpack[AskSettings]
+    ) -> TypedStream[T]: ...
+    @overload
+    def stream(
+        self, *content: str | UserContent, output: object, output_retries: int = 1, **settings: Unpack[AskSettings]
+    ) -> TypedStream[Any]: ...
+    def stream(
+        self,
+        *content: str | UserContent,
+        output: Any = None,
+        output_retries: int = 1,
+        model: Model | str | None = None,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> Stream:
+        """Send a user message, if any, and return the events of the answer. The answer is stored however it ends."""
+        return self._ask(
+            content,
+            model=model,
+            options=options,
+            policy=policy,
+            emits=True,
+            output=output,
+            output_retries=output_retries,
+        )
 
     def run(
         self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
@@ -134,7 +236,7 @@ class Conversation(BaseConversation[Stream, Iterator[RunEvent]]):
                 if isinstance(writer, Model):
                     making.take(self._client.complete(task.context, writer))
                 elif writer is not None:
-                    making.take(cast("Answer", writer(task)))
+                    making.take(cast("SummaryAnswer", writer(task)))
             return self._end_summary(step, making)
         except Exception as error:  # noqa: BLE001  # whatever a summariser raises, the request can be sent
             return self._refuse_summary(step, error)
@@ -183,28 +285,117 @@ class AsyncConversation(BaseConversation[AsyncStream, AsyncIterator[RunEvent]]):
     def _begin(self, turn: PendingTurn) -> Callable[..., AsyncStream]:
         return partial(self._client.begin, settle=partial(self._settle, turn))
 
+    @overload
+    async def ask(
+        self, *content: str | UserContent, output: None = None, **settings: Unpack[AskSettings]
+    ) -> AssistantMessage: ...
+    @overload
+    async def ask(
+        self, *content: str | UserContent, output: type[T], output_retries: int = 1, **settings: Unpack[AskSettings]
+    ) -> Answer[T]: ...
+    @overload
+    async def ask(
+        self, *content: str | UserContent, output: object, output_retries: int = 1, **settings: Unpack[AskSettings]
+    ) -> Answer[Any]: ...
     async def ask(
         self,
         *content: str | UserContent,
+        output: Any = None,
+        output_retries: int = 1,
         model: Model | str | None = None,
         options: Options | None = None,
         policy: Policy | None = None,
-    ) -> AssistantMessage:
+    ) -> AssistantMessage | Answer[Any]:
         """Send a user message, if any, and return the answer, like `Conversation.ask`."""
         await self._history.wait_until_open()
-        async with self._ask(content, model=model, options=options, policy=policy, emits=False) as reply:
-            return await reply.result()
+        async with self._ask(
+            content,
+            model=model,
+            options=options,
+            policy=policy,
+            emits=False,
+            output=output,
+            output_retries=output_retries,
+        ) as reply:
+            typed = cast("AsyncTypedStream[Any]", reply)
+            return await (reply.result() if output is None else typed.answer())
 
+    @overload
     async def complete(
         self,
         content: MessageInput = (),
         model: Model | str | None = None,
         *,
+        output: None = None,
+        **settings: Unpack[RequestSettings],
+    ) -> AssistantMessage: ...
+    @overload
+    async def complete(
+        self,
+        content: MessageInput = (),
+        model: Model | str | None = None,
+        *,
+        output: type[T],
+        output_retries: int = 1,
+        **settings: Unpack[RequestSettings],
+    ) -> Answer[T]: ...
+    @overload
+    async def complete(
+        self,
+        content: MessageInput = (),
+        model: Model | str | None = None,
+        *,
+        output: object,
+        output_retries: int = 1,
+        **settings: Unpack[RequestSettings],
+    ) -> Answer[Any]: ...
+    async def complete(
+        self,
+        content: MessageInput = (),
+        model: Model | str | None = None,
+        *,
+        output: Any = None,
+        output_retries: int = 1,
         options: Options | None = None,
         policy: Policy | None = None,
-    ) -> AssistantMessage:
+    ) -> AssistantMessage | Answer[Any]:
         """Send a user message, if any, and return the answer: `ask` with the arguments of `AsyncClient.complete`."""
-        return await self.ask(*read_content(content), model=model, options=options, policy=policy)
+        given = read_content(content)
+        return await self.ask(
+            *given, output=output, output_retries=output_retries, model=model, options=options, policy=policy
+        )
+
+    @overload
+    def stream(
+        self, *content: str | UserContent, output: None = None, **settings: Unpack[AskSettings]
+    ) -> AsyncStream: ...
+    @overload
+    def stream(
+        self, *content: str | UserContent, output: type[T], output_retries: int = 1, **settings: Unpack[AskSettings]
+    ) -> AsyncTypedStream[T]: ...
+    @overload
+    def stream(
+        self, *content: str | UserContent, output: object, output_retries: int = 1, **settings: Unpack[AskSettings]
+    ) -> AsyncTypedStream[Any]: ...
+    def stream(
+        self,
+        *content: str | UserContent,
+        output: Any = None,
+        output_retries: int = 1,
+        model: Model | str | None = None,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> AsyncStream:
+        """Send a user message, if any, and return the events of the answer. The answer is stored however it ends."""
+        return self._ask(
+            content,
+            model=model,
+            options=options,
+            policy=policy,
+            emits=True,
+            output=output,
+            output_retries=output_retries,
+        )
 
     async def run(
         self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, cast, get_args, get_origin, get_type_h
 
 import msgspec
 
-from segue.client.tools.schemas import json_schema
+from segue.client.output.schemas import json_schema
 from segue.conversation.context import ToolDefinition
 from segue.errors import SettingsError
 

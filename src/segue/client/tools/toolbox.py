@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple, cast, final
 import msgspec
 
 from segue.client.http.loops import find_loop
+from segue.client.output.schemas import read_value, write_value
 from segue.client.session.history import new_result
-from segue.client.tools.schemas import read_value, write_value
 from segue.client.tools.signatures import define
 from segue.conversation.arguments import parse_arguments
 from segue.conversation.content import FileContent, ImageContent, TextContent, ToolCall, ToolResultContent

@@ -67,6 +67,7 @@ PROTOCOL: Final = Protocol(
     routes=ROUTES,
     stream_encoder=stream_encoder,
     samples=read_samples(__package__),
+    json_mode={"response_format": {"type": "json_object"}},  # cohere 7.3.1: JsonResponseFormatV2
     framing="sse",
     path=fixed_path("/v2/chat"),
     reply_form=ReplyForm(refusals=("ERROR_TOXIC",)),  # cohere 7.3.1: ChatFinishReason

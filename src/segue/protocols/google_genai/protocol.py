@@ -121,6 +121,7 @@ PROTOCOL: Final = Protocol(
     samples=read_samples(__package__),
     cites_in_reply=True,
     operation="generate_content",
+    json_mode={"generationConfig": {"responseMimeType": "application/json"}},  # google-genai 3.1.0
     framing="sse",
     path=_path,
     token_count=TokenCount(path=_count_path, body=_count_body, field="totalTokens", inside=("generateContentRequest",)),

@@ -64,6 +64,7 @@ RULES: Final = Rules(
     min_seed=-(2**31),  # "Invalid value at 'generation_config.seed' (TYPE_INT32)" (Gemini API)
     max_seed=2**31 - 1,  # the same
     schema_with_forced_choice=False,  # "Forced function calling (ANY mode) with ... is unsupported": vercel/ai 43318a3
+    output_any_root=True,  # google-genai 3.1.0: `response_schema` may be a list or an enum
     extra_like=(("generationConfig.responseMimeType", "output_schema"),),  # JSON without a schema is refused as well
 )
 

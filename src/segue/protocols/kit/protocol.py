@@ -116,6 +116,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `transports`: other ways in which providers take the requests of this protocol, by their names.
     - `routes`: the endpoints as a server sees them, with which `read_call` recognises requests.
     - `reply_form`: what a reply can hold of the reply of another protocol.
+    - `json_mode`: the fields of a body that ask for JSON without a schema; empty: the protocol has none.
     - `prefix`: how a body holds what reasoning is bound to; None: no provider of this protocol is known to check it.
     - `server_edits`: how a server is asked to shorten a conversation itself; None: the protocol has no such field.
     - `model_list`: how the answers about models are written; None: the protocol has none.
@@ -196,6 +197,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     routes: tuple[Route, ...] = ()
     model_list: ModelList | None = None
     reply_form: ReplyForm = DEFAULT_FORM
+    json_mode: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     prefix: PrefixForm | None = None
     server_edits: ServerEdits | None = None
     needed_headers: Callable[[Prompt], Mapping[str, str]] | None = None

@@ -42,6 +42,7 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
     - `id_prefix`: how the ids of replies begin; empty if the protocol has none, or they are of any form.
     - `refusals`: the stop reasons of a reply that was withheld: it ended, and is no failure of the connection. The
       first is written for the reasons of other protocols.
+    - `is_refusal(text)`: whether a text is a refusal that a reply has a place of its own for, and no answer.
     - `cite_in_text(text, pages)`: the same text with citations of pages.
     - `cite_in_reply(message, endpoint, pages, queries)`: the same reply with citations beside its content, and what was
       searched for, if `searches_in_reply` is set.
@@ -55,6 +56,7 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
     thinking: bool = True
     id_prefix: str = ""
     refusals: tuple[str, ...] = ()
+    is_refusal: Callable[[TextContent], bool] | None = None
     cite_in_text: Callable[[TextContent, Sequence[Source]], TextContent] | None = None
     cite_in_reply: CiteInReply | None = None
     searches_in_reply: bool = False

@@ -57,6 +57,7 @@ PROTOCOL: Final = Protocol(
     server_tools=SERVER_TOOLS,
     stream_encoder=stream_encoder,
     samples=read_samples(__package__),
+    json_mode={"response_format": {"type": "json_object"}},  # mistralai 3.7.0: ResponseFormats
     framing="sse",
     path=fixed_path("/v1/chat/completions"),
     default_fields={

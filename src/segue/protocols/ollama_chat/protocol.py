@@ -59,6 +59,7 @@ PROTOCOL: Final = Protocol(
     routes=ROUTES,
     stream_encoder=stream_encoder,
     samples=read_samples(__package__),
+    json_mode={"format": "json"},  # ollama 0.6.3: ChatRequest.format
     framing="ndjson",
     path=fixed_path("/api/chat"),
     not_carried=NOT_IN_A_BODY

@@ -73,6 +73,7 @@ PROTOCOL: Final = Protocol(
     stream_encoder=stream_encoder,
     samples=read_samples(__package__),
     cites_in_reply=True,
+    json_mode={"response_format": {"type": "json_object"}},  # openai 3.49.0: ResponseFormatJSONObject
     framing="sse",
     reads_apart=True,
     path=_PATH,

@@ -55,6 +55,7 @@ from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.sources import Source
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.openai_chat.assistant import decode_reply, encode_assistant
+from segue.protocols.openai_chat.content import text_field
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 _CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
@@ -353,5 +354,6 @@ def _cite_in_reply(
 REPLY_FORM: Final = ReplyForm(
     id_prefix="chatcmpl-",
     refusals=("content_filter", "sensitive"),  # openai 3.49.0: Choice.finish_reason; Z.ai's documentation, 2026-11
+    is_refusal=lambda text: text_field(text) in ("refusal", "part.refusal"),
     cite_in_reply=_cite_in_reply,
 )

@@ -128,6 +128,7 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     stream_encoder=stream_encoder,
     samples=read_samples(__package__),
+    json_mode={"text": {"format": {"type": "json_object"}}},  # openai 3.49.0: ResponseFormatJSONObject
     framing="sse",
     reads_apart=True,
     path=_PATH,

@@ -44,7 +44,7 @@ from segue.protocols.kit.reading import number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm, Search
 from segue.protocols.kit.sources import Source, objects_in
-from segue.protocols.kit.verbatim import choose, keep
+from segue.protocols.kit.verbatim import choose, chosen, keep
 from segue.protocols.openai_responses.options import custom_names
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.turns import TurnReader, with_text_input, write_turn
@@ -361,6 +361,7 @@ def _as_declared(call: ToolCall, tool: ToolDefinition) -> tuple[ToolCall, Block]
 REPLY_FORM: Final = ReplyForm(
     id_prefix="resp_",
     refusals=("content_filter",),  # openai 3.49.0: IncompleteDetails
+    is_refusal=lambda text: chosen(text.extra, PROTOCOL, "field", "text") == "refusal",
     cite_in_text=_cite_in_text,
     read_search=_read_search,
     write_search=_write_search,
