@@ -151,7 +151,7 @@ def test_a_cut_goes_further_down_where_it_loses_reasoning():
 @pytest.mark.parametrize("steps", tiers([20], [40]))
 def test_between_two_cuts_a_request_is_a_prefix_of_the_next(protocol, steps):
     """An outbox and a projector give what `prepare` and `project` give for the whole conversation, at every point."""
-    model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=3600, reasoning=True)
+    model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=5000, reasoning=True)
     messages = _agent(model, seed=7, steps=steps)
     projector, outbox = Projector(model), Outbox(model)
     last: Projection | None = None

@@ -7,6 +7,7 @@ message. Some providers drop the thinking of a finished tool cycle, and then it 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import ceil
 from typing import Final, TypeAlias, cast
 
@@ -42,9 +43,6 @@ _ANCHOR: Final = (0.6, 1.6)
 _NEAR: Final = (0.8, 1.3)
 """A usage that is larger than the estimate by so many times the tokens of a forced choice counted one."""
 _ERROR_OF_USAGE: Final = 0.005
-_COVERED: Final = 0.12
-_ERROR_OF_UPPER: Final = 0.05
-"""How much of the error of a family the upper estimate of texts covers, and what is left of it at least."""
 _ERROR_LEFT: Final = 0.3
 """How much of the error is left where the usage of many replies has corrected the estimate."""
 
@@ -53,7 +51,6 @@ class TokenCounter:
     """Counts for one model, with the caller's own counter of texts if there is one."""
 
     __slots__ = (
-        "_error",
         "_estimate",
         "_last_bound",
         "_last_tools",
@@ -65,16 +62,15 @@ class TokenCounter:
         "family",
     )
 
-    def __init__(self, model: Model, counter: TextCounter | None = None, *, upper: bool = False) -> None:
-        """`upper`: texts are counted by their upper estimate, because a window must not be exceeded."""
+    def __init__(self, model: Model, counter: TextCounter | None = None, *, upper: int | None = None) -> None:
+        """`upper`: texts of so many bytes and more are counted by their upper estimate."""
         self._writer = (model.protocol, model.provider, model.id)
         self.family: TokenFamily = family_of(model.id, model.provider, model.protocol)
         self._weights = self.family.weights
         self._widest = self._weights.widest()
         self._narrow = self._weights.widest_ascii()
         self._own = counter
-        self._estimate = estimate_upper if upper else estimate_bytes
-        self._error = max(_ERROR_OF_UPPER, self.family.error - _COVERED) if upper else self.family.error
+        self._estimate = estimate_bytes if upper is None else partial(estimate_upper, least=upper)
         self._last_tools: tuple[bytes, float] | None = None
         self._last_bound: tuple[bytes, tuple[int, int]] | None = None
         """The tools that were last counted and bounded, as JSON: the rows of a corpus mostly have the same ones."""
@@ -144,7 +140,8 @@ class TokenCounter:
             family = family_of(reply.model, reply.provider, reply.protocol)
             if family.tokenizer != self.family.tokenizer or not self.family.pattern:
                 return known
-        return known.learn(reply, size, self._writer, most_hidden=self.family.hidden)
+        most_hidden = self.family.hidden if self.family.hidden_in_all else 0
+        return known.learn(reply, size, self._writer, most_hidden=most_hidden)
 
     def request(self, messages: Sequence[Message], fixed: float, *, is_forced: bool = True) -> Estimate:
         """Count a request of projected messages after what comes before them, corrected by the usage of replies.
@@ -174,7 +171,7 @@ class TokenCounter:
     def bar(self, tokens: float, learnt: Calibration = NOTHING_LEARNT, *, counted: int = 0) -> Estimate:
         """Give a count its error bar; of `counted` tokens the provider has counted as many itself."""
         family = self.family
-        error = self._error * (1 - (1 - _ERROR_LEFT) * learnt.certainty)
+        error = family.error * (1 - (1 - _ERROR_LEFT) * learnt.certainty)
         spread = 0 if counted else family.spread
         width = spread + (tokens - counted) * error + counted * _ERROR_OF_USAGE
         hidden = 0 if learnt.usage else family.hidden
@@ -183,7 +180,7 @@ class TokenCounter:
     def most_within(self, limit: int) -> float:
         """Give the largest estimate whose upper end is within a limit; constants take a twentieth of it at most."""
         family = self.family
-        return (limit - min(family.spread + family.hidden, limit / 20)) / (1 + self._error)
+        return (limit - min(family.spread + family.hidden, limit / 20)) / (1 + family.error)
 
     def bound_messages(self, messages: Iterable[Message]) -> float:
         """Bound what `message` counts for messages together, for a tenth of its cost; not with the caller's counter."""

@@ -88,6 +88,7 @@ _GPT_4: Final = partial(
     schema=12,
     schema_factor=0.55,
     hidden=220,
+    hidden_in_all=False,
 )
 _GPT_5: Final = partial(
     _OPENAI,

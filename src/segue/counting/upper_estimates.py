@@ -61,18 +61,17 @@ _RARE: Final = re.compile(
 )
 _MANY_UNUSUAL: Final = 0.42
 """Of the small letters of a text, so many are not frequent ones at most; in hashes and minified code more are."""
-_SHORT: Final = 256
-"""Shorter texts have the plain estimate: their errors balance out."""
+SHORT: Final = 256
+"""In shorter texts, a kind cannot be recognised."""
 _FEW_WORDS: Final = 3
-"""Neither is a text that repeats so many words: it is not of any kind that was measured."""
-_SAMPLED: Final = 8192
+"""A text that repeats so many words is not of any kind that was measured: it has the plain estimate."""
+_SAMPLED: Final = 4096
 _SAMPLE: Final = 512
-_SAMPLES: Final = (16, 64)
-_VERY_LONG: Final = 131_072
-"""Of a text longer than `_SAMPLED`, so many pieces are looked at; the second number above this length."""
+_SAMPLES: Final = (8, 64, 2048)
+"""Of a text longer than `_SAMPLED`, so many pieces are looked at, at least and at most: one for so many bytes."""
 _ENGLISH: Final = (0.055, 0.006)
 """English prose and code have so many of the frequent pairs, and of `th`, for each small letter."""
-_LETTERS: Final = 0.4
+_SHARE_OF_LOWER: Final = 0.4
 _WORDS_IN_A_LINE: Final = 2
 _BEYOND_ASCII: Final = 0.02
 _FOREIGN: Final = 0.04
@@ -155,20 +154,25 @@ _WEIGHTS: Final[dict[str, Weights]] = {
 }
 
 
-def estimate_upper(data: bytes, tokenizer: Tokenizer) -> float:
-    """Estimate the most tokens that a text in UTF-8 has; not above `bound_bytes`, which is cheaper."""
+def estimate_upper(data: bytes, tokenizer: Tokenizer, least: int = SHORT) -> float:
+    """Estimate the most tokens that a text in UTF-8 has; not above `bound_bytes`, which is cheaper.
+
+    Texts of fewer than `least` bytes have the plain estimate: of many short texts, the errors balance out.
+    """
     plain = estimate_bytes(data, tokenizer)
     size = len(data)
-    if size < _SHORT or len(set(data[:_SAMPLE].split())) <= _FEW_WORDS:
+    if size < least or len(set(data[:_SAMPLE].split())) <= _FEW_WORDS:
         return plain
-    sample = data if size <= _SAMPLED else _take_samples(data, _SAMPLES[size > _VERY_LONG])
+    sample = data if size <= _SAMPLED else _take_samples(data)
     upper, is_odd = _weigh(sample, _WEIGHTS[name_of(tokenizer)])
     upper = max(upper * size / len(sample), plain if is_odd else plain * _LEAST)
     return max(plain * _LEAST, min(upper, bound_bytes(data, tokenizer)))
 
 
-def _take_samples(data: bytes, count: int) -> bytes:
+def _take_samples(data: bytes) -> bytes:
     """Return pieces from the whole length of a text."""
+    least, most, distance = _SAMPLES
+    count = min(most, max(least, len(data) // distance))
     step = (len(data) - _SAMPLE) / (count - 1)
     return b"".join(data[(at := round(number * step)) : at + _SAMPLE] for number in range(count))
 
@@ -188,7 +192,7 @@ def _weigh(data: bytes, weights: Weights) -> tuple[float, bool]:
         counts += (*leads, kinds.count(b" ?"), len(_RARE.findall(data)))
     tokens = sum(map(mul, counts, weights))
     frequent = sum(pairs[:5]) + data.count(b"er")
-    has_words = lower >= _LETTERS * len(data)
+    has_words = lower >= _SHARE_OF_LOWER * len(data)
     is_foreign = frequent < _FOREIGN * lower
     is_odd = is_foreign or punctuation > lower or unusual > _MANY_UNUSUAL * lower or beyond > len(data) / 10
     if is_foreign and has_words:
