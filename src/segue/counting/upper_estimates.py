@@ -64,6 +64,7 @@ _MANY_UNUSUAL: Final = 0.42
 SHORT: Final = 256
 """In shorter texts, a kind cannot be recognised."""
 _FEW_WORDS: Final = 3
+_MANY_WORDS: Final = 20
 """A text that repeats so many words is not of any kind that was measured: it has the plain estimate."""
 _SAMPLED: Final = 4096
 _SAMPLE: Final = 512
@@ -161,12 +162,17 @@ def estimate_upper(data: bytes, tokenizer: Tokenizer, least: int = SHORT) -> flo
     """
     plain = estimate_bytes(data, tokenizer)
     size = len(data)
-    if size < least or len(set(data[:_SAMPLE].split())) <= _FEW_WORDS:
+    if size < least or _repeats_words(data[:_SAMPLE]):
         return plain
     sample = data if size <= _SAMPLED else _take_samples(data)
     upper, is_odd = _weigh(sample, _WEIGHTS[name_of(tokenizer)])
     upper = max(upper * size / len(sample), plain if is_odd else plain * _LEAST)
     return max(plain * _LEAST, min(upper, bound_bytes(data, tokenizer)))
+
+
+def _repeats_words(data: bytes) -> bool:
+    words = data.split()
+    return len(words) > _MANY_WORDS and len(set(words)) <= _FEW_WORDS
 
 
 def _take_samples(data: bytes) -> bytes:
