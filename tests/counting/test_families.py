@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, ToolDefinition
-from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
+from segue.conversation.messages import AssistantMessage, ToolResultMessage, Usage, UserMessage
 from segue.counting.counter import TokenCounter
 from segue.counting.families import FAMILIES, find_family
 from segue.counting.tokenizers import TOKENIZERS
@@ -14,9 +15,10 @@ from segue.models.catalogue import find_models
 from segue.models.model import Model
 
 CHOSEN = {
-    ("claude-sonnet-4-5", "anthropic", "anthropic-messages"): "Claude 4.5 and 4.6",
+    ("claude-sonnet-4-5", "anthropic", "anthropic-messages"): "Claude Sonnet 4.5 and Haiku 4.5",
     ("us.anthropic.claude-opus-4-6-v1", "amazon-bedrock", "bedrock-converse"): "Claude 4.5 and 4.6",
-    ("anthropic/claude-sonnet-4.5", "openrouter", "openai-chat"): "Claude 4.5 and 4.6",
+    ("anthropic/claude-sonnet-4.5", "openrouter", "openai-chat"): "Claude Sonnet 4.5 and Haiku 4.5",
+    ("claude-opus-4-5", "anthropic", "anthropic-messages"): "Claude 4.5 and 4.6",
     ("claude-3-7-sonnet-latest", "anthropic", "anthropic-messages"): "Claude up to 4.1",
     ("claude-opus-4-1", "anthropic", "anthropic-messages"): "Claude up to 4.1",
     ("claude-opus-4-7", "anthropic", "anthropic-messages"): "Claude 4.7 and later",
@@ -42,11 +44,17 @@ CHOSEN = {
     ("amazon.nova-micro-v1:0", "amazon-bedrock", "bedrock-converse"): "Nova",
     ("meta-llama/llama-4-scout", "groq", "openai-chat"): "Llama 4",
     ("llama-3.3-70b-versatile", "groq", "openai-chat"): "Llama",
-    ("qwen3:8b", "ollama", "ollama-chat"): "Qwen",
-    ("deepseek-chat", "deepseek", "openai-chat"): "DeepSeek",
+    ("qwen3:8b", "ollama", "ollama-chat"): "Qwen at Ollama",
+    ("qwen3-max", "alibaba", "openai-chat"): "Qwen",
+    ("deepseek-chat", "deepseek", "openai-chat"): "DeepSeek at DeepSeek",
+    ("us.deepseek.r1-v1:0", "amazon-bedrock", "bedrock-converse"): "DeepSeek",
     ("glm-4.6", "zai", "openai-chat"): "GLM",
     ("k3", "kimi-coding", "anthropic-messages"): "Kimi",
-    ("command-a-03-2025", "cohere", "cohere-chat"): "Command",
+    ("command-a-03-2025", "cohere", "cohere-chat"): "Command A",
+    ("command-r-08-2024", "cohere", "cohere-chat"): "Command",
+    ("grok-4.3", "xai", "openai-responses"): "Grok 4.3",
+    ("grok-4-1-fast", "azure", "openai-chat"): "Grok 4.1 at Azure",
+    ("us.meta.llama4-maverick-17b-instruct-v1:0", "amazon-bedrock", "bedrock-converse"): "Llama 4 at Bedrock",
     ("my-model", "acme", "openai-chat"): "unknown",
 }
 
@@ -157,9 +165,20 @@ def test_thinking_counts_until_the_next_user_message_where_the_provider_drops_it
     thinking = ThinkingContent(thinking="The roof has a hole. " * 10, thinking_signature="sig")
     lasting, passing = TokenCounter(OPUS).message(turn(thinking, TextContent(text="Yes.")))
     assert passing > 20 > lasting
-    lasting, passing = TokenCounter(CLAUDE).message(turn(thinking, TextContent(text="Yes.")))
+    keeps = Model("claude-opus-4-5", "anthropic", "anthropic-messages")
+    lasting, passing = TokenCounter(keeps).message(turn(thinking, TextContent(text="Yes.")))
     assert lasting > 20
     assert passing == 0
+
+
+def test_the_reasoning_that_the_provider_counted_bounds_its_signature():
+    model = Model("grok-4.3", "xai", "openai-responses")
+    thinking = ThinkingContent(thinking="", thinking_signature="x" * 4000)
+    made = turn(thinking, TextContent(text="Yes."))
+    unknown = sum(TokenCounter(model).message(made))
+    known = sum(TokenCounter(model).message(replace(made, usage=Usage(reasoning=100))))
+    assert unknown > 500
+    assert known < 120
 
 
 def test_signatures_count_on_the_gemini_api_alone():

@@ -9,7 +9,7 @@ from statistics import median, quantiles
 
 import pytest
 
-from counting.recorded_counts import Row, describe, rows, within
+from counting.recorded_counts import SECOND, Row, describe, describe_rows, later_rows, rows, second_rows, within
 from segue.counting.counter import TokenCounter
 
 pytestmark = pytest.mark.traffic
@@ -57,3 +57,25 @@ def test_four_of_five_requests_are_within_25_per_cent(vendor):
 def test_the_middle_of_all_estimates_is_narrow():
     deciles = quantiles(ratios((False, True)), n=10)
     assert 0.8 <= deciles[0] <= deciles[-1] <= 1.3, deciles
+
+
+needs_second = pytest.mark.skipif(not SECOND.exists(), reason="without the second set of recordings")
+TUNED = {"the half for tuning": False, "the half held back": True}
+
+
+@needs_second
+@pytest.mark.parametrize("is_held_back", TUNED.values(), ids=TUNED.keys())
+@pytest.mark.parametrize("is_later", [False, True], ids=["first requests", "later requests"])
+def test_four_of_five_requests_of_the_second_set_are_within_10_per_cent_or_10_tokens(is_later, is_held_back):
+    found = [row for row in second_rows() if row.is_later is is_later and row.is_held_back is is_held_back]
+    assert len(found) > 600
+    assert within([row.ratio for row in found]) >= 0.69, describe_rows(found)
+    assert sum(row.is_close for row in found) >= 0.8 * len(found), describe_rows(found)
+
+
+@needs_second
+@pytest.mark.parametrize("is_held_back", TUNED.values(), ids=TUNED.keys())
+def test_the_usage_of_earlier_replies_corrects_later_requests(is_held_back):
+    found = [row for row in later_rows() if row.is_held_back is is_held_back]
+    assert len(found) > 250
+    assert sum(row.is_close for row in found) >= 0.88 * len(found), describe_rows(found)

@@ -206,3 +206,94 @@ RANDOM: dict[str, Text] = {
     "several scripts": at_random("aZ7{éßжλשعक漢か한🌍→ǣ뇑", (2, 9)),
 }
 """Texts with more tokens than the same characters in words have: nothing of them is in a vocabulary."""
+
+
+_NAMES = ("asgiref", "certifi", "charset-normalizer", "grpcio", "jsonschema", "markupsafe", "numpy", "pyyaml", "zipp")
+
+
+def _lines(line: Callable[[random.Random], str]) -> Text:
+    def make(chance: random.Random, size: int) -> str:
+        lines: list[str] = []
+        length = 0
+        while length < size:
+            lines.append(line(chance))
+            length += len(lines[-1]) + 1
+        return "\n".join(lines)[:size]
+
+    return make
+
+
+def _version(chance: random.Random) -> str:
+    return f"{chance.randrange(9)}.{chance.randrange(40)}.{chance.randrange(12)}"
+
+
+def _pin(chance: random.Random) -> str:
+    name = chance.choice(_NAMES)
+    via = "".join(f"\n    #   {other}" for other in chance.sample(_NAMES, chance.randrange(1, 4)))
+    return f"{name}=={_version(chance)}\n    # via{via}"
+
+
+def _hashed_pin(chance: random.Random) -> str:
+    hashes = " \\\n".join(f"    --hash=sha256:{chance.getrandbits(256):064x}" for _ in range(chance.randrange(2, 9)))
+    return f"{chance.choice(_NAMES)}=={_version(chance)} \\\n{hashes}"
+
+
+def _package(chance: random.Random) -> str:
+    digest = base64.b64encode(chance.randbytes(64)).decode()
+    name = chance.choice(_NAMES)
+    return (
+        f'    "node_modules/{name}": {{\n      "version": "{_version(chance)}",\n'
+        f'      "resolved": "https://packages.example/{name}/-/{name}-{_version(chance)}.tgz",\n'
+        f'      "integrity": "sha512-{digest}",\n      "license": "MIT"\n    }},'
+    )
+
+
+def _crate(chance: random.Random) -> str:
+    return (
+        f'[[package]]\nname = "{chance.choice(_NAMES)}"\nversion = "{_version(chance)}"\n'
+        f'checksum = "{chance.getrandbits(256):064x}"\ndependencies = [\n "{chance.choice(_NAMES)}",\n]\n'
+    )
+
+
+def _icon(chance: random.Random) -> str:
+    path = "".join(
+        f"{chance.choice('mlcsahvz')}{chance.randrange(99)}.{chance.randrange(999)}-{chance.randrange(9)}.{chance.randrange(99)}"
+        for _ in range(chance.randrange(6, 30))
+    )
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" class="bi"><path d="{path}"/></svg>'
+
+
+def _record(chance: random.Random) -> str:
+    digest = base64.urlsafe_b64encode(chance.randbytes(32)).decode().rstrip("=")
+    return f"{chance.choice(_NAMES)}/_{chance.choice(_NAMES)}.py,sha256={digest},{chance.randrange(90_000)}"
+
+
+def _entry(chance: random.Random) -> str:
+    size, time = chance.randrange(90_000), f"{chance.randrange(24):02}:{chance.randrange(60):02}"
+    return f"-rw-r--r-- 1 root root {size:>7} Nov {chance.randrange(1, 30):>2} {time} {chance.choice(_NAMES)}.pyc"
+
+
+def _mapping(chance: random.Random) -> str:
+    letters = string.ascii_letters + string.digits
+    return ";".join("".join(chance.choices(letters, k=chance.choice((4, 4, 5)))) + "," for _ in range(40))
+
+
+FILES: dict[str, Text] = {
+    "pinned requirements": _lines(_pin),
+    "requirements with hashes": _lines(_hashed_pin),
+    "a lock file of npm": _lines(_package),
+    "a lock file of Cargo": _lines(_crate),
+    "icons in SVG": _lines(_icon),
+    "a list of installed files": _lines(_record),
+    "a directory": _lines(_entry),
+    "a source map": _lines(_mapping),
+    "a log of requests": log,
+    "records in JSON": rows_of_json,
+    "minified functions": minified,
+    "base64": opaque,
+    **{
+        f"prose in {name}": lambda _, size, text=text: (text * (size // len(text) + 1))[:size]
+        for name, text in SENTENCES.items()
+    },
+}
+"""Texts like files that agents read and that are neither English prose nor source code."""

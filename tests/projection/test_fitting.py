@@ -151,7 +151,7 @@ def test_a_cut_goes_further_down_where_it_loses_reasoning():
 @pytest.mark.parametrize("steps", tiers([20], [40]))
 def test_between_two_cuts_a_request_is_a_prefix_of_the_next(protocol, steps):
     """An outbox and a projector give what `prepare` and `project` give for the whole conversation, at every point."""
-    model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=3600, reasoning=True)
+    model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=5000, reasoning=True)
     messages = _agent(model, seed=7, steps=steps)
     projector, outbox = Projector(model), Outbox(model)
     last: Projection | None = None
@@ -466,7 +466,7 @@ def test_media_that_projection_moved_behind_a_result_are_reported_when_they_go()
 
 def test_a_cut_at_the_end_is_made_anew_when_the_user_goes_on():
     """The thinking of a running cycle stays in the first request; in the second, the cycle is finished."""
-    model = Model("qwen3", "ollama", "ollama-chat", reasoning=True, input=("text", "image"), context_window=1000)
+    model = Model("glm-4.7", "ollama", "ollama-chat", reasoning=True, input=("text", "image"), context_window=1000)
     looked = _turn(CLAUDE, ThinkingContent(thinking="Look."), ToolCall(id="c", name="look"), stop="toolUse")
     shown = ImageContent(data="AAAA", mime_type="image/png")  # of an image, nothing but all is removed
     result = ToolResultMessage(tool_call_id="c", tool_name="look", content=(shown,))

@@ -7,6 +7,7 @@ message. Some providers drop the thinking of a finished tool cycle, and then it 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import ceil
 from typing import Final, TypeAlias, cast
 
@@ -18,8 +19,9 @@ from segue.conversation.messages import AssistantMessage, Message
 from segue.counting.estimates import NOTHING_LEARNT, Calibration, Estimate
 from segue.counting.families import family_of
 from segue.counting.media import count_pages, default_size, image_size
-from segue.counting.text_estimates import bound_text, estimate_bytes, estimate_text
+from segue.counting.text_estimates import bound_text, estimate_bytes
 from segue.counting.token_family import TokenFamily
+from segue.counting.upper_estimates import estimate_upper
 from segue.models.model import Model
 
 TextCounter: TypeAlias = Callable[[str], int]
@@ -33,11 +35,13 @@ _BYTES_PER_TOKEN_OF_VIDEO: Final = 1000
 _LEAST_OF_MEDIA: Final = 100
 _ALTERNATIVES: Final = ("anyOf", "oneOf", "allOf")
 _ENCODE: Final = msgspec.json.Encoder().encode
-_FORCED: Final = ("auto", "none", None)
+_NOT_FORCED: Final = ("auto", "none", None)
 _PUNCTUATION: Final = b'{}[]":,'
 _TO_SPACES: Final = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
 _ANCHOR: Final = (0.6, 1.6)
 """A usage outside these factors of the estimate does not count this history."""
+_NEAR: Final = (0.8, 1.3)
+"""A usage that is larger than the estimate by so many times the tokens of a forced choice counted one."""
 _ERROR_OF_USAGE: Final = 0.005
 _ERROR_LEFT: Final = 0.3
 """How much of the error is left where the usage of many replies has corrected the estimate."""
@@ -46,15 +50,27 @@ _ERROR_LEFT: Final = 0.3
 class TokenCounter:
     """Counts for one model, with the caller's own counter of texts if there is one."""
 
-    __slots__ = ("_last_bound", "_last_tools", "_narrow", "_own", "_weights", "_widest", "_writer", "family")
+    __slots__ = (
+        "_estimate",
+        "_last_bound",
+        "_last_tools",
+        "_narrow",
+        "_own",
+        "_weights",
+        "_widest",
+        "_writer",
+        "family",
+    )
 
-    def __init__(self, model: Model, counter: TextCounter | None = None) -> None:
+    def __init__(self, model: Model, counter: TextCounter | None = None, *, upper: int | None = None) -> None:
+        """`upper`: texts of so many bytes and more are counted by their upper estimate."""
         self._writer = (model.protocol, model.provider, model.id)
         self.family: TokenFamily = family_of(model.id, model.provider, model.protocol)
         self._weights = self.family.weights
         self._widest = self._weights.widest()
         self._narrow = self._weights.widest_ascii()
         self._own = counter
+        self._estimate = estimate_bytes if upper is None else partial(estimate_upper, least=upper)
         self._last_tools: tuple[bytes, float] | None = None
         self._last_bound: tuple[bytes, tuple[int, int]] | None = None
         """The tools that were last counted and bounded, as JSON: the rows of a corpus mostly have the same ones."""
@@ -75,7 +91,9 @@ class TokenCounter:
 
     def text(self, text: str) -> float:
         """Count the tokens of a text."""
-        return estimate_text(text, self._weights) if self._own is None else self._own(text)
+        if self._own is not None:
+            return self._own(text)
+        return self._estimate(text.encode("utf-8", "surrogatepass"), self._weights)
 
     def message(self, message: Message) -> tuple[float, float]:
         """Count a message: what lasts, and what counts only until the next user message."""
@@ -96,7 +114,10 @@ class TokenCounter:
             elif type(piece) is ThinkingContent:
                 tokens = self.text(piece.thinking) if piece.thinking else 0.0
                 if family.signature and piece.thinking_signature:
-                    tokens = max(tokens, self._signature(piece.thinking_signature))
+                    hidden = self._signature(piece.thinking_signature)
+                    if message.role == "assistant" and message.usage is not None and message.usage.reasoning:
+                        hidden = min(hidden, message.usage.reasoning)  # what the provider counted when it was made
+                    tokens = max(tokens, hidden)
                 if family.drops_thinking:
                     passing += tokens
                 else:
@@ -119,13 +140,16 @@ class TokenCounter:
             family = family_of(reply.model, reply.provider, reply.protocol)
             if family.tokenizer != self.family.tokenizer or not self.family.pattern:
                 return known
-        return known.learn(reply, size, self._writer, may_hide=self.family.hidden > 0)
+        most_hidden = self.family.hidden if self.family.hidden_in_all else 0
+        return known.learn(reply, size, self._writer, most_hidden=most_hidden)
 
-    def request(self, messages: Sequence[Message], fixed: float) -> Estimate:
-        """Count a request of projected messages behind what stands before them, corrected by the usage of replies.
+    def request(self, messages: Sequence[Message], fixed: float, *, is_forced: bool = True) -> Estimate:
+        """Count a request of projected messages after what comes before them, corrected by the usage of replies.
 
         The usage of the last reply of the model itself counts what is before it. Where that is not the size of this
-        history, because it was cut or edited since, the growth between replies corrects the estimate.
+        history, because it was cut or edited since, the growth between replies corrects the estimate. Agents force a
+        tool in one request and not in the next: `is_forced` says whether this one does, so that what the provider adds
+        for that is not taken over.
         """
         last_user = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
         size, usage, learnt = fixed, 0, NOTHING_LEARNT
@@ -138,6 +162,9 @@ class TokenCounter:
             lasting, passing = self.message(message)
             size += lasting + (passing if at > last_user else 0.0)
         if usage and _ANCHOR[0] * before <= usage <= _ANCHOR[1] * before:
+            forced = 0 if is_forced else self.family.forced
+            if forced and _NEAR[0] * forced <= usage - before <= _NEAR[1] * forced:
+                usage -= forced
             return self.bar(usage + (size - before) * learnt.factor, learnt, counted=usage)
         return self.bar(learnt.correct(size), learnt)
 
@@ -211,7 +238,7 @@ class TokenCounter:
             tokens += self.tools(context.tools)
             if options is None or options.tool_choice is not None:
                 tokens += family.chosen
-            if options is None or options.tool_choice not in _FORCED:
+            if options is None or is_forced(options):
                 tokens += family.forced
         if options is None or options.thinking not in (None, "off"):
             tokens += family.thinking
@@ -292,12 +319,12 @@ class TokenCounter:
         if isinstance(value, str):
             return self.text(value)
         data = encode_value(value)
-        return estimate_bytes(data, self._weights) if self._own is None else self._own(data.decode())
+        return self._estimate(data, self._weights) if self._own is None else self._own(data.decode())
 
     def _words(self, data: bytes) -> float:
         """Count the words of a JSON text without its punctuation: providers write schemas in formats of their own."""
         if self._own is None:
-            return estimate_bytes(data.translate(None, _PUNCTUATION), self._weights)
+            return self._estimate(data.translate(None, _PUNCTUATION), self._weights)
         return self._own(data.translate(_TO_SPACES).decode())
 
     def _image(self, piece: ImageContent) -> float:
@@ -322,6 +349,11 @@ class TokenCounter:
         texts: list[str] = []
         opaque = sum(_walk(block, texts))
         return self.text(" ".join(texts)) + opaque * _TOKENS_PER_OPAQUE_CHARACTER
+
+
+def is_forced(options: Options) -> bool:
+    """Whether a request forces a tool call."""
+    return options.tool_choice not in _NOT_FORCED
 
 
 def _walk(value: object, texts: list[str]) -> Iterable[int]:

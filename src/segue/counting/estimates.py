@@ -23,7 +23,7 @@ _PRIOR: Final = 2000.0
 _LEAST_FACTOR: Final = 0.85
 """A correction downwards is bounded: text of another kind may follow, which was not estimated too high."""
 _LARGEST_HIDDEN: Final = 4096
-"""Hidden prompts are not larger, and cannot be told from the error of the weights in requests that are."""
+"""In larger requests a hidden prompt cannot be distinguished from the error of the weights."""
 _UNFINISHED: Final = frozenset({"error", "aborted"})
 
 
@@ -65,11 +65,11 @@ class Calibration(NamedTuple):
         """Correct the estimate of a request."""
         return size if self.usage == 0 else size * self.factor + self.hidden
 
-    def learn(self, reply: AssistantMessage, size: float, target: Writer, *, may_hide: bool = True) -> Calibration:
+    def learn(self, reply: AssistantMessage, size: float, target: Writer, *, most_hidden: int) -> Calibration:
         """Take in the usage of a reply to a request that was estimated at a size; nothing changes without one.
 
-        `may_hide`: providers of the model add prompts of their own. Of others, a first usage that is larger than the
-        estimate counted messages, tools or instructions that the conversation no longer has.
+        `most_hidden`: how many tokens a prompt of the provider's own has at most. A first usage that is larger than the
+        estimate by more counted messages, tools or instructions that the conversation no longer has.
         """
         usage = counted_input(reply)
         if usage <= 0:
@@ -81,11 +81,11 @@ class Calibration(NamedTuple):
             if grown > 0 and _PLAUSIBLE[0] * grown <= more <= _PLAUSIBLE[1] * grown:
                 estimated, counted = estimated + grown, counted + more
         found = Calibration(estimated, counted, hidden, writer, size, usage, self.is_first)
-        if writer != target or not may_hide:
+        if writer != target or not most_hidden:
             return found
         beyond = max(0.0, usage - size * found.factor)
         if self.is_first:
-            is_hidden = max(size, beyond) < _LARGEST_HIDDEN
+            is_hidden = size < _LARGEST_HIDDEN and beyond <= most_hidden
             return found._replace(hidden=beyond if is_hidden else 0.0, is_first=False)
         return found._replace(hidden=min(hidden, beyond)) if beyond < hidden else found
 

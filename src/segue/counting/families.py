@@ -18,6 +18,10 @@ Facts this file rests on: the usage of 2,086 recorded requests, compared with ex
 - Hosts add system prompts of their own to open models (DeepSeek, GLM, Command, Llama), so that rows of these vary.
 - Grok 4 Fast adds 155 to 185 tokens to every request, Command R7B 490; Grok 3 none. Compound searches by itself: 4,300
   tokens were counted for one sentence.                                       (recorded usage, 2026-11-17)
+- Sonnet 4.5 and Haiku 4.5 do not count the thinking of earlier turns, nor do gpt-oss and Qwen. DeepSeek's own endpoint
+  adds 240 for tools, Command A 490 to every request, Grok 4.3 190; Gemini 2.0 does not count output schemas. Llama 3
+  has 130 for tools at Groq and Together, Llama 4 at Bedrock 560 less than at Groq.
+                                                            (2,378 recorded requests, 2026-11-18)
 - Images: recorded counts minus the estimate of the rest; see `media`.
 """
 
@@ -56,6 +60,19 @@ _CLAUDE: Final = partial(
     page=2600,
     spread=90,
 )
+_CLAUDE_4_5: Final = partial(
+    _CLAUDE,
+    base=7,
+    message=1,
+    thinking=28,
+    tools=505,
+    forced=95,
+    tool=5,
+    tool_key=3.0,
+    call=55,
+    schema_factor=1.8,
+    schema=50,
+)
 _OPENAI: Final = partial(
     TokenFamily, tokenizer="o200k", tool=7, tool_factor=1.0, tool_key=3.3, declared_tools=True, spread=20
 )
@@ -71,6 +88,7 @@ _GPT_4: Final = partial(
     schema=12,
     schema_factor=0.55,
     hidden=220,
+    hidden_in_all=False,
 )
 _GPT_5: Final = partial(
     _OPENAI,
@@ -121,26 +139,35 @@ _MISTRAL: Final = partial(
     spread=30,
 )
 _NOVA: Final = partial(TokenFamily, tokenizer="o200k", page=2580, error=0.25, spread=30)
-_LLAMA: Final = partial(TokenFamily, tokenizer="llama3", message=3, unused_tools=False, hidden=300)
+_LLAMA: Final = partial(TokenFamily, tokenizer="llama3", message=3, tools=130, unused_tools=False, hidden=300)
+_QWEN: Final = partial(
+    TokenFamily,
+    pattern=r"qwen|qwq|qvq",
+    tokenizer="qwen3",
+    base=5,
+    message=4,
+    schema_factor=0.1,
+    drops_thinking=True,
+    image=by_patches(side=28, factor=1.0, most=16384),
+    hidden=200,
+)
+_DEEPSEEK: Final = partial(
+    TokenFamily,
+    pattern=r"deepseek",
+    tokenizer="deepseek",
+    base=4,
+    message=1,
+    call=20,
+    drops_thinking=True,
+    hidden=200,
+)
 _COMMAND: Final = partial(TokenFamily, tokenizer="command-r", message=4, tools=1370, tool=14, error=0.25, hidden=700)
 _GROK: Final = partial(TokenFamily, tokenizer="unknown", message=4, error=0.35)
 
 FAMILIES: Final[tuple[TokenFamily, ...]] = (
     # -- Claude
-    _CLAUDE(
-        name="Claude 4.5 and 4.6",
-        pattern=CLAUDE_4_5_AND_4_6,
-        base=7,
-        message=1,
-        thinking=28,
-        tools=505,
-        forced=95,
-        tool=5,
-        tool_key=3.0,
-        call=55,
-        schema_factor=1.8,
-        schema=80,
-    ),
+    _CLAUDE_4_5(name="Claude Sonnet 4.5 and Haiku 4.5", pattern=r"(?:sonnet|haiku)-4[-.]5", drops_thinking=True),
+    _CLAUDE_4_5(name="Claude 4.5 and 4.6", pattern=CLAUDE_4_5_AND_4_6),
     _CLAUDE(name="Claude 3 Haiku", pattern=CLAUDE_3_HAIKU, tools=264, forced=76),
     _CLAUDE(name="Claude 3", pattern=CLAUDE_3, tools=310, forced=75),
     _CLAUDE(name="Claude up to 4.1", pattern=CLAUDE_UP_TO_4_5, thinking=28, tools=335, drops_thinking=True),
@@ -158,7 +185,17 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         error=0.25,
     ),
     # -- OpenAI
-    _OPENAI(name="gpt-oss", pattern=r"gpt-oss", base=67, message=3, tools=70, schema=70, spread=30, hidden=120),
+    _OPENAI(
+        name="gpt-oss",
+        pattern=r"gpt-oss",
+        base=67,
+        message=3,
+        tools=33,
+        schema=70,
+        drops_thinking=True,
+        spread=30,
+        hidden=120,
+    ),
     _GPT_4(
         name="GPT up to 4.1, in patches",
         pattern=OPENAI_4_1_SMALL,
@@ -183,7 +220,6 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         pattern=GEMINI_UP_TO_2_0,
         tool=3,
         tool_key=0.2,
-        schema_factor=0.2,
         image=constant(258),
     ),
     _GEMINI_BARE(
@@ -215,6 +251,19 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         for name, pattern in (("Nova Pro and Premier", r"nova-(?:pro|premier)"), ("Nova", r"nova-(?:lite|micro)"))
     ),
     _LLAMA(
+        name="Llama 4 at Bedrock",
+        pattern=r"llama-?4",
+        providers=("amazon-bedrock",),
+        base=10,
+        message=4,
+        tools=50,
+        tool=57,
+        call=0,
+        image=constant(770),
+        spread=150,
+        hidden=0,
+    ),
+    _LLAMA(
         name="Llama 4",
         pattern=r"llama-?4",
         base=10,
@@ -233,28 +282,10 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     # the template of Ollama has one date of the two, and says how to call tools
     _LLAMA(name="Llama at Ollama", pattern=r"llama-?3", providers=("ollama",), base=22, tools=93),
     _LLAMA(name="Llama", pattern=r"llama", base=34),
-    TokenFamily(
-        name="Qwen",
-        pattern=r"qwen|qwq|qvq",
-        tokenizer="qwen3",
-        base=5,
-        message=4,
-        tools=130,
-        schema_factor=0.1,
-        image=by_patches(side=28, factor=1.0, most=16384),
-        hidden=200,
-    ),
-    TokenFamily(
-        name="DeepSeek",
-        pattern=r"deepseek",
-        tokenizer="deepseek",
-        base=4,
-        message=1,
-        tools=150,
-        call=20,
-        drops_thinking=True,
-        hidden=200,
-    ),
+    _QWEN(name="Qwen at Ollama", providers=("ollama",), tools=95),
+    _QWEN(name="Qwen", tools=130),
+    _DEEPSEEK(name="DeepSeek at DeepSeek", providers=("deepseek",), tools=240),
+    _DEEPSEEK(name="DeepSeek", tools=150),
     TokenFamily(
         name="GLM", pattern=r"glm", tokenizer="glm4", base=5, message=2, tools=100, schema_factor=0.2, hidden=200
     ),
@@ -269,8 +300,20 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         hidden=200,
     ),
     _COMMAND(name="Command R7B", pattern=r"command-r7b", base=490),
+    _COMMAND(name="Command A", pattern=r"command-a(?!-vision|-translate)", base=492, tools=944),
     _COMMAND(name="Command", pattern=r"command|c4ai", base=66),
     # -- models with prompts of the provider's own; their tokenizers are not public, but for MiMo's
+    _GROK(
+        name="Grok 4.1 at Azure",
+        pattern=r"grok-4[-.]1",
+        providers=("azure",),
+        base=152,
+        tools=100,
+        spread=90,
+        hidden=700,
+    ),
+    # it counts its encrypted reasoning in every later request
+    _GROK(name="Grok 4.3", pattern=r"grok-4[-.]3", base=197, tools=35, signature=0.145, spread=90, hidden=700),
     _GROK(name="Grok 4.1", pattern=r"grok-4[-.]1", base=180, tools=150, spread=90, hidden=700),
     _GROK(name="Grok 4 and later", pattern=r"grok-(?:[4-9]|code|build)", base=155, spread=90, hidden=700),
     _GROK(name="Grok", pattern=r"grok", base=3, tools=85, hidden=200),

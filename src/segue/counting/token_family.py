@@ -61,6 +61,8 @@ class TokenFamily(msgspec.Struct, frozen=True, kw_only=True):
     """How many tokens the constants can be off, either way."""
     hidden: int = 0
     """How many tokens a prompt of the provider's own may add to some requests."""
+    hidden_in_all: bool = True
+    """Whether a request that has such a prompt is followed by requests that have it, too."""
     image: ImageRule = by_area(750, 10)
     page: int = 700
     """The tokens of one page of a PDF."""

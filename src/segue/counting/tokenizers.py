@@ -171,3 +171,10 @@ TOKENIZERS: Final[dict[str, Tokenizer]] = {
     "claude-4.7": CLAUDE_4_7,
     "unknown": UNKNOWN,
 }
+
+_NAMES: Final = {id(tokenizer): name for name, tokenizer in TOKENIZERS.items()}
+
+
+def name_of(tokenizer: Tokenizer) -> str:
+    """Return the name of a tokenizer of the table; `unknown` for another one."""
+    return _NAMES.get(id(tokenizer), "unknown")

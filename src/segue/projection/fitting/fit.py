@@ -79,7 +79,7 @@ class Fitter:
             # Where nothing could be shortened, the conversation stays the same object.
             if len(fitted.messages) == len(messages) and all(map(is_, fitted.messages, messages)):
                 fitted.is_cut = False
-        if size > plan.limit and (least := fold.least_size(marks, len(messages))) > plan.limit:
+        if size > plan.most and (least := fold.least_size(marks, len(messages))) > plan.most:
             fitted.requirements = (*fitted.requirements, self._too_small(given, marks, least))
         return fitted
 
@@ -175,4 +175,4 @@ class Fitter:
         if given.tools:
             parts.append((counter.tools(given.tools), ("tools",)))
         path = max(parts, default=(0.0, ("messages",)))[1]
-        return WindowTooSmall(needed=round(size), limit=self.plan.limit, path=path)
+        return WindowTooSmall(needed=round(size), limit=int(self.plan.most), path=path)
