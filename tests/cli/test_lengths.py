@@ -101,7 +101,7 @@ def test_convert_refuses_what_cannot_fit(catalogue):
 def test_check_finds_a_request_that_is_certainly_too_long(catalogue):
     ran = run("check", "-", "--for", "acme/small", "--catalogue", catalogue, stdin=request(3000))
     assert ran.status == 1
-    assert "error: the request has 3,003 words, so at least as many tokens, and the window has 1,200" in ran.out
+    assert "error: 3,003 words are at least as many tokens, and the window has 1,200" in ran.out
     assert "[window_exceeded]" in ran.out
 
 

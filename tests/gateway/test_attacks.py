@@ -19,8 +19,8 @@ import pytest
 import zstandard
 
 from gateway.asgi_client import ECHO, KEY, OTHER, PATHS, Client, ask, has_form, make
+from segue.calls import reading as calls
 from segue.calls.reading import read_call
-from segue.calls.reading import reading as calls
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage
 from segue.envelope.conversation import find_states, restore

@@ -331,7 +331,6 @@ KNOWN: Final = (
     "koda#501, codegraff#752, vercel/ai#19274, kimi-cli#2196, vllm-fork#684",
     "cai#76, neuron-ai#219, ollama#12794, langchain#34790",
     "tester-mcp-client#11, LiteLLM: truncates names, Bedrock: sanitises names",
-    "Alibaba: refuses the name search",
     "vercel/ai#7537, pydantic-ai#1966, strands#998, langchain-aws#591, timothy#282",
     "vercel/ai#8318, xum#1437",
     "strands: Nemotron refuses an empty result",
