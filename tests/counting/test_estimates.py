@@ -310,5 +310,5 @@ def test_a_missing_package_is_named(monkeypatch):
     from segue.counting import exact as module
 
     module._counter.cache_clear()
-    with pytest.raises(MissingExtra, match=r"segue\[tokenizers\]"):
+    with pytest.raises(MissingExtra, match=r"segue-llm\[tokenizers\]"):
         exact_counter(GPT)

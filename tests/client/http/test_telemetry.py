@@ -178,5 +178,5 @@ def test_providers_have_the_names_of_the_conventions() -> None:
 
 def test_without_the_packages_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
-    with pytest.raises(MissingExtra, match=r"segue\[otel\]"):
+    with pytest.raises(MissingExtra, match=r"segue-llm\[otel\]"):
         Telemetry()
