@@ -119,9 +119,16 @@ PARSED = {
     for sample in record.samples()
     if sample.source.data is not None
 }
-NAMES = (("role", "sender"), ("type", "sort"), ("parts", "pieces"), ("message", "entry"))
-LATER = {"condenseParent", "reasoning_signature", "responderUsername", "tools"}
-"""Fields of samples with texts that are not words of anybody."""
+NAMES = (
+    ("role", "sender"),
+    ("type", "sort"),
+    ("parts", "pieces"),
+    ("message", "entry"),
+    ("content", "words"),
+    ("text", "words"),
+)
+SHOWN_NAMES = {"responderUsername"}
+"""Fields with the name under which a screen shows the assistant, which no message has."""
 
 
 def changed(name: str) -> Iterator[tuple[str, bytes]]:
@@ -154,10 +161,11 @@ def test_a_changed_sample_is_refused_or_every_item_is_explained(name):
         left_out = {ChangeCode.RECORD_LEFT_OUT, ChangeCode.BRANCH_LEFT_OUT}
         if any(change.loss != Loss.NONE or change.code in left_out for change in history.report.changes):
             continue
-        made = [history.context.system_prompt, history.title, history.cwd]
-        contents = [*made, *(message.content for message in history.context.messages)]
+        context = history.context
+        made = [context.system_prompt, context.tools, context.extra, history.title, history.cwd]
+        contents = [*made, *(message.content for message in context.messages)]
         for item in items_of(data)[1]:
             path = find_unread(item, contents)
-            if path is not None and LATER.isdisjoint(map(str, path)):
+            if path is not None and SHOWN_NAMES.isdisjoint(map(str, path)):
                 silent[what] = (history.origin.format, path)
     assert silent == {}
