@@ -71,6 +71,11 @@ OTHER_DATA: dict[str, bytes] = {
     "a path of a robot": document({"trajectory": [[0, 1], [1, 2]], "history": [0.1, 0.2]}),
     "a list of calls": document([{"call_id": "1", "caller": "+49", "duration": 3}]),
     "parts without words": document([{"kind": "request", "parts": [{"x": 1}]}]),
+    "a request for a picture": document({"prompt": "a cat on a mat", "negative_prompt": "dog", "steps": 20, "cfg": 7}),
+    "requests for pictures": lines({"prompt": "a cat", "seed": 1, "steps": 20}, {"prompt": "a dog", "width": 512}),
+    "a request for a label": document({"model": "resnet50", "input": "image.png"}),
+    "a request for an embedding": document({"model": "text-embedding-3-small", "input": "The harbour at night"}),
+    "a request for speech": document({"model": "voices-1", "input": "The harbour at night", "voice": "ann"}),
     "a page of blocks": document([{"blocks": [{"type": "paragraph"}], "role": "page"}]),
 }
 
@@ -79,6 +84,11 @@ OTHER_DATA: dict[str, bytes] = {
 def test_what_is_no_session_is_refused(data):
     with pytest.raises(SegueError):
         read_history(data)
+
+
+def test_rows_of_a_chat_with_numbers_are_not_taken_for_a_framework():
+    history = read_history(document([{"id": 1, "role": "user", "content": "abc def", "toolCallId": None}]))
+    assert history.origin.format == "openai-chat"
 
 
 def test_a_refusal_names_what_the_data_resembles_and_what_speaks_against_it():

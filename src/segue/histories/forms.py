@@ -37,6 +37,10 @@ _STREAMED: Final = (
     "a message file of opencode",
 )
 """What lines of agents' output resemble."""
+_PICTURE: Final = (
+    "negative_prompt", "steps", "num_inference_steps", "sampler", "sampler_name", "cfg_scale", "guidance_scale", "width"
+)  # fmt: skip
+"""Fields with which pictures are asked for."""
 _TASK: Final = "*api_conversation_history.json"
 
 FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
@@ -284,8 +288,8 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
     "ag-ui": (
         Form(
             where="items",
-            needs=("id", "role=system|developer|user|assistant|tool|reasoning|activity", "!parts"),
-            own=("toolCalls", "toolCallId", "encryptedValue", "role=reasoning|activity"),
+            needs=("id:text", "role=system|developer|user|assistant|tool|reasoning|activity", "!parts"),
+            own=("toolCalls:list", "toolCallId:text", "encryptedValue:text", "role=reasoning|activity"),
             under=_MESSAGES,
         ),
         Form(where="objects", needs=("ag_ui",)),
@@ -340,6 +344,26 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
 """The forms of segue's own formats, by name. Without forms, a format is read only if it is named."""
 
 UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
+    "a request for embeddings, speech or moderation": (
+        Form(
+            where="object",
+            needs=("input", "model:text", "!messages"),
+            own=(
+                "voice",
+                "encoding_format",
+                "dimensions",
+                "input_type",
+                *(
+                    f"model^{name}"
+                    for name in ("text-embedding", "tts-", "omni-moderation", "text-moderation", "voyage-")
+                ),
+            ),
+        ),
+    ),
+    "a request for a picture": (
+        Form(where="object", needs=("prompt", "!messages"), own=_PICTURE),
+        Form(where="items", needs=("prompt", "!messages"), own=_PICTURE),
+    ),
     "a log of the Agent Client Protocol": (
         Form(where="lines", needs=("params.update.sessionUpdate", "method")),
         Form(where="lines", needs=("jsonrpc", "method=session/prompt|session/update|session/load|session/new")),
