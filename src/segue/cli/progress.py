@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import click
 
+from segue.histories.regular_files import WATCH
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -37,6 +39,33 @@ def print_line(text: str | bytes) -> None:
         click.echo(text, err=True)
     else:
         sys.stderr.buffer.write(text + b"\n")
+
+
+@contextmanager
+def show_reading() -> Generator[None]:
+    """Show in a terminal how much of a long session was read; nothing for a short one, or in a pipe."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    passes = last = 0
+    shown = 0.0
+
+    def watch(position: int, size: int) -> None:
+        nonlocal passes, last, shown
+        passes += position < last - size // 2  # the lines are placed first, then read
+        last = position
+        if time.monotonic() - shown >= _REFRESH:
+            shown = time.monotonic()
+            share = min(passes + position / size, 2) / 2
+            click.echo(f"\rreading {size / 1e6:,.0f} MB: {share:.0%}", err=True, nl=False)
+
+    token = WATCH.set(watch)
+    try:
+        yield
+    finally:
+        WATCH.reset(token)
+        if shown:
+            click.echo("\r\x1b[K", err=True, nl=False)
 
 
 @contextmanager
