@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -65,6 +65,27 @@ def show_reading() -> Generator[None]:
     finally:
         WATCH.reset(token)
         if shown:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+@contextmanager
+def show_searching(total: int) -> Generator[Callable[[int], None]]:
+    """Show in a terminal how many of the sessions were searched; nothing in a pipe, or in a search of no time."""
+    if not sys.stderr.isatty():
+        yield lambda count: None  # noqa: ARG005 - no terminal
+        return
+    started = shown = time.monotonic()
+
+    def searched(count: int) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= _REFRESH:
+            shown = time.monotonic()
+            click.echo(f"\rsearching: {count:,} of {total:,} sessions", err=True, nl=False)
+
+    try:
+        yield searched
+    finally:
+        if shown > started:
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
