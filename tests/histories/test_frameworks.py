@@ -308,3 +308,8 @@ def test_a_reply_keeps_what_its_provider_needs_back(name, settings, protocol):
     fields = ("content", "protocol", "provider", "model", "response_id", "sent")
     assert {field: getattr(found, field) for field in fields} == {field: getattr(reply, field) for field in fields}
     assert (found.extra or {})[protocol] == {"tier": "fast"}
+
+
+def test_a_new_document_has_the_version_that_is_known():
+    written = write_history(Context(messages=(UserMessage.of("Look."),)), format="atif")
+    assert json.loads(written.files[0].data)["schema_version"] == "ATIF-v1.8"
