@@ -77,6 +77,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
     "vscode-copilot-chat": (
         Form(where="lines", first=("v.requests", "kind:number")),
         Form(where="object", needs=("requests:list", "sessionId", "version")),
+        Form(where="object", needs=("responderUsername", "requests:list")),
     ),
     "openhands": (
         Form(where="items", needs=("source",), own=("action", "observation", "kind&timestamp")),
@@ -114,6 +115,22 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="object", needs=("num_turns", "type=result", "session_id", "result")),
         Form(
             where="items", needs=("session_id", "type"), own=("claude_code_version", "qwen_code_version", "num_turns")
+        ),
+    ),
+    "kimi-code": (
+        Form(where="lines", first=("protocol_version", "type=metadata")),
+        Form(where="lines", needs=("type=context.append_message|context.append_loop_event",)),
+    ),
+    "amp": (
+        Form(where="object", needs=("v", "id^T-", "messages:list")),
+        Form(where="object", needs=("messages[].messageId", "created:number")),
+    ),
+    "zed": (Form(where="database", needs=("threads.data_type", "threads.data")),),
+    "mistral-vibe": (
+        Form(
+            where="lines",
+            needs=("injected", "message_id", "role=user|assistant|tool|system"),
+            over=("segue session", "openai-chat", "cursor"),
         ),
     ),
     "swe-agent": (Form(where="object", needs=("trajectory:list", "history:list")),),
@@ -429,7 +446,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("attributes.llm",)),
         Form(where="lines", needs=("attributes", "span_kind")),
     ),
-    "a chat that VS Code exported": (Form(where="object", needs=("responderUsername", "requests:list", "!sessionId")),),
     "memories of Mem0": (
         Form(where="object", needs=("results[].memory",)),
         Form(where="object", needs=("memories[].memory",)),
@@ -444,7 +460,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "a database of Hermes": (Form(where="database", needs=("messages.tool_calls", "messages.active", "sessions")),),
     "a database of the command line of Cursor": (Form(where="database", needs=("blobs", "meta")),),
     "a database of VS Code or Cursor": (Form(where="database", needs=("ItemTable", "!cursorDiskKV")),),
-    "a database of Zed": (Form(where="database", needs=("threads.data_type", "threads.data")),),
     "a database of Kiro": (
         Form(where="database", needs=("conversations_v2",)),
         Form(where="database", needs=("conversations.key", "conversations.value", "!conversations_v2")),
@@ -454,9 +469,7 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", first=("role=session_meta",)),
         Form(where="object", needs=("session_start", "platform", "messages")),
     ),
-    "a session of Kimi Code": (Form(where="lines", first=("protocol_version", "type=metadata")),),
     "messages of Mastra": (Form(where="lines", needs=("resourceId", "thread_id", "role"), over=("segue session",)),),
-    "a thread of Amp": (Form(where="object", needs=("v", "id^T-", "messages")),),
     "a trajectory of mini-SWE-agent": (Form(where="object", needs=("trajectory_format^mini-swe-agent",)),),
     "results of tau-bench": (Form(where="items", needs=("traj:list", "reward")),),
     "one event of OpenHands": (Form(where="object", needs=("kind", "source", "timestamp", "id", "!messages")),),
