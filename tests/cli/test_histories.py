@@ -435,3 +435,18 @@ def test_a_mistake_is_one_sentence(home, arguments, message):
     done = run(*(path if each == "SAMPLE" else each for each in arguments), cwd=empty)
     assert done.status == 2
     assert message in done.err
+
+
+def test_formats_tells_what_is_read_written_and_listed_and_how_sure_that_is():
+    listed = json.loads(run("formats", "--json").out)
+    rows = {row["format"]: row for row in listed["formats"]}
+    assert list(rows) == list(FORMATS)
+    for name, row in rows.items():
+        record = get_format(name)
+        assert (row["read"], row["written"]) == (True, record.write is not None)
+        assert record.source in row["from"]
+    assert (rows["kimi-code"]["facts"], rows["zed"]["facts"]) == ("run", "read")
+    assert "a database of Warp" in listed["refused"]
+    shown = run("formats")
+    assert re.search(r"^claude-code +Claude Code +yes +yes +yes +run +Claude Code 2", shown.out, re.MULTILINE)
+    assert shown.err == f"{len(rows)} formats\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -185,3 +186,31 @@ def uuids(message: Message) -> list[str]:
     envelope = find_envelope(message, "claude-code") or {}
     lines = cast("list[dict[str, str]]", envelope.get("lines")) or [envelope]
     return [cast("str", line["uuid"]) for line in lines]
+
+
+WILD_2 = WILD.parent / "wild-2"
+SAMPLES_2 = {
+    "Kimi Code": "kimi-code",
+    "Amp": "amp",
+    "Zed": "zed",
+    "Mistral Vibe": "mistral-vibe",
+    "a chat that VS Code exported": "vscode-export",
+    "the screen of Cline": "cline-ui-messages",
+    "the output of pi": "pi-mode-json",
+}
+NAMES_2 = {"vscode-export": "vscode-copilot-chat", "cline-ui-messages": "cline-ui", "pi-mode-json": "pi"}
+
+
+@pytest.mark.skipif(not WILD_2.is_dir(), reason="on more samples of programs (no ../shared/histories/wild-2)")
+@pytest.mark.parametrize("folder", SAMPLES_2.values(), ids=SAMPLES_2.keys())
+def test_a_newer_sample_is_read_as_expected(folder):
+    if folder == "zed" and sys.version_info < (3, 14):
+        pytest.importorskip("zstandard")
+    wanted = json.loads((WILD_2 / folder / "sample.expected.json").read_bytes())
+    history = read_history(WILD_2 / folder / wanted["files"][0])
+    assert history.origin.format == NAMES_2.get(folder, folder)
+    assert_read(history, wanted)
+    thoughts = [part for each in wanted["messages"] for part in each["content"] if part["type"] == "thinking"]
+    found = [piece for each in history.context.messages for piece in each.content if piece.kind == "thinking"]
+    for part, piece in zip(thoughts, found, strict=True):
+        assert part["signature"] in (None, piece.thinking_signature)

@@ -72,6 +72,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", first=("type=session", "cwd", "id")),
         Form(where="lines", first=("!type=session_start",), needs=("parentId", "type=message", "message.role")),
         Form(where="lines", needs=("parentId", "type=compaction|model_change|context_edit|branch_summary")),
+        Form(where="lines", needs=("type=message_end", "message.role", "!parentId")),
     ),
     "crush": (Form(where="database", needs=("messages.parts", "sessions", "files")),),
     "vscode-copilot-chat": (
@@ -154,6 +155,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             over=("roo-code",),
         ),
     ),
+    "cline-ui": (Form(where="items", needs=("ts:number", "type=say|ask"), own=("say:text", "ask:text")),),
     "roo-code": (
         Form(where="items", needs=("role",), name=_TASK),
         Form(where="items", needs=("ts", "!say"), own=("condenseParent", "condenseId", "truncationParent", "role")),
@@ -394,11 +396,7 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("schema_version", "session_uid"), over=("pi",)),
     ),
     "a transcript of Antigravity": (Form(where="lines", needs=("step_index", "source", "status")),),
-    "what the screen of Cline showed": (Form(where="items", needs=("ts", "type=say|ask"), own=("say", "ask")),),
     "an interchange file of Copilot": (Form(where="lines", first=("externalId", "type=session"), over=("pi",)),),
-    "the output of pi": (
-        Form(where="lines", needs=("type=agent_start|message_end|turn_end|agent_settled", "!parentId"), over=("pi",)),
-    ),
     "a history of DSPy without roles": (
         Form(
             where="object",
