@@ -122,6 +122,10 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", first=("protocol_version", "type=metadata")),
         Form(where="lines", needs=("type=context.append_message|context.append_loop_event",)),
     ),
+    "kimi-cli": (
+        Form(where="lines", needs=("role=_checkpoint|_usage|_system_prompt",), over=("openai-chat", "segue session")),
+    ),
+    "kiro": (Form(where="lines", needs=("kind=Prompt|AssistantMessage|ToolResults", "data")),),
     "amp": (
         Form(where="object", needs=("v", "id^T-", "messages:list")),
         Form(where="object", needs=("messages[].messageId", "created:number")),
@@ -417,9 +421,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("type=tool_result|assistant", "tool_call_id", "!message", "!uuid")),
         Form(where="lines", needs=("model_id", "type=assistant")),
     ),
-    "a context file of Kimi CLI": (
-        Form(where="lines", needs=("role=_checkpoint|_usage|_system_prompt",), over=("openai-chat", "segue session")),
-    ),
     "a trace of Langfuse": (
         Form(where="object", needs=("observations:list",)),
         Form(where="object", needs=("trace.observations:list",)),
@@ -462,7 +463,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="database", needs=("conversations_v2",)),
         Form(where="database", needs=("conversations.key", "conversations.value", "!conversations_v2")),
     ),
-    "a session of Kiro": (Form(where="lines", needs=("kind=Prompt|AssistantMessage|ToolResults", "data")),),
     "a session of Hermes": (
         Form(where="lines", first=("role=session_meta",)),
         Form(where="object", needs=("session_start", "platform", "messages")),

@@ -104,7 +104,8 @@ def _answer(fields: dict[str, Any]) -> AssistantMessage:
     pieces += [piece for piece in read_content(fields.get("content")) if isinstance(piece, TextContent)]
     for call in objects_of(fields.get("tool_calls")):
         function = object_of(call.get("function"))
-        pieces.append(make_call(call.get("id"), function.get("name"), function.get("arguments")))
+        # Arguments at an unknown place stay with the call.
+        pieces.append(make_call(call.get("id"), function.get("name"), function.get("arguments", call)))
     return set_origin(AssistantMessage(content=tuple(pieces), stop_reason=stop_of(None, pieces)), UNKNOWN)
 
 
