@@ -139,6 +139,7 @@ READ_WHOLE = {
     "vercel-model-messages": "vercel-messages",
     "langchain-openai": "langchain-openai",
     "litellm-responses": "chat-replies",
+    "openai-conversation-items": "openai-agents",
     "vscode-export": "vscode-copilot-chat",
     "cline-ui-messages": "cline-ui",
     "pi-mode-json": "pi",

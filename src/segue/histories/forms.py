@@ -219,6 +219,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
                 "content[].type=input_text|input_image|output_text",
             ),
         ),
+        Form(where="object", needs=("data[].type=message|function_call|reasoning", "object=list")),
         Form(where="database", needs=("agent_messages", "agent_sessions")),
         Form(where="objects", needs=("agents",)),
     ),
@@ -436,9 +437,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
             over=("copilot-cli",),
         ),
         Form(where="object", needs=("data[].type=agent.message|agent.tool_use|user.message",)),
-    ),
-    "items of a conversation of OpenAI": (
-        Form(where="object", needs=("data[].type=message|function_call|reasoning", "object=list")),
     ),
     "spans of Phoenix": (
         Form(where="lines", needs=("attributes", "context.trace_id")),

@@ -72,14 +72,14 @@ class _Screen:
         elif not text:
             self._record("empty", item, number)
         elif kind == "reasoning":
-            self._say(ThinkingContent(thinking=text), time)
+            self._add(ThinkingContent(thinking=text), time)
         elif kind in _MODEL:
             given = parse_object(text)
-            self._say(TextContent(text=text_of(given.get("response")) or text_of(given.get("question")) or text), time)
+            self._add(TextContent(text=text_of(given.get("response")) or text_of(given.get("question")) or text), time)
         elif kind == "tool" or kind in _CALLS:
             given = parse_object(text) or {_CALLS.get(kind, "text"): text}
             self._open = f"call_{number}"
-            self._say(make_call(self._open, text_of(given.get("tool")) or kind, given), time)
+            self._add(make_call(self._open, text_of(given.get("tool")) or kind, given), time)
         elif kind in _RESULTS:
             call_id, content = self._open or "", (TextContent(text=text),)
             self.close()
@@ -87,7 +87,7 @@ class _Screen:
         else:
             self._record(kind, item, number)
 
-    def _say(self, piece: AssistantContent, time: int | None) -> None:
+    def _add(self, piece: AssistantContent, time: int | None) -> None:
         self._pieces.append(piece)
         self._time = self._time if self._time is not None else time
 

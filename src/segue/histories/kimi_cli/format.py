@@ -81,7 +81,7 @@ def _read(role: str, fields: dict[str, Any]) -> Message | None:
 
 def _answer(content: object, fields: dict[str, Any]) -> AssistantMessage:
     pieces: list[AssistantContent] = []
-    for part in objects_of(content) if isinstance(content, list) else ({"text": content},):
+    for part in ({"text": content},) if isinstance(content, str) else objects_of(content):
         if isinstance(words := part.get("think"), str):
             pieces.append(ThinkingContent(thinking=words, thinking_signature=text_of(part.get("encrypted"))))
         elif isinstance(text := part.get("text"), str) and text:

@@ -241,9 +241,9 @@ def _note_lost(run: _Run, reading: Reading) -> None:
     """Note what entries say and their messages do not; of an entry without a known field, everything it holds."""
     made = [message.content for message in run.messages]
     for at, entry in enumerate(run.entries):
-        said = {key: entry[key] for key in _SAYING if key in entry}
-        has_words = not said.keys().isdisjoint((*_LISTS, "text", "items"))
-        note_unread(said if has_words else entry, made, run.line + at, reading.notes, since=reading.notes.left_out)
+        known = {key: entry[key] for key in _SAYING if key in entry}
+        has_words = not known.keys().isdisjoint((*_LISTS, "text", "items"))
+        note_unread(known if has_words else entry, made, run.line + at, reading.notes, since=reading.notes.left_out)
 
 
 def _with_patches(

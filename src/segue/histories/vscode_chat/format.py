@@ -96,7 +96,7 @@ def read(source: Source, view: View) -> History:
         NAME,
         notes,
         messages,
-        session_id=text_of(chat.get("sessionId")) or _exported_id(given),
+        session_id=text_of(chat.get("sessionId")) or _exported_id(chat.get("requests")),
         title=text_of(chat.get("customTitle")),
         cwd=_folder(source),
         created=milliseconds_of(chat.get("creationDate")),
