@@ -100,7 +100,7 @@ def _block(block: dict[str, Any], number: int, notes: Notes) -> dict[str, Any] |
     text = _text(run.get("result"))
     if status in _FAILED:
         error = run.get("error")
-        text = text_of(object_of(error).get("message")) or text_of(error) or text or status
+        text = text_of(object_of(error).get("message")) or (json_text(error) if error else text or status)
     return {
         "type": "tool_result",
         "tool_use_id": block.get("toolUseID") or block.get("tool_use_id") or "",
