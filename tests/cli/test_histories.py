@@ -15,7 +15,9 @@ from rich.cells import cell_len
 from cli.running import SESSION, run
 from cli.terminal import Terminal
 from segue import read_history, read_session
+from segue.cli import progress
 from segue.histories.registry import FORMATS, get_format
+from segue.histories.regular_files import WATCH
 
 AGENTS = [name for name, record in FORMATS.items() if record.kind == "agent" and record.write is not None]
 SOURCES = {name: get_format(name).samples()[0].source for name in AGENTS}
@@ -138,6 +140,59 @@ def test_sessions_finds_a_text_in_messages(home):
     assert "Read both files." in found.out
     assert run("sessions", "--grep", "sessionId").err == "no sessions found\n"  # a key of the file, no message
     assert run("sessions", "--grep", "n\u00f6").err == "no sessions found\n"
+
+
+def store_talk(home: Path, name: str, *messages: tuple[str, str]) -> None:
+    """Write a session of pi with these messages."""
+    header = {"type": "session", "version": 3, "id": name, "timestamp": "2026-11-18T10:00:00.000Z", "cwd": "/p"}
+    lines: list[object] = [header]
+    for at, (role, text) in enumerate(messages):
+        message = {"role": role, "content": [{"type": "text", "text": text}], "timestamp": 1_760_000_000_000 + at}
+        if role == "toolResult":
+            message |= {"toolCallId": "c", "toolName": "look", "isError": False}
+        stamp = f"2026-11-18T10:00:0{at}.000Z"
+        lines.append(
+            {"type": "message", "id": f"m{at}", "parentId": f"m{at - 1}" if at else None, "timestamp": stamp}
+            | {"message": message}
+        )
+    path = home / ".pi/agent/sessions/--p--" / f"2026-11-18T10-00-00-000Z_{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+
+
+def test_words_of_the_person_are_found_before_those_of_tools(home):
+    store_talk(home, "b-tool", ("user", "Look."), ("toolResult", "the harbour of a tool"))
+    store_talk(home, "a-both", ("toolResult", "the harbour of a tool"), ("user", "the harbour of a person"))
+    rows = json.loads(run("sessions", "--grep", "the harbour", "--json").out)
+    assert [row["id"] for row in rows] == ["a-both", "b-tool"]
+    found = run("sessions", "--grep", "the harbour").out
+    assert found.index("of a person") < found.index("of a tool")
+    (only,) = json.loads(run("sessions", "--grep", "the harbour", "--limit", 1, "--json").out)
+    assert only["id"] == "a-both"
+
+
+def test_a_list_says_how_many_sessions_there_are(home):
+    for name in ("a1", "b2", "c3"):
+        store_talk(home, name, ("user", f"Words of {name}."))
+    assert run("sessions").err == "3 sessions\n"
+    assert run("sessions", "--limit", 2).err == "2 of 3 sessions\n"
+    assert run("sessions", "--grep", "words of b2").err == "1 of 3 sessions\n"
+
+
+def test_a_search_in_a_terminal_shows_its_progress(home, monkeypatch):
+    shown: list[str] = []
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(progress.click, "echo", lambda text, **_: shown.append(text))
+    monkeypatch.setattr(progress, "_REFRESH", 0)
+    with progress.show_searching(3200) as searched:
+        searched(120)
+    with progress.show_reading():
+        watch = WATCH.get()
+        assert watch is not None
+        for position in (0, 250, 500, 900, 0, 500):
+            watch(position * 1_000_000, 1_000_000_000)
+    assert shown[:2] == ["\rsearching: 120 of 3,200 sessions", "\r\x1b[K"]
+    assert shown[2:] == [f"\rreading 1,000 MB: {share}%" for share in (0, 12, 25, 45, 50, 75)] + ["\r\x1b[K"]
 
 
 @pytest.mark.parametrize("columns", [80, 110, 140])
@@ -380,3 +435,18 @@ def test_a_mistake_is_one_sentence(home, arguments, message):
     done = run(*(path if each == "SAMPLE" else each for each in arguments), cwd=empty)
     assert done.status == 2
     assert message in done.err
+
+
+def test_formats_tells_what_is_read_written_and_listed_and_how_sure_that_is():
+    listed = json.loads(run("formats", "--json").out)
+    rows = {row["format"]: row for row in listed["formats"]}
+    assert list(rows) == list(FORMATS)
+    for name, row in rows.items():
+        record = get_format(name)
+        assert (row["read"], row["written"]) == (True, record.write is not None)
+        assert record.source in row["from"]
+    assert (rows["kimi-code"]["facts"], rows["zed"]["facts"]) == ("run", "read")
+    assert "a database of Warp" in listed["refused"]
+    shown = run("formats")
+    assert re.search(r"^claude-code +Claude Code +yes +yes +yes +run +Claude Code 2", shown.out, re.MULTILINE)
+    assert shown.err == f"{len(rows)} formats\n"

@@ -13,6 +13,7 @@ from segue.histories.opening import open_source
 from segue.inspector.inspection import Inspection
 from segue.models.model import Model, Price
 from segue.projection.policy import Policy
+from segue.requests.tokens import Length
 
 CATALOGUE = """
 [[providers]]
@@ -133,3 +134,10 @@ def test_the_inspector_shows_what_is_cut_and_what_it_costs():
     assert whole["length"]["fits"] is True
     assert "cost" not in whole["length"]
     assert "problem" in unsent
+
+
+def test_the_share_is_that_of_the_number_before_it():
+    length = Length(whole=174_755, sent=99_152, limit=183_616, window=200_000, cost=None)
+    text = "about 174,755 tokens, 95% of the 183,616 that the input may have; cut to about 99,152"
+    assert length.describe() == text
+    assert length._replace(whole=200_000).describe().endswith("cut to about 99,152 (54%)")

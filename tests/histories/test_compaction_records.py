@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from segue.histories.kit.envelope import plain_text
 from segue.histories.registry import all_formats
 from segue.models.model import Model
 from segue.projection.report import ChangeCode
+from segue.requests.tokens import estimate_tokens
 
 WRITER = Model("grok-4", "xai", "openai-chat")
 TARGETS = {
@@ -87,6 +89,16 @@ def test_the_whole_history_stays_in_the_file_and_what_fits_is_sent(name, tmp_pat
     assert len(active.compactions[0].messages) + len(active.context.messages) >= len(context.messages)
     (dropped,) = written.report.of(ChangeCode.TURNS_DROPPED)
     assert dropped.detail.endswith("; they stay in the file, before its compaction")
+
+
+def test_the_record_has_the_tokens_of_the_whole_session_before_it():
+    context, model = history(120), TARGETS["claude-code"]
+    small = Model(model.id, model.provider, model.protocol, context_window=SMALL)
+    written = write_history(context, format="claude-code", model=small, cwd="/p")
+    lines = [json.loads(line) for line in written.files[0].data.splitlines()]
+    (boundary,) = [line for line in lines if line.get("subtype") == "compact_boundary"]
+    whole = estimate_tokens(context, model)
+    assert abs(boundary["compactMetadata"]["preTokens"] - whole) < whole / 20
 
 
 @pytest.mark.parametrize("name", TARGETS)

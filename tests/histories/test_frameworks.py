@@ -308,3 +308,24 @@ def test_a_reply_keeps_what_its_provider_needs_back(name, settings, protocol):
     fields = ("content", "protocol", "provider", "model", "response_id", "sent")
     assert {field: getattr(found, field) for field in fields} == {field: getattr(reply, field) for field in fields}
     assert (found.extra or {})[protocol] == {"tier": "fast"}
+
+
+def test_a_new_document_has_the_version_that_is_known():
+    written = write_history(Context(messages=(UserMessage.of("Look."),)), format="atif")
+    assert json.loads(written.files[0].data)["schema_version"] == "ATIF-v1.8"
+
+
+def test_items_of_a_conversation_are_read_in_the_order_of_time():
+    items = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look at the file."}]},
+        {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "one line"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It has one line."}]},
+    ]
+    readings = []
+    for data in (items, items[::-1]):
+        listed = {"object": "list", "data": data, "first_id": "i1", "last_id": "i4", "has_more": False}
+        history = read_history(json.dumps(listed).encode())
+        assert history.origin.format == "openai-agents"
+        readings.append([message.role for message in history.context.messages])
+    assert readings[0] == readings[1] == ["user", "assistant", "toolResult", "assistant"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from segue import History, read_history, write_history
+from segue import History, Loss, read_history, write_history
 from segue.histories.kit.envelope import plain_text
 
 Entry = dict[str, Any]
@@ -88,3 +88,27 @@ def test_a_copy_that_openclaw_delivered_is_no_answer():
     assert history.origin.format == "pi"
     assert words(history) == ["A", "a", "B"]
     assert [record.kind for record in history.records] == ["session", "copy of an answer"]
+
+
+def test_the_output_of_the_program_is_read_once():
+    asked = {"role": "user", "content": [{"type": "text", "text": "Look at the file."}], "timestamp": 1_762_000_000_001}
+    call = {"type": "toolCall", "id": "p1", "name": "read", "arguments": {"path": "a.txt"}}
+    thought = {"type": "thinking", "thinking": "One file, then.", "thinkingSignature": "c2lnbmVk"}
+    reply = {"role": "assistant", "content": [thought, call], "api": "anthropic-messages", "provider": "anthropic"}
+    reply |= {"model": "claude-sonnet-4-5", "stopReason": "toolUse", "timestamp": 1_762_000_000_002}
+    result = {"role": "toolResult", "toolCallId": "p1", "toolName": "read", "isError": False}
+    result |= {"content": [{"type": "text", "text": "one line"}], "timestamp": 1_762_000_000_003}
+    lines = [
+        {"type": "session", "version": 3, "id": "s1", "timestamp": "2026-11-01T12:26:40.000Z", "cwd": "/p"},
+        {"type": "agent_start"},
+        *({"type": kind, "message": asked} for kind in ("message_start", "message_end")),
+        {"type": "message_update", "assistantMessageEvent": {"type": "text_delta", "delta": "One file, t"}},
+        {"type": "message_end", "message": reply},
+        {"type": "message_end", "message": result},
+        {"type": "turn_end", "message": reply, "toolResults": [result]},
+    ]
+    history = read_history(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    assert (history.origin.format, history.origin.id, history.cwd) == ("pi", "s1", "/p")
+    assert [message.role for message in history.context.messages] == ["user", "assistant", "toolResult"]
+    assert history.context.messages[1].content[0].thinking_signature == "c2lnbmVk"
+    assert all(change.loss == Loss.NONE for change in history.report.changes)

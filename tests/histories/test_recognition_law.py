@@ -71,6 +71,11 @@ OTHER_DATA: dict[str, bytes] = {
     "a path of a robot": document({"trajectory": [[0, 1], [1, 2]], "history": [0.1, 0.2]}),
     "a list of calls": document([{"call_id": "1", "caller": "+49", "duration": 3}]),
     "parts without words": document([{"kind": "request", "parts": [{"x": 1}]}]),
+    "a request for a picture": document({"prompt": "a cat on a mat", "negative_prompt": "dog", "steps": 20, "cfg": 7}),
+    "requests for pictures": lines({"prompt": "a cat", "seed": 1, "steps": 20}, {"prompt": "a dog", "width": 512}),
+    "a request for a label": document({"model": "resnet50", "input": "image.png"}),
+    "a request for an embedding": document({"model": "text-embedding-3-small", "input": "The harbour at night"}),
+    "a request for speech": document({"model": "voices-1", "input": "The harbour at night", "voice": "ann"}),
     "a page of blocks": document([{"blocks": [{"type": "paragraph"}], "role": "page"}]),
 }
 
@@ -79,6 +84,11 @@ OTHER_DATA: dict[str, bytes] = {
 def test_what_is_no_session_is_refused(data):
     with pytest.raises(SegueError):
         read_history(data)
+
+
+def test_rows_of_a_chat_with_numbers_are_not_taken_for_a_framework():
+    history = read_history(document([{"id": 1, "role": "user", "content": "abc def", "toolCallId": None}]))
+    assert history.origin.format == "openai-chat"
 
 
 def test_a_refusal_names_what_the_data_resembles_and_what_speaks_against_it():
@@ -119,9 +129,16 @@ PARSED = {
     for sample in record.samples()
     if sample.source.data is not None
 }
-NAMES = (("role", "sender"), ("type", "sort"), ("parts", "pieces"), ("message", "entry"))
-LATER = {"condenseParent", "reasoning_signature", "responderUsername", "tools"}
-"""Fields of samples with texts that are not words of anybody."""
+NAMES = (
+    ("role", "sender"),
+    ("type", "sort"),
+    ("parts", "pieces"),
+    ("message", "entry"),
+    ("content", "words"),
+    ("text", "words"),
+)
+SHOWN_NAMES = {"responderUsername"}
+"""Fields with the name under which a screen shows the assistant, which no message has."""
 
 
 def changed(name: str) -> Iterator[tuple[str, bytes]]:
@@ -154,10 +171,11 @@ def test_a_changed_sample_is_refused_or_every_item_is_explained(name):
         left_out = {ChangeCode.RECORD_LEFT_OUT, ChangeCode.BRANCH_LEFT_OUT}
         if any(change.loss != Loss.NONE or change.code in left_out for change in history.report.changes):
             continue
-        made = [history.context.system_prompt, history.title, history.cwd]
-        contents = [*made, *(message.content for message in history.context.messages)]
+        context = history.context
+        made = [context.system_prompt, context.tools, context.extra, history.title, history.cwd]
+        contents = [*made, *(message.content for message in context.messages)]
         for item in items_of(data)[1]:
             path = find_unread(item, contents)
-            if path is not None and LATER.isdisjoint(map(str, path)):
+            if path is not None and SHOWN_NAMES.isdisjoint(map(str, path)):
                 silent[what] = (history.origin.format, path)
     assert silent == {}

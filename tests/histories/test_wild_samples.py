@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -137,6 +139,16 @@ READ_WHOLE = {
     "vercel-model-messages": "vercel-messages",
     "langchain-openai": "langchain-openai",
     "litellm-responses": "chat-replies",
+    "openai-conversation-items": "openai-agents",
+    "vscode-export": "vscode-copilot-chat",
+    "cline-ui-messages": "cline-ui",
+    "pi-mode-json": "pi",
+    "kimi-code": "kimi-code",
+    "kimi-cli": "kimi-cli",
+    "kiro-cli": "kiro",
+    "mistral-vibe": "mistral-vibe",
+    "amp": "amp",
+    **({"zed": "zed"} if sys.version_info >= (3, 14) or find_spec("zstandard") else {}),
 }
 """The formats of these samples, and what they are read as."""
 WITHOUT_LAST_ANSWER = ("claude-stream-json", "qwen-stream-json", "kimi-stream-json", "cline-json")
@@ -163,7 +175,7 @@ def test_the_samples_of_further_formats_are_read_or_refused():
                 replace(history, context=replace(history.context, messages=history.context.messages[:-1])), wanted
             )
             assert len(shown(history)) == len(short) + 1
-        elif folder not in {"opencode-run-json", "mistral-vibe"}:
+        elif folder != "opencode-run-json":
             silent[folder] = history.origin.format
     assert silent == {}
 
@@ -185,3 +197,20 @@ def uuids(message: Message) -> list[str]:
     envelope = find_envelope(message, "claude-code") or {}
     lines = cast("list[dict[str, str]]", envelope.get("lines")) or [envelope]
     return [cast("str", line["uuid"]) for line in lines]
+
+
+@pytest.mark.skipif(not WILD_2.is_dir(), reason="on samples of signatures (no ../shared/histories/wild-2)")
+@pytest.mark.parametrize(
+    "folder",
+    [
+        name
+        for name in ("kimi-code", "kimi-cli", "kiro-cli", "mistral-vibe", "amp", "zed", "pi-mode-json")
+        if name in READ_WHOLE
+    ],
+)
+def test_the_signatures_of_a_sample_are_read(folder):
+    wanted = json.loads((WILD_2 / folder / "sample.expected.json").read_bytes())
+    history = read_history(WILD_2 / folder / wanted["files"][0])
+    thoughts = [part for each in wanted["messages"] for part in each["content"] if part["type"] == "thinking"]
+    found = [piece for each in history.context.messages for piece in each.content if piece.kind == "thinking"]
+    assert [piece.thinking_signature for piece in found] == [part["signature"] for part in thoughts]

@@ -14,6 +14,7 @@ from typing import BinaryIO, Final, NoReturn, TypeVar, cast, final
 
 import click
 
+from segue.cli.progress import show_reading
 from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
 from segue.histories.kit.history import History
 from segue.histories.kit.source import View
@@ -97,7 +98,8 @@ def open_history(
     _check_place(given)
     try:
         source = sys.stdin.buffer.read() if is_standard_input else given
-        history = choose_line(open_source(source, how, name=shown), how).as_history()
+        with show_reading():
+            history = choose_line(open_source(source, how, name=shown), how).as_history()
     except UnknownFormat:
         raise
     except SegueError as error:
@@ -180,7 +182,8 @@ def open_input(file: BinaryIO, protocol: str | None, model: Model | None = None)
     how = How(format=protocol, model=model)
     name = "standard input" if file.name in (_STANDARD_INPUT, "<stdin>") else file.name
     try:
-        opened = open_source(given_source(file), how, name=name)
+        with show_reading():
+            opened = open_source(given_source(file), how, name=name)
     except (LoadError, DecodeError) as error:
         raise_named(error, name)
     history = None if opened.document is None else opened.document.history

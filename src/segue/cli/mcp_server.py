@@ -23,7 +23,7 @@ from mcp.types import Resource, ToolAnnotations
 from segue.cli.handover import agent_format, default_model, hand_over
 from segue.cli.history_outputs import render_commands
 from segue.cli.mcp_gate import Fence, Gate, NotAllowed, Unreadable, is_plain, source_of
-from segue.cli.sessions import search_sessions
+from segue.cli.sessions import best_first, search_sessions
 from segue.conversation.content import AnyContent
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
@@ -190,10 +190,13 @@ class _Tools:
     def search_sessions(
         self, text: str, agent: str | None = None, project: str | None = None, limit: int = 10
     ) -> dict[str, list[SessionRow]]:
-        """Find the sessions that contain a text, in any case of its letters, the newest first, with where it stands."""
+        """Find the sessions that contain a text, in any case of its letters, with where it stands.
+
+        Words of the person and of the model come first, then the newest.
+        """
         fence = Fence()
-        found = search_sessions(list(self._gate.sessions(agent, project)), text)
-        return {"sessions": [_row(session, fence, around) for session, around in islice(found, max(0, limit))]}
+        found = best_first(search_sessions(list(self._gate.sessions(agent, project)), text), max(0, limit))
+        return {"sessions": [_row(match.session, fence, match.text) for match in found]}
 
     @_with_reasons
     def read_session(

@@ -18,6 +18,7 @@ COMMANDS: Final[dict[str, str]] = {
     "show": "Print a conversation as readable text.",
     "pin": "Pin messages of a conversation, so that no request leaves them out.",
     "sessions": "List the sessions of agents (Claude Code, Codex, ...) on this machine.",
+    "formats": "List the formats of histories: what is read and written, and how sure it is.",
     "import": "Read a session of an agent, an export or messages of a framework into a session file.",
     "export": "Write a conversation in the format of an agent or a framework.",
     "handover": "Continue a session of one agent in another one, on another model.",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 import click
+
+from segue.histories.regular_files import WATCH
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -37,6 +39,54 @@ def print_line(text: str | bytes) -> None:
         click.echo(text, err=True)
     else:
         sys.stderr.buffer.write(text + b"\n")
+
+
+@contextmanager
+def show_reading() -> Generator[None]:
+    """Show in a terminal how much of a long session was read; nothing for a short one, or in a pipe."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    passes = last = 0
+    shown = 0.0
+
+    def watch(position: int, size: int) -> None:
+        nonlocal passes, last, shown
+        passes += position < last - size // 2  # the lines are placed first, then read
+        last = position
+        if time.monotonic() - shown >= _REFRESH:
+            shown = time.monotonic()
+            share = min(passes + position / size, 2) / 2
+            click.echo(f"\rreading {size / 1e6:,.0f} MB: {share:.0%}", err=True, nl=False)
+
+    token = WATCH.set(watch)
+    try:
+        yield
+    finally:
+        WATCH.reset(token)
+        if shown:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+@contextmanager
+def show_searching(total: int) -> Generator[Callable[[int], None]]:
+    """Show in a terminal how many of the sessions were searched; nothing in a pipe, or in a search of no time."""
+    if not sys.stderr.isatty():
+        yield lambda count: None  # noqa: ARG005 - no terminal
+        return
+    started = shown = time.monotonic()
+
+    def searched(count: int) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= _REFRESH:
+            shown = time.monotonic()
+            click.echo(f"\rsearching: {count:,} of {total:,} sessions", err=True, nl=False)
+
+    try:
+        yield searched
+    finally:
+        if shown > started:
+            click.echo("\r\x1b[K", err=True, nl=False)
 
 
 @contextmanager

@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple, final
 
 import click
 import msgspec
 from msgspec.structs import replace
 
 from segue.cli.inputs import FORMAT_NAMES
+from segue.cli.progress import show_searching
 from segue.cli.session_rows import pick_session, session_lines
+from segue.conversation.messages import Message
 from segue.errors import SegueError
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
 from segue.histories.api import find_sessions, list_source, read_history
+from segue.histories.kit.envelope import is_own_text
 from segue.histories.kit.history import Session
 from segue.histories.places import current_projects, may_contain
 
@@ -69,9 +72,11 @@ def command(
             if (not agents or session.format in agents) and (folder is None or session.cwd == folder)
         ]
     texts: list[str] = []
+    total = len(found)
     if grep is not None:
-        matching = [each for _, each in zip(range(limit or len(found)), search_sessions(found, grep), strict=False)]
-        found, texts = [session for session, _ in matching], [text for _, text in matching]
+        with show_searching(total) as searched:
+            matching = best_first(search_sessions(found, grep, searched), limit)
+        found, texts = [match.session for match in matching], [match.text for match in matching]
     found = found[:limit]
     if count:
         found = [_counted(session) for session in found]
@@ -85,7 +90,7 @@ def command(
             ctx.exit(1)
         click.echo(f"{chosen.format}:{chosen.id}")
     else:
-        _show(found, texts)
+        _show(found, texts, total)
 
 
 def in_order(sessions: Iterator[Session]) -> list[Session]:
@@ -115,23 +120,37 @@ def _columns(handle: int) -> int:
         return 80
 
 
-def _show(sessions: Sequence[Session], found: Sequence[str]) -> None:
+def _show(sessions: Sequence[Session], found: Sequence[str], total: int) -> None:
     heading, *lines = session_lines(sessions, _columns(1) if sys.stdout.isatty() else None, found)
     click.echo(click.style(heading, bold=True))
     click.echo("\n".join(lines))
-    click.echo(counted(len(sessions), "session"), err=True)
+    of_all = f"{len(sessions):,} of {counted(total, 'session')}"
+    click.echo(counted(total, "session") if len(sessions) == total else of_all, err=True)
 
 
-def search_sessions(sessions: Sequence[Session], text: str) -> Iterator[tuple[Session, str]]:
-    """Find the sessions with a text in a message, and what stands around it.
+@final
+class Match(NamedTuple):
+    """A session with a text, what is around it, and where it was found: 0 is best, see `_RANKS`."""
 
-    A file without its words is not read as a conversation, which takes most of the time.
+    session: Session
+    text: str
+    rank: int
+
+
+def search_sessions(
+    sessions: Sequence[Session], text: str, searched: Callable[[int], None] = lambda _: None
+) -> Iterator[Match]:
+    """Find the sessions with a text in a message, and what is around it; `searched` is told how many were looked at.
+
+    Words of the person and of the model come before those of tools, and these before what the agent added by itself.
+    A file without the words is not read as a conversation, which takes most of the time.
     """
     words = [word.encode() for word in re.findall(r"[0-9a-z]+", text.lower())]
     spaced = r"\s+".join(map(re.escape, text.split()))
     wanted = re.compile(spaced, re.IGNORECASE)
     has_words: dict[str, bool] = {}
-    for session in sessions:
+    for count, session in enumerate(sessions):
+        searched(count)
         if session.path not in has_words:
             has_words[session.path] = may_contain(session.path, words)
         if not has_words[session.path]:
@@ -140,15 +159,38 @@ def search_sessions(sessions: Sequence[Session], text: str) -> Iterator[tuple[Se
             messages = read_history(session, view="full").context.messages
         except SegueError:
             continue
-        for message in messages:
-            if (around := _around(wanted, message.content)) is not None:
-                yield session, around
+        for rank, names in enumerate(_RANKS):
+            around = next((found for each in messages if (found := _around(wanted, each, rank, names))), None)
+            if around is not None:
+                yield Match(session, around, rank)
                 break
 
 
-def _around(wanted: re.Pattern[str], content: Sequence[object]) -> str | None:
-    for piece in content:
-        for name in ("text", "thinking", "arguments"):
+def best_first(matches: Iterator[Match], limit: int | None) -> list[Match]:
+    """Sort matches by where they were found, else in their order; the search ends with enough of the best ones."""
+    found: list[Match] = []
+    best = 0
+    for match in matches:
+        found.append(match)
+        best += match.rank == 0
+        if limit is not None and best >= limit:
+            break
+    return sorted(found, key=lambda match: match.rank)[:limit]
+
+
+_RANKS: Final = (("text", "thinking"), ("text", "arguments"), ("text", "thinking", "arguments"))
+"""Fields that are searched: of words of the person and the model, of tools, and of what the agent added by itself."""
+
+
+def _rank_of(message: Message, kind: str) -> int:
+    if is_own_text(message) or message.role == "system":
+        return 2
+    return 1 if message.role == "toolResult" or kind == "toolCall" else 0
+
+
+def _around(wanted: re.Pattern[str], message: Message, rank: int, names: Sequence[str]) -> str | None:
+    for piece in message.content:
+        for name in names if _rank_of(message, piece.kind) == rank else ():
             value = getattr(piece, name, None)
             text = value if isinstance(value, str) else "" if value is None else encode_valid_json(value).decode()
             if found := wanted.search(text):

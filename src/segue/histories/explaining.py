@@ -12,6 +12,7 @@ what became of it. Otherwise the data is refused, with the formats that it resem
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast, final
 
@@ -42,6 +43,8 @@ _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "input": ("role", "type"),
 }
 """Keys of which every turn has one, by the key of the body that holds the turns."""
+_FILE_NAME: Final = re.compile(r"[\w./\\:-]*\w\.[A-Za-z]\w{1,4}")
+"""What models of other kinds are given: a picture, a recording, a table."""
 _SHOWN: Final = 4
 """Keys of an item that a refusal names."""
 
@@ -146,6 +149,8 @@ def _find_in_body(
             return Unexplained(0, "no message has content")
         if turns is body and (found := next(_unread_fields(cast("list[object]", turns), messages), None)) is not None:
             return found
+    elif isinstance(turns, str) and _FILE_NAME.fullmatch(turns):
+        return Unexplained(0, f"its `{key}` is the name of a file")
     elif not has_settings and isinstance(body, Mapping):
         other = next((name for name, value in body.items() if name != key and isinstance(value, str)), None)
         if other is not None:

@@ -37,6 +37,10 @@ _STREAMED: Final = (
     "a message file of opencode",
 )
 """What lines of agents' output resemble."""
+_PICTURE: Final = (
+    "negative_prompt", "steps", "num_inference_steps", "sampler", "sampler_name", "cfg_scale", "guidance_scale", "width"
+)  # fmt: skip
+"""Fields with which pictures are asked for."""
 _TASK: Final = "*api_conversation_history.json"
 
 FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
@@ -68,11 +72,13 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", first=("type=session", "cwd", "id")),
         Form(where="lines", first=("!type=session_start",), needs=("parentId", "type=message", "message.role")),
         Form(where="lines", needs=("parentId", "type=compaction|model_change|context_edit|branch_summary")),
+        Form(where="lines", needs=("type=message_end", "message.role", "!parentId")),
     ),
     "crush": (Form(where="database", needs=("messages.parts", "sessions", "files")),),
     "vscode-copilot-chat": (
         Form(where="lines", first=("v.requests", "kind:number")),
         Form(where="object", needs=("requests:list", "sessionId", "version")),
+        Form(where="object", needs=("responderUsername", "requests:list")),
     ),
     "openhands": (
         Form(where="items", needs=("source",), own=("action", "observation", "kind&timestamp")),
@@ -112,6 +118,26 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             where="items", needs=("session_id", "type"), own=("claude_code_version", "qwen_code_version", "num_turns")
         ),
     ),
+    "kimi-code": (
+        Form(where="lines", first=("protocol_version", "type=metadata")),
+        Form(where="lines", needs=("type=context.append_message|context.append_loop_event",)),
+    ),
+    "kimi-cli": (
+        Form(where="lines", needs=("role=_checkpoint|_usage|_system_prompt",), over=("openai-chat", "segue session")),
+    ),
+    "kiro": (Form(where="lines", needs=("kind=Prompt|AssistantMessage|ToolResults", "data")),),
+    "amp": (
+        Form(where="object", needs=("v", "id^T-", "messages:list")),
+        Form(where="object", needs=("messages[].messageId", "created:number")),
+    ),
+    "zed": (Form(where="database", needs=("threads.data_type", "threads.data")),),
+    "mistral-vibe": (
+        Form(
+            where="lines",
+            needs=("injected", "message_id", "role=user|assistant|tool|system"),
+            over=("segue session", "openai-chat", "cursor"),
+        ),
+    ),
     "swe-agent": (Form(where="object", needs=("trajectory:list", "history:list")),),
     "copilot-cli": (
         Form(where="lines", first=("type=session.start", "data")),
@@ -133,6 +159,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             over=("roo-code",),
         ),
     ),
+    "cline-ui": (Form(where="items", needs=("ts:number", "type=say|ask"), own=("say:text", "ask:text")),),
     "roo-code": (
         Form(where="items", needs=("role",), name=_TASK),
         Form(where="items", needs=("ts", "!say"), own=("condenseParent", "condenseId", "truncationParent", "role")),
@@ -192,6 +219,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
                 "content[].type=input_text|input_image|output_text",
             ),
         ),
+        Form(where="object", needs=("data[].type=message|function_call|reasoning", "object=list")),
         Form(where="database", needs=("agent_messages", "agent_sessions")),
         Form(where="objects", needs=("agents",)),
     ),
@@ -284,8 +312,8 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
     "ag-ui": (
         Form(
             where="items",
-            needs=("id", "role=system|developer|user|assistant|tool|reasoning|activity", "!parts"),
-            own=("toolCalls", "toolCallId", "encryptedValue", "role=reasoning|activity"),
+            needs=("id:text", "role=system|developer|user|assistant|tool|reasoning|activity", "!parts"),
+            own=("toolCalls:list", "toolCallId:text", "encryptedValue:text", "role=reasoning|activity"),
             under=_MESSAGES,
         ),
         Form(where="objects", needs=("ag_ui",)),
@@ -340,6 +368,26 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
 """The forms of segue's own formats, by name. Without forms, a format is read only if it is named."""
 
 UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
+    "a request for embeddings, speech or moderation": (
+        Form(
+            where="object",
+            needs=("input", "model:text", "!messages"),
+            own=(
+                "voice",
+                "encoding_format",
+                "dimensions",
+                "input_type",
+                *(
+                    f"model^{name}"
+                    for name in ("text-embedding", "tts-", "omni-moderation", "text-moderation", "voyage-")
+                ),
+            ),
+        ),
+    ),
+    "a request for a picture": (
+        Form(where="object", needs=("prompt", "!messages"), own=_PICTURE),
+        Form(where="items", needs=("prompt", "!messages"), own=_PICTURE),
+    ),
     "a log of the Agent Client Protocol": (
         Form(where="lines", needs=("params.update.sessionUpdate", "method")),
         Form(where="lines", needs=("jsonrpc", "method=session/prompt|session/update|session/load|session/new")),
@@ -353,11 +401,7 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("schema_version", "session_uid"), over=("pi",)),
     ),
     "a transcript of Antigravity": (Form(where="lines", needs=("step_index", "source", "status")),),
-    "what the screen of Cline showed": (Form(where="items", needs=("ts", "type=say|ask"), own=("say", "ask")),),
     "an interchange file of Copilot": (Form(where="lines", first=("externalId", "type=session"), over=("pi",)),),
-    "the output of pi": (
-        Form(where="lines", needs=("type=agent_start|message_end|turn_end|agent_settled", "!parentId"), over=("pi",)),
-    ),
     "a history of DSPy without roles": (
         Form(
             where="object",
@@ -378,9 +422,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("type=tool_result|assistant", "tool_call_id", "!message", "!uuid")),
         Form(where="lines", needs=("model_id", "type=assistant")),
     ),
-    "a context file of Kimi CLI": (
-        Form(where="lines", needs=("role=_checkpoint|_usage|_system_prompt",), over=("openai-chat", "segue session")),
-    ),
     "a trace of Langfuse": (
         Form(where="object", needs=("observations:list",)),
         Form(where="object", needs=("trace.observations:list",)),
@@ -397,15 +438,11 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         ),
         Form(where="object", needs=("data[].type=agent.message|agent.tool_use|user.message",)),
     ),
-    "items of a conversation of OpenAI": (
-        Form(where="object", needs=("data[].type=message|function_call|reasoning", "object=list")),
-    ),
     "spans of Phoenix": (
         Form(where="lines", needs=("attributes", "context.trace_id")),
         Form(where="lines", needs=("attributes.llm",)),
         Form(where="lines", needs=("attributes", "span_kind")),
     ),
-    "a chat that VS Code exported": (Form(where="object", needs=("responderUsername", "requests:list", "!sessionId")),),
     "memories of Mem0": (
         Form(where="object", needs=("results[].memory",)),
         Form(where="object", needs=("memories[].memory",)),
@@ -420,19 +457,15 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "a database of Hermes": (Form(where="database", needs=("messages.tool_calls", "messages.active", "sessions")),),
     "a database of the command line of Cursor": (Form(where="database", needs=("blobs", "meta")),),
     "a database of VS Code or Cursor": (Form(where="database", needs=("ItemTable", "!cursorDiskKV")),),
-    "a database of Zed": (Form(where="database", needs=("threads.data_type", "threads.data")),),
     "a database of Kiro": (
         Form(where="database", needs=("conversations_v2",)),
         Form(where="database", needs=("conversations.key", "conversations.value", "!conversations_v2")),
     ),
-    "a session of Kiro": (Form(where="lines", needs=("kind=Prompt|AssistantMessage|ToolResults", "data")),),
     "a session of Hermes": (
         Form(where="lines", first=("role=session_meta",)),
         Form(where="object", needs=("session_start", "platform", "messages")),
     ),
-    "a session of Kimi Code": (Form(where="lines", first=("protocol_version", "type=metadata")),),
     "messages of Mastra": (Form(where="lines", needs=("resourceId", "thread_id", "role"), over=("segue session",)),),
-    "a thread of Amp": (Form(where="object", needs=("v", "id^T-", "messages")),),
     "a trajectory of mini-SWE-agent": (Form(where="object", needs=("trajectory_format^mini-swe-agent",)),),
     "results of tau-bench": (Form(where="items", needs=("traj:list", "reward")),),
     "one event of OpenHands": (Form(where="object", needs=("kind", "source", "timestamp", "id", "!messages")),),

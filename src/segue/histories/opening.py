@@ -176,6 +176,8 @@ def recognise(source: object) -> list[Recognition]:
         LoadError: the source cannot be read.
     """
     opened, record = _locate(source, _RECOGNISE)
+    if record is None and opened.format:
+        record = get_format(opened.format)
     if record is not None:
         return [Recognition(record.name, "history", "certain", (f"a session of {record.title}",))]
     found, _, sight = _recognise(opened)
@@ -191,6 +193,8 @@ def locate_history(source: object, how: How) -> tuple[Source, Format]:
         UnknownFormat: it is no history in a known format.
     """
     opened, record = _locate(source, how)
+    if record is None and opened.format:
+        record = get_format(opened.format)
     if record is None:
         claim = choose(_recognise(opened)[0], opened.path or "this source")
         record = get_format(claim.format)
@@ -205,6 +209,8 @@ def _open_file(file: BinaryIO, how: How, name: str) -> Opened:
 
     A pipe may stay open for long: two lines that are conversations are enough there.
     """
+    if name and how.protocol is None and places.is_long(name, file):
+        return _open(*_locate(Path(name), how), how, name)
     head: list[bytes] = []
     size = filled = 0
     is_pipe = not file.seekable()
@@ -363,6 +369,8 @@ def find_bare_id(which: str) -> Session | None:
 
 
 def _open(source: Source, record: Format | None, how: How, place: str) -> Opened:
+    if source.long is not None:
+        return Opened(read_as(get_format(source.format), source, how))
     if source.data is not None and (not source.data or source.data.isspace()):
         raise LoadError("the file is empty; a conversation in JSON or JSON Lines is expected")
     if record is not None:

@@ -23,10 +23,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from io import BufferedReader
+from io import BufferedReader, FileIO
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Final, TypeAlias, final
+from typing import BinaryIO, Final, TypeAlias, final
 
 from msgspec.structs import replace as replace_fields
 
@@ -35,8 +35,8 @@ from segue.histories.databases import ReadOnlyDatabase
 from segue.histories.kit.format import Excerpt, Format, Place
 from segue.histories.kit.history import Session, Written, WrittenFile
 from segue.histories.kit.source import NO_NEIGHBOURS, Source
-from segue.histories.recognition import evidence_of, look
-from segue.histories.regular_files import LARGEST, files_below, is_below, open_regular, read_regular
+from segue.histories.recognition import evidence_of, look, recognise_sight
+from segue.histories.regular_files import LARGEST, LongFile, files_below, is_below, open_regular, read_regular
 
 Formats: TypeAlias = Sequence[Format] | Callable[[], Sequence[Format]]
 """Formats whose archives can be opened, or a function that loads them."""
@@ -47,6 +47,8 @@ after long instructions, as in sessions of Codex."""
 _TAIL: Final = 8 * 1024
 """How much of the beginning and of the end of a file is read for the list of sessions. The first line of Codex alone
 has 20 kB; the end has the last time, and titles and costs that programs write when they stop."""
+_LONG: Final = 2**24
+"""The size from which a file stays on the disk while it is read, if its format allows it."""
 _SQLITE: Final = b"SQLite format 3\x00"
 _ZIP: Final = b"PK\x03\x04"
 _ORIGINALS: Final = Place(folder=".local/share/segue/originals", variables=("XDG_DATA_HOME/segue/originals",))
@@ -381,6 +383,8 @@ def open_path(path: Path, formats: Formats, session: str | None = None) -> Sourc
     try:
         with open_regular(path, largest=LARGEST) as file:
             head = file.read(len(_SQLITE))
+            if os.fstat(file.fileno()).st_size >= _LONG and (long := _long_source(file, path, formats, session)):
+                return long
             file.seek(0)
             data = None if head == _SQLITE else file.readall()
     except (OSError, ValueError) as error:
@@ -392,6 +396,30 @@ def open_path(path: Path, formats: Formats, session: str | None = None) -> Sourc
         return _archive_source(data, str(path), formats, session)
     name = path.absolute().as_posix()
     return Source(data=as_utf8(data), name=name, path=str(path), session=session)
+
+
+def is_long(name: str, file: BinaryIO) -> bool:
+    """Whether an open file has this name and is too long to be read as a whole."""
+    try:
+        status = os.fstat(file.fileno())
+        return status.st_size >= _LONG and os.path.samestat(status, Path(name).stat())
+    except (OSError, ValueError):  # not a file on the disk
+        return False
+
+
+def _long_source(file: FileIO, path: Path, formats: Formats, session: str | None) -> Source | None:
+    """Make a source of a long file that stays on the disk, if its format, by its beginning, reads such files."""
+    file.seek(0)
+    head = file.read(_EXCERPTS[-1])
+    if not hasattr(os, "pread") or not head.startswith(b"{"):
+        return None
+    name = path.absolute().as_posix()
+    sight = look(Source(data=head, name=name), head=True)
+    certain = {claim.format for claim in recognise_sight(sight) if claim.certainty == "certain"}
+    for record in formats() if callable(formats) else formats:
+        if record.reads_long and certain == {record.name}:
+            return Source(long=LongFile(file), format=record.name, name=name, path=str(path), session=session)
+    return None
 
 
 def open_data(data: bytes, formats: Formats, session: str | None = None) -> Source:
@@ -409,7 +437,7 @@ def open_data(data: bytes, formats: Formats, session: str | None = None) -> Sour
 
 def settle(source: Source, record: Format) -> Source:
     """Give a file its name below the folder of its agent, and the files there; none outside of `Source.within`."""
-    if source.path is None or source.data is None or source.neighbours is not NO_NEIGHBOURS:
+    if source.path is None or (source.data is None and source.long is None) or source.neighbours is not NO_NEIGHBOURS:
         return source
     path = Path(source.path).absolute()
     root = _find_root(path, record)

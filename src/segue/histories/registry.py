@@ -32,11 +32,18 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "cursor": "segue.histories.cursor",
     "specstory": "segue.histories.specstory",
     "openhands": "segue.histories.openhands",
+    "kimi-code": "segue.histories.kimi_code",
+    "kimi-cli": "segue.histories.kimi_cli",
+    "amp": "segue.histories.amp",
+    "zed": "segue.histories.zed",
+    "kiro": "segue.histories.kiro",
+    "mistral-vibe": "segue.histories.mistral_vibe",
     "llm": "segue.histories.llm",
     "chatgpt": "segue.histories.chatgpt",
     "claude-ai": "segue.histories.claude_ai",
     "open-webui": "segue.histories.open_webui",
     "swe-agent": "segue.histories.swe_agent",
+    "cline-ui": "segue.histories.cline_ui",
     "agent-output": "segue.histories.agent_output",
     "langchain": "segue.histories.langchain",
     "pydantic-ai": "segue.histories.pydantic_ai",
@@ -65,7 +72,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 
 _WITHOUT_SESSIONS: Final = frozenset(
-    {"swe-agent", "agent-output", "vercel-messages", "langchain-openai", "chat-replies",
+    {"swe-agent", "cline-ui", "agent-output", "vercel-messages", "langchain-openai", "chat-replies",
      "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents",
      "litellm",
      "hf-messages", "sharegpt", "google-adk", "inspect-ai", "vercel-ui", "llama-index", "ag-ui", "haystack",

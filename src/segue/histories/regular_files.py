@@ -14,11 +14,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from contextvars import ContextVar
 from io import FileIO
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, TypeAlias, final
 
 from segue.errors import LoadError
 
@@ -27,6 +28,12 @@ LARGEST: Final = 2**31
 _SPARSE: Final = 2**26
 """The largest file that may have holes. Programs write sessions without holes."""
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_WINDOW: Final = 2**20
+"""Bytes of a long file that are in memory."""
+Watch: TypeAlias = Callable[[int, int], None]
+"""Is given the position in a long file, and its size."""
+WATCH: Final[ContextVar[Watch | None]] = ContextVar("WATCH", default=None)
+"""Who is told how far a long file was read: a command that shows its progress."""
 _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
 
 
@@ -74,6 +81,66 @@ def read_regular(path: Path, *, largest: int | None = None) -> bytes:
     if data is None:  # pyright: ignore[reportUnnecessaryComparison] - a file below /proc that waits for data
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), str(path))
     return data
+
+
+@final
+class LongFile:
+    """A file that stays on the disk: parts of it are read when they are asked for, with the methods of bytes.
+
+    A file that others shorten meanwhile gives fewer bytes; a mapping of it would end the process.
+    """
+
+    def __init__(self, file: FileIO) -> None:
+        self._handle: Final = os.dup(file.fileno())
+        self._size: Final = os.fstat(self._handle).st_size
+        self._start = 0
+        self._window = b""
+        self._watch: Final = WATCH.get()
+
+    def __del__(self) -> None:
+        """Close the file."""
+        os.close(self._handle)
+
+    def __len__(self) -> int:
+        """Return the size that the file had when it was opened."""
+        return self._size
+
+    def __getitem__(self, part: slice) -> bytes:
+        """Read a part."""
+        start, stop, _ = part.indices(self._size)
+        if start < self._start or stop > self._start + len(self._window):
+            self._move(start, stop - start)
+        return self._window[start - self._start : stop - self._start]
+
+    def find(self, text: bytes, start: int = 0, end: int | None = None) -> int:
+        """Find a byte; -1 if it does not occur."""
+        end = self._size if end is None else min(end, self._size)
+        while start < end:
+            if not self._start <= start < self._start + len(self._window):
+                self._move(start, 1)
+                if not self._window:
+                    return -1
+            found = self._window.find(text, start - self._start, end - self._start)
+            if found >= 0:
+                return found + self._start
+            start = self._start + len(self._window)
+        return -1
+
+    def startswith(self, text: bytes, start: int = 0) -> bool:
+        """Whether the part at this place begins with a text."""
+        return self[start : start + len(text)] == text
+
+    def endswith(self, text: bytes, start: int, end: int) -> bool:
+        """Whether a part ends with a text."""
+        return self[max(start, end - len(text)) : end] == text
+
+    def _move(self, start: int, length: int) -> None:
+        """Read the part from this place on, at least a window."""
+        self._window = b""  # the old one is not needed while the new one is read
+        self._window = os.pread(self._handle, max(length, _WINDOW), start)
+        self._start = start
+        if self._watch is not None:
+            self._watch(start, self._size)
 
 
 def _check_kind(mode: int, path: Path) -> None:

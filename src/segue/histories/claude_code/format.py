@@ -294,6 +294,7 @@ FORMAT: Final = Format(
     title="Claude Code",
     wire=WIRE.protocol,
     compacts=True,
+    reads_long=True,
     place=Place(folder=".claude", variables=("CLAUDE_CONFIG_DIR",), patterns=("projects/*/*.jsonl",)),
     sends_thinking=True,
     example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),

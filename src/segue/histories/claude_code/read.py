@@ -6,7 +6,7 @@ Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from segue.conversation.context import Context, Origin, Summary
@@ -47,7 +47,7 @@ def read(source: Source, view: View) -> History:
 
 def _read(source: Source, view: View, *, side: bool) -> History:
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
-    tree = read_tree(source.data or b"", notes)
+    tree = read_tree((source.data or b"") if source.long is None else source.long, notes)
     leaf = _find_end(tree, view, side=side)
     reader = LineReader(notes)
     cleared = tree.is_cleared and view.branch is None and not side
@@ -56,34 +56,38 @@ def _read(source: Source, view: View, *, side: bool) -> History:
     compactions, older = _read_compactions(reader, tree, path, used)
     nodes = add_results(tree, path.nodes)
     used.update(node.uuid for node in nodes)
-    if view.name == "full" and older:
+    begin = nodes[0] if nodes else leaf
+    first, last = begin.fields(notes), leaf.fields(notes)
+    times = [time for each in (first, last) if (time := milliseconds_of(each.get("timestamp")))]
+    cwd = text_of(first.get("cwd")) or text_of(last.get("cwd"))
+    session, version = text_of(last.get("sessionId")) or _stem(source.name), text_of(last.get("version"))
+    # All that the tree is needed for comes before the messages: of a long session, only one of both fits the memory.
+    late = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
+    branches = _read_branches(tree, used, late)
+    children = () if side else _read_children(source, tree, view, late)
+    for node in tree.nodes.values():
+        if node.type not in {"user", "assistant", "attachment", "system"}:
+            late.record(node.type, node.number, node.size)
+    facts = tree.facts
+    summaries: tuple[Summary, ...] = ()
+    is_full = view.name == "full" and bool(older)
+    if is_full:
         kept = {node.uuid for node in path.kept}
         summary = path.boundary and _summary_node(path.boundary, nodes, notes)
-        rest = [node for node in nodes if node.uuid not in kept and node is not summary]
-        messages = [*older, *reader.messages(rest)]
+        nodes = [node for node in nodes if node.uuid not in kept and node is not summary]
         summaries = tuple(compaction.summary for compaction in compactions if compaction.summary.covers)
-        context = Context(messages=tuple(messages), summaries=summaries)
-    else:
-        messages = reader.messages(nodes)
-        context = Context(messages=tuple(messages))
+    del tree, leaf, path, begin, first, last, used
+    messages = [*(older if is_full else ()), *reader.take_messages(nodes)]
+    if not is_full:
         for at, compaction in enumerate(compactions):
             detail = counted(len(compaction.messages), "message")
             notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", at), Loss.CONTENT, detail)
-    branches = _read_branches(tree, used, notes)
-    children = () if side else _read_children(source, tree, view, notes)
-    for node in tree.nodes.values():
-        if node.type not in {"user", "assistant", "attachment", "system"}:
-            notes.record(node.type, node.number, node.size)
-    begin = nodes[0] if nodes else leaf
-    first, last = begin.fields(notes), leaf.fields(notes)
-    times = [time for node in (begin, leaf) if (time := milliseconds_of(node.fields(notes).get("timestamp")))]
+    notes.join(late)
     return History(
-        context=context,
-        origin=HistoryOrigin(
-            format=NAME, id=text_of(last.get("sessionId")) or _stem(source.name), version=text_of(last.get("version"))
-        ),
-        title=_find_title(tree, [*older, *messages]),
-        cwd=text_of(first.get("cwd")) or text_of(last.get("cwd")),
+        context=Context(messages=tuple(messages), summaries=summaries),
+        origin=HistoryOrigin(format=NAME, id=session, version=version),
+        title=_find_title(facts, [*older, *messages]),
+        cwd=cwd,
         created=min((*times, *(time for each in older[:1] if (time := time_of(each)))), default=None),
         updated=max(times, default=None),
         children=children,
@@ -175,9 +179,9 @@ def _last_origin(messages: Sequence[Message]) -> Origin | None:
     return None
 
 
-def _find_title(tree: LineTree, messages: Sequence[Message]) -> str | None:
+def _find_title(facts: Mapping[str, dict[str, Any]], messages: Sequence[Message]) -> str | None:
     for kind, field in (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary")):
-        if title := text_of(tree.facts.get(kind, {}).get(field)):
+        if title := text_of(facts.get(kind, {}).get(field)):
             return title
     text = find_title(each for each in messages if is_title(each))
     return None if text is None else title_of(text)

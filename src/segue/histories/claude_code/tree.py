@@ -32,6 +32,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from sys import intern
 from typing import Any, Final, cast, final
 
 import msgspec
@@ -42,6 +43,7 @@ from segue.conversation.fast_checks import is_plain
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, Usage, UserMessage
 from segue.histories.kit.lines import Line, content_end, decode_object, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.source import LongData
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.wire import TurnCodec
 from segue.models.price import find_cost
@@ -66,7 +68,7 @@ class Node(msgspec.Struct):
     results: tuple[bool, ...]
     """For each block of a line of the user, whether it is the result of a tool."""
     number: int
-    data: bytes
+    data: LongData
     start: int
     size: int
     timestamp: str | None
@@ -78,11 +80,24 @@ class Node(msgspec.Struct):
         if self.parsed is None:
             line = Line(self.number, self.data[self.start : self.start + self.size])
             self.parsed = decode_object(line, notes) or {}
+            _share(self.parsed)
         return self.parsed
 
     def forget(self) -> None:
         """Drop what was parsed: the messages of a long session would need the memory twice."""
         self.parsed = None
+
+
+def _share(fields: dict[str, Any]) -> None:
+    """Keep the texts once that most lines have."""
+    for name in _REPEATED:
+        if type(value := fields.get(name)) is str:
+            fields[name] = intern(value)
+    if type(message := fields.get("message")) is dict:
+        given = cast("dict[str, Any]", message)
+        for name in _REPEATED_INSIDE:
+            if type(value := given.get(name)) is str:
+                given[name] = intern(value)
 
 
 _OBJECTS: Final = msgspec.json.Decoder(dict[str, Any])
@@ -159,15 +174,16 @@ _RECORDS: Final = {
 """Kinds of lines that never have a uuid."""
 _LONGEST_KIND: Final = 32
 _REPEATED: Final = ("sessionId", "cwd", "version", "gitBranch", "userType")
-"""Fields with the same text on most lines: it is kept once."""
+_REPEATED_INSIDE: Final = ("id", "type", "role", "model")
+"""Fields with the same text on most lines, and of their messages: it is kept once."""
 
 
-def read_tree(data: bytes, notes: Notes) -> LineTree:
+def read_tree(data: LongData, notes: Notes) -> LineTree:
     """Read all lines; those without a uuid are noted as records."""
     tree = LineTree({}, {}, {})
     nodes = tree.nodes
-    texts: dict[str, str] = {}
-    view, last = memoryview(data), content_end(data)  # a line is not copied
+    is_bytes = isinstance(data, bytes)
+    view, last = memoryview(data) if is_bytes else data, content_end(data)  # a line in memory is not copied
     number = start = 0
     while start < len(data):
         number += 1
@@ -201,10 +217,10 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
         elif uuid in nodes:
             notes.record("repeated line", number, end - begin, fields if notes.keeps else None)
         else:
-            for name in _REPEATED:
-                if type(value := fields.get(name)) is str:
-                    fields[name] = texts.setdefault(value, value)
+            _share(fields)
             nodes[uuid] = node = _make_node(kind, uuid, fields, (number, data, begin, end - begin))
+            if not is_bytes:
+                node.forget()
             if tree.checkpoint is not None and not node.side:
                 _pass_checkpoint(tree, node)
     _link(tree, notes)
@@ -233,7 +249,7 @@ def _link(tree: LineTree, notes: Notes) -> None:
             tree.boundaries[node.uuid] = _read_boundary(node, notes)
 
 
-def _find_record(data: bytes, begin: int, end: int) -> str | None:
+def _find_record(data: LongData, begin: int, end: int) -> str | None:
     """Give the kind of a line that repeats the conversation; it is not parsed, because most of a file is such lines."""
     begin += len(_RECORD_START)
     kind = _RECORDS.get(data[begin : data.find(b'"', begin, begin + _LONGEST_KIND)])
@@ -244,7 +260,7 @@ def _kept(line: bytes, notes: Notes) -> object:
     return decode_object(Line(0, line), Notes()) if notes.keeps else None
 
 
-def _make_node(kind: str, uuid: str, fields: dict[str, Any], place: tuple[int, bytes, int, int]) -> Node:
+def _make_node(kind: str, uuid: str, fields: dict[str, Any], place: tuple[int, LongData, int, int]) -> Node:
     """Make the node of a line. There are many: what most lines do not have is not looked at."""
     parent, message = fields.get("parentUuid"), fields.get("message")
     reply: str | None = None

@@ -114,10 +114,20 @@ class LineReader:
         self._names: dict[str, str] = {}
         """The names of the tools, by the ids of their calls."""
 
+    def take_messages(self, nodes: list[Node]) -> list[Message]:
+        """Return the messages of lines that nobody needs any more: each is freed when its message is made."""
+        groups = self._groups(nodes)
+        nodes.clear()
+        return self._messages(groups)
+
     def messages(self, nodes: Sequence[Node]) -> list[Message]:
         """Give the messages of lines; lines that hold none are noted as records."""
-        made: list[Message] = []
-        groups: list[list[Node]] = []  # the lines of one reply, or any other line
+        return self._messages(self._groups(nodes))
+
+    @staticmethod
+    def _groups(nodes: Sequence[Node]) -> list[list[Node]]:
+        """Return the lines of one reply together, and every other line alone."""
+        groups: list[list[Node]] = []
         reply: list[Node] = []
         for node in nodes:
             if node.type != "assistant":
@@ -129,6 +139,10 @@ class LineReader:
             else:
                 reply = [node]
                 groups.append(reply)
+        return groups
+
+    def _messages(self, groups: list[list[Node]]) -> list[Message]:
+        made: list[Message] = []
         for at, group in enumerate(groups):
             node = group[0]
             if node.type == "assistant":
@@ -143,6 +157,8 @@ class LineReader:
                 self._record(node, f"system/{node.subtype}" if node.subtype else "system")
             for each in group:
                 each.forget()
+            if at > 1:
+                groups[at - 2] = []  # only the neighbours of a line are looked at
         return made
 
     def _record(self, node: Node, kind: str) -> None:
@@ -194,6 +210,7 @@ class LineReader:
             extra = envelope_extra(item.extra, NAME, {"uuid": node.uuid} if made else envelope, own=own)
             if isinstance(item, ToolResultMessage):
                 name = self._names.get(item.tool_call_id, item.tool_name)
+                _share_output(details, item)
                 made.append(replace(item, timestamp=time, extra=extra, details=details, tool_name=name))
             else:
                 made.append(replace(item, timestamp=time, extra=extra))
@@ -291,6 +308,13 @@ class LineReader:
 def _envelope_of(fields: dict[str, Any]) -> dict[str, object]:
     """Give what is kept beside a message: the fields of its line, but for those that are in the message."""
     return {name: value for name, value in fields.items() if name not in _WRITTEN_ANEW}
+
+
+def _share_output(details: object, result: ToolResultMessage) -> None:
+    """Keep an output once that a line has twice: as the result, and in the details of the program."""
+    found = object_of(details)
+    if len(result.content) == 1 and result.content[0].kind == "text" and found.get("stdout") == result.content[0].text:
+        found["stdout"] = result.content[0].text
 
 
 def _blocks(content: object) -> list[object]:

@@ -167,6 +167,8 @@ class EntryCodec:
 
 _LISTS: Final = ("content", "parts", "blocks", "contents")
 """Fields of entries with the list of their content."""
+_SAYING: Final = (*_LISTS, "text", "items", "tool_calls", "toolCalls", "function_call")
+"""Fields of entries that hold what was said."""
 
 
 def _has_fewer_pieces(run: Sequence[Entry], messages: Sequence[Message]) -> bool:
@@ -199,7 +201,7 @@ def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> l
                 made = [message.content for message in messages]
                 for entry in run:
                     note_unread(entry, made, reading.line, reading.notes, since=reading.notes.left_out)
-            runs.append(_Run(run, messages, {BEFORE: waiting} if waiting else {}))
+            runs.append(_Run(run, messages, {BEFORE: waiting} if waiting else {}, line=reading.line))
             waiting = []
         else:
             _note_record(run, reading)
@@ -207,7 +209,7 @@ def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> l
     if waiting and runs:
         runs[-1].around[AFTER] = waiting
     named = name_results([message for run in runs for message in run.messages])
-    return list(_with_patches(codec, runs, named))
+    return list(_with_patches(codec, runs, named, reading))
 
 
 class _Run(NamedTuple):
@@ -218,6 +220,8 @@ class _Run(NamedTuple):
     around: dict[str, object]
     is_plain: bool = False
     """Whether the entries are as `EntryCodec.write` writes the messages."""
+    line: int = 0
+    """The number of the first entry."""
 
 
 def _note_record(run: list[Entry], reading: Reading) -> None:
@@ -233,10 +237,22 @@ def _text(value: object) -> bytes:
         return b""
 
 
-def _with_patches(codec: EntryCodec, runs: Sequence[_Run], named: Sequence[Message]) -> Iterator[Message]:
+def _note_lost(run: _Run, reading: Reading) -> None:
+    """Note what entries say and their messages do not; of an entry without a known field, everything it holds."""
+    made = [message.content for message in run.messages]
+    for at, entry in enumerate(run.entries):
+        known = {key: entry[key] for key in _SAYING if key in entry}
+        has_words = not known.keys().isdisjoint((*_LISTS, "text", "items"))
+        note_unread(known if has_words else entry, made, run.line + at, reading.notes, since=reading.notes.left_out)
+
+
+def _with_patches(
+    codec: EntryCodec, runs: Sequence[_Run], named: Sequence[Message], reading: Reading
+) -> Iterator[Message]:
     writing = None
     start = 0
-    for at, (run, given, around, is_plain) in enumerate(runs):
+    for at, each in enumerate(runs):
+        run, given, around, is_plain, _ = each
         messages = named[start : start + len(given)]
         start += len(given)
         if is_plain:
@@ -249,6 +265,8 @@ def _with_patches(codec: EntryCodec, runs: Sequence[_Run], named: Sequence[Messa
             envelope[WEIGHT] = run[0][WEIGHT]
         patch = None if _is_plainly_equal(default, run) else difference(default, run)
         if patch is not None:
+            if all(message.content for message in given) and not _has_fewer_pieces(run, given):
+                _note_lost(each, reading)  # the others were judged when they were read
             if not same(apply(default, patch), run):
                 patch = {"fromDigest": digest(default), "to": run}
             envelope[PATCH] = patch

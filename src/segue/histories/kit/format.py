@@ -134,7 +134,8 @@ class Format:
     `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
     another agent are left out; `closes_calls` that it adds a result to a call that has none, `sends_thinking` that it
     sends the thinking of its files as it stands there, signed or not; `reads_lines` that it is JSON Lines, so that a
-    line that is cut off is left out. `archive_members` are patterns of the files in a zip archive that hold the
+    line that is cut off is left out, `reads_long` that `Source.long` is read, so that a long file is never in memory as
+    a whole. `archive_members` are patterns of the files in a zip archive that hold the
     conversations. `keeps_folders` says that the program finds the files of a session by the folders that they lie in.
     `compacts` says that `write` writes `Draft.cut` as the program's own record of a compaction, so that the file keeps
     what no longer fits the window; without it only what fits is written.
@@ -158,6 +159,7 @@ class Format:
     compacts: bool = False
     sends_thinking: bool = False
     reads_lines: bool = True
+    reads_long: bool = False
     archive_members: tuple[str, ...] = ()
     keeps_folders: bool = False
     known_records: frozenset[str] = frozenset()

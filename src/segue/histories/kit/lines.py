@@ -16,6 +16,7 @@ import msgspec
 from segue.conversation.limits import parse_json
 from segue.errors import LoadError
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.source import LongData
 
 T = TypeVar("T")
 Fields = Mapping[str, Any]
@@ -43,7 +44,7 @@ def split_lines(data: bytes) -> Iterator[Line]:
             yield Line(number, line)
 
 
-def content_end(data: bytes) -> int:
+def content_end(data: LongData) -> int:
     """Give the place behind the last line that is not blank."""
     end = len(data)
     while end and data[end - 1 : end].isspace():

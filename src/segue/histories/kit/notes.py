@@ -51,6 +51,12 @@ class Notes:
         self._unreadable += 1
         self.add(ChangeCode.LINE_UNREADABLE, ("lines", line), Loss.CONTENT, reason)
 
+    def join(self, others: Notes) -> None:
+        """Add what was noted apart."""
+        self._changes += others._changes
+        self._records += others._records
+        self._unreadable += others._unreadable
+
     @property
     def records(self) -> tuple[Record, ...]:
         """The records in the order of the file."""

@@ -45,6 +45,30 @@ class AgentDatabase(Protocol):
         ...
 
 
+class LongData(Protocol):
+    """The bytes of a file: in memory, or read from the disk part by part."""
+
+    def __len__(self) -> int:
+        """Return the size."""
+        ...
+
+    def __getitem__(self, part: slice, /) -> bytes:
+        """Return a part."""
+        ...
+
+    def find(self, text: bytes, start: int = ..., end: int | None = ..., /) -> int:
+        """Find a byte; -1 if it does not occur."""
+        ...
+
+    def startswith(self, text: bytes, start: int = ..., /) -> bool:
+        """Whether the part at this place begins with a text."""
+        ...
+
+    def endswith(self, text: bytes, start: int, end: int, /) -> bool:
+        """Whether a part ends with a text."""
+        ...
+
+
 @final
 @dataclass(frozen=True)
 class MemoryFiles:
@@ -67,7 +91,10 @@ NO_NEIGHBOURS: Final = MemoryFiles()
 @final
 @dataclass(frozen=True)
 class Source:
-    """One stored thing. Of `data`, `value` and `database` one is set.
+    """One stored thing. Of `data`, `value`, `database` and `long` one is set.
+
+    `long` is a file that would fill the memory, for a format that reads it part by part (`Format.reads_long`), which
+    was recognised as `format` by its beginning.
 
     `name` is the path relative to the agent's folder, or only the name of the file where that folder is unknown.
     `session` selects one of several sessions in a database or an export; None is the newest. `within` is the folder
@@ -82,6 +109,8 @@ class Source:
     session: str | None = None
     neighbours: Neighbours = NO_NEIGHBOURS
     within: str | None = None
+    long: LongData | None = None
+    format: str = ""
 
 
 @final

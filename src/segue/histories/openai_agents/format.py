@@ -145,11 +145,25 @@ def _open_database(database: AgentDatabase, session: str | None) -> EntryList:
 
 
 def _plain(value: object) -> object:
-    """Give the items of a result of a run; items are plain JSON already."""
+    """Return the items of a result of a run, or of a list of the Conversations API; items are plain JSON already."""
     if from_package(value, "agents") and hasattr(value, "to_input_list"):
         result: Any = value
         return result.to_input_list()
+    listed = object_of(value)
+    if listed.get("object") == "list" and isinstance(listed.get("data"), list):
+        return _in_order(cast("list[object]", listed["data"]))
     return value
+
+
+def _in_order(items: list[object]) -> list[object]:
+    """Return the items of a conversation, which the API lists with the newest first, in the order of time."""
+    calls: set[object] = set()
+    for item in map(object_of, items):
+        kind, call_id = text_of(item.get("type")) or "", text_of(item.get("call_id"))
+        if kind.endswith("_output") and call_id is not None and call_id not in calls:
+            return items[::-1]
+        calls.add(call_id)
+    return items
 
 
 FRAMEWORK: Final = Framework(

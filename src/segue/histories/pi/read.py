@@ -9,6 +9,8 @@ Facts this file rests on (pi 0.87.1, seen 2026-11-15; its session-format page):
 - Version 1 has no ids; `firstKeptEntryIndex` counts the lines of the file, the header first.
 - OpenClaw (earlier Clawdbot) stores its sessions as pi does. An answer of the model `delivery-mirror` is a copy of what
   went to a channel; the model never gave it, and it is not sent.     (38 sessions of public projects, 2026-11-16)
+- The output of `pi --mode json` has the same header; `message_end` has each whole message, and all other lines repeat
+  parts of them.                                                                       (pi 0.87.1, seen 2026-11-18)
 - The message format is that of pi-ai, which `segue.conversation.foreign` reads; versions 1 and 2 differ in the entries.
 """
 
@@ -36,9 +38,14 @@ from segue.histories.kit.trees import Tree
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "pi"
+OUTPUT: Final = (
+    "agent_start", "agent_end", "agent_settled", "turn_start", "turn_end", "message_start", "message_update",
+    "tool_execution_start", "tool_execution_update", "tool_execution_end",
+)  # fmt: skip
+"""Lines of the output that repeat messages, or parts of them."""
 KNOWN_RECORDS: Final = frozenset(
     {"session", "model_change", "thinking_level_change", "usage", "label", "session_info", "context_edit",
-     "compaction", "system prompt", "command that is not sent", "copy of an answer", "custom model-snapshot"}
+     *OUTPUT, "compaction", "system prompt", "command that is not sent", "copy of an answer", "custom model-snapshot"}
 )  # fmt: skip
 SUMMARY: Final = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 BRANCH_SUMMARY: Final = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
@@ -67,6 +74,11 @@ def read(source: Source, view: View) -> History:
             notes.record("session", line.number, len(line.data), fields if notes.keeps else None)
             order.append("")
             continue
+        if fields.get("type") in OUTPUT:
+            notes.record(str(fields["type"]), line.number, len(line.data), fields if notes.keeps else None)
+            continue
+        if fields.get("type") == "message_end":
+            fields = {**fields, "type": "message"}  # noqa: PLW2901 - read like an entry of a session
         # Version 1 has no ids: each entry follows the one before it.
         entry_id = text_of(fields.get("id")) or f"line-{line.number}"
         if entry_id in entries:

@@ -96,12 +96,18 @@ def read(source: Source, view: View) -> History:
         NAME,
         notes,
         messages,
-        session_id=text_of(chat.get("sessionId")),
+        session_id=text_of(chat.get("sessionId")) or _exported_id(chat.get("requests")),
         title=text_of(chat.get("customTitle")),
         cwd=_folder(source),
         created=milliseconds_of(chat.get("creationDate")),
         updated=milliseconds_of(chat.get("lastMessageDate")),
     )
+
+
+def _exported_id(requests: object) -> str | None:
+    """Return the id of a chat that was exported, which only the results of its requests have."""
+    results = (object_of(object_of(each.get("result")).get("metadata")) for each in objects_of(requests))
+    return next((found for result in results if (found := text_of(result.get("sessionId")))), None)
 
 
 def _folder(source: Source) -> str | None:
