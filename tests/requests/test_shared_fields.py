@@ -34,7 +34,7 @@ from segue.protocols.kit.shared_fields import (
     Carried,
     Column,
     SharedField,
-    carry,
+    move_fields,
     put,
     read_column,
     write_column,
@@ -219,10 +219,10 @@ def test_a_shared_field_arrives_or_is_told(row: SharedField, turns: int):
 
 def test_the_law_finds_a_field_that_is_lost(monkeypatch: pytest.MonkeyPatch):
     def losing(*given: Any) -> Iterator[Carried]:
-        for carried in carry(*given):
+        for carried in move_fields(*given):
             yield carried._replace(added={})
 
-    monkeypatch.setattr(extra_pass, "carry", losing)
+    monkeypatch.setattr(extra_pass, "move_fields", losing)
     case = next(case for case in CASES if case.row.name == "top_k" and case.protocol == "anthropic-messages")
     assert lost_in_silence(case, 1)
 

@@ -109,3 +109,8 @@ def provider_fields(protocol: str, provider: str) -> frozenset[str] | None:
 def common_fields(protocol: str) -> frozenset[str] | None:
     """Return the keys that a provider without a list is taken to have: those of the protocol's own provider."""
     return _OPENAI if protocol == "openai-chat" else None
+
+
+def fields_of_providers() -> Mapping[str, frozenset[str]]:
+    """Return the keys of every provider of Chat that has a list of its own."""
+    return _FIELDS

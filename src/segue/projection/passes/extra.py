@@ -9,7 +9,8 @@ Facts this file rests on:
 
 An assistant message names its provider. A user message or tool result does not: it is taken to be written for the
 provider of the assistant turn before it, and its `extra` is sent to that provider only. Before the first assistant turn
-the provider is unknown, and `extra` is kept. See docs/decisions/0005-origin-of-extra.md.
+the provider is unknown, and `extra` is kept. See docs/decisions/0005-origin-of-extra.md. What several protocols or
+providers have is an exception: it is written in the target's place for it (`kit.shared_fields`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import INSERTED, Workspace
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.reading import REPLY
-from segue.protocols.kit.shared_fields import Carried, Level, carry, put
+from segue.protocols.kit.shared_fields import Carried, Level, move_fields, put
 from segue.protocols.kit.verbatim import FORMAT_KEYS
 from segue.protocols.registry import PROTOCOLS
 
@@ -109,7 +110,7 @@ def share_fields(extra: Extra, level: Level, model: Model, *, same_provider: boo
         record = PROTOCOLS.get(key.removesuffix(ELSEWHERE))
         if record is None:
             continue
-        for carried in carry(level, parts[key], record.name, model, record.default_fields):
+        for carried in move_fields(level, parts[key], record.name, model, record.default_fields):
             parts[key] = carried.rest
             added.append(carried)
     return Shared({key: part for key, part in parts.items() if part}, tuple(added)) if added else Shared(extra)

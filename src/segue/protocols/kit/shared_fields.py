@@ -511,7 +511,7 @@ def column_of(row: SharedField, model: Model) -> Column | None:
     return None
 
 
-def carry(level: Level, part: Block, protocol: str, model: Model, defaults: Block = EMPTY) -> Iterator[Carried]:
+def move_fields(level: Level, part: Block, protocol: str, model: Model, defaults: Block = EMPTY) -> Iterator[Carried]:
     """Move the shared fields of a part of `extra`, one after the other, to the places that a model has for them.
 
     Yields what is left of the part each time. A field that the model has no place for stays in it, and so does one of
