@@ -298,6 +298,17 @@ def test_the_name_and_description_of_a_schema_are_kept():
     assert {**bedrock, **form} == bedrock
 
 
+def test_a_turn_that_is_to_be_continued_stays_one():
+    begun = {"role": "assistant", "content": '{"a":'}
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [*CHAT["messages"], begun]}
+    for target, field in (("moonshotai/kimi-k2-0905-preview", "partial"), ("mistral/mistral-medium-latest", "prefix")):
+        sent = convert(body, source="anthropic-messages", target=target)
+        assert sent.body["messages"][-1][field] is True
+    mistral = {"model": "mistral-medium-latest", "messages": [*CHAT["messages"], {**begun, "prefix": True}]}
+    sent = convert(mistral, source="mistral-chat", target="moonshotai/kimi-k2-0905-preview")
+    assert sent.body["messages"][-1]["partial"] is True
+
+
 def test_tokens_of_another_tokenizer_are_not_sent():
     request = convert(
         {**CHAT, "logit_bias": {"50256": -100}}, source="openai-chat", target="together/Qwen/Qwen2.5-72B-Instruct-Turbo"

@@ -31,6 +31,7 @@ _VIDEO_BY_URL: Final[Mapping[str, object]] = {
 """`video_url` and `input_audio`, each with a URL or with data."""
 _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     "refused_options": ("-session_id",),
+    "assistant_prefix": True,  # `partial` (Moonshot documentation: partial mode, read 2026-11-18)
     **_REQUIRED_REASONING,
     "refused_text": "empty",  # "text content is empty" (kimi-cli #2621, 2026-08-27)
     "image_sources": frozenset({"data"}),  # "unsupported image url" (OpenHands/software-agent-sdk #3219, 2026-05-12)
@@ -48,6 +49,7 @@ _MOONSHOT: Final[Mapping[str, object]] = {
     "max_tokens_field": "max_tokens",
     "thinking_format": "deepseek",
     "effort": False,
+    "prefix_field": "partial",
     "cache_format": "openai-key",  # kimi-cli sends `prompt_cache_key`; Moonshot's OpenAPI of 2026-10 has it
 }
 _ZAI: Final[Mapping[str, object]] = {
@@ -228,7 +230,9 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
         base_url="https://api.kimi.com/coding/v1",
         key_variables=("KIMI_API_KEY",),
         rules={"openai-chat": _MOONSHOT_RULES},
-        dialect={"openai-chat": {"max_tokens_field": "max_tokens", "cache_format": "openai-key"}},
+        dialect={
+            "openai-chat": {"max_tokens_field": "max_tokens", "prefix_field": "partial", "cache_format": "openai-key"}
+        },
         source=_PI,
         read=_READ,
     ),

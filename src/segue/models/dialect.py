@@ -56,6 +56,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The tag for reasoning that did not arrive in one, where `think_tags` is set."""
     empty_signature: bool = False
     """Thinking without a signature is accepted when the signature is an empty string."""
+    prefix_field: Literal["prefix", "partial"] = "prefix"
+    """The field of an assistant message that the model is to continue."""
     call_ids: bool = True
     """Tool calls have ids on the wire."""
     google_signatures: bool = False

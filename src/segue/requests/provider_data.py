@@ -31,6 +31,7 @@ def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: M
     held, named = held_content_of(source), prompt.model or (writer.id if writer is not None else "")
     if prompt.model is not None and held.is_stored_prompt(prompt.model) and prompt.model != model.id:
         prompt = _with_extra(prompt, {f"{source}{ELSEWHERE}": {"modelId": prompt.model}})
+    prompt = _with_prefix(prompt, source, model)
     if source != model.protocol:
         if lost := lost_form(prompt.options, source, model.protocol):
             prompt = _with_extra(prompt, {f"{source}{ELSEWHERE}": {"output_schema": lost}})
@@ -51,6 +52,22 @@ def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: M
 
 _BOUND: Final = frozenset({"logit_bias", "stop_token_ids", "allowed_token_ids"})
 """Keys with ids of tokens, which belong to the tokenizer of one model."""
+
+
+_CONTINUED: Final = frozenset({"anthropic-messages", "bedrock-converse"})
+"""Protocols whose models continue a last turn of the assistant. (Anthropic documentation: prefill, 2026-11)"""
+
+
+def _with_prefix(prompt: Prompt, source: str, model: Model) -> Prompt:
+    """Say that a last turn of the assistant is to be continued, where the target has a field for it."""
+    messages = prompt.context.messages
+    last = messages[-1] if messages else None
+    if source not in _CONTINUED or last is None or last.role != "assistant" or last.tool_calls():
+        return prompt
+    if not resolve_endpoint(model).rules.assistant_prefix:
+        return prompt
+    context = replace(prompt.context, messages=(*messages[:-1], replace(last, prefix=True)))
+    return replace(prompt, context=context)
 
 
 def other_provider(prompt: Prompt, model: Model) -> str | None:

@@ -212,7 +212,7 @@ def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
             yield Violation("user_after_result", path, "a user message after a tool result; add an assistant message")
         previous = role
     last = messages[-1]
-    is_open = last.get("role") == "assistant" and not calls_of(last) and "prefix" not in last
+    is_open = last.get("role") == "assistant" and not calls_of(last) and endpoint.dialect.prefix_field not in last
     if is_open and not rules.last_assistant:
         path = ("messages", len(messages) - 1, "role")
         yield Violation("last_turn", path, "the last message must not be the assistant's; add a user message")
