@@ -7,6 +7,10 @@ from typing import Any, Final
 import pytest
 
 from segue import decode_response, encode_response, project_reply
+from segue.calls.replies import stream_encoder
+from segue.conversation.events import TextStart
+from segue.conversation.replayed import message_events
+from segue.projection.replies.projector import ReplyProjector
 
 CHAT: Final[dict[str, Any]] = {
     "id": "c1",
@@ -84,3 +88,40 @@ def test_a_refusal_stays_one():
     body, told = shown(REFUSED, "openai-chat", "openai-responses")
     assert [part["type"] for item in body["output"] for part in item["content"]] == ["refusal"]
     assert told == ""
+
+
+def test_every_answer_is_shown_where_the_wire_has_several():
+    second = {"index": 1, "message": {"role": "assistant", "content": "Second."}, "finish_reason": "length"}
+    body, told = shown({**CHAT, "choices": [*CHAT["choices"], second]}, "openai-chat", "google-genai")
+    assert [one["content"]["parts"][0]["text"] for one in body["candidates"]] == ["Hello.", "Second."]
+    assert (body["candidates"][1]["finishReason"], body["candidates"][1]["index"], told) == ("MAX_TOKENS", 1, "")
+    assert "choices" in shown({**CHAT, "choices": [*CHAT["choices"], second]}, "openai-chat", "anthropic-messages")[1]
+
+
+SECOND: Final = {"index": 1, "message": {"role": "assistant", "content": "Second."}, "finish_reason": "stop"}
+
+
+@pytest.mark.parametrize(
+    ("body", "source", "client", "sign"),
+    [
+        (TIERED, "openai-chat", "anthropic-messages", "'service_tier': 'priority'"),
+        (TIERED, "openai-chat", "bedrock-converse", "{'type': 'priority'}"),
+        (HEARD, "openai-chat", "google-genai", "{'modality': 'AUDIO', 'tokenCount': 25}"),
+        (STOPPED, "anthropic-messages", "bedrock-converse", "'stop_sequence'"),
+        (REFUSED, "openai-chat", "openai-responses", "'refusal': 'I cannot.'"),
+        ({**CHAT, "choices": [*CHAT["choices"], SECOND]}, "openai-chat", "google-genai", "'Second.'"),
+    ],
+    ids=["tier of Claude", "tier of Bedrock", "audio tokens", "stop text", "refusal", "second answer"],
+)
+def test_a_stream_shows_the_same(body: dict[str, Any], source: str, client: str, sign: str):
+    message = decode_response(body, protocol=source)
+    projector, encoder = ReplyProjector(protocol=client, source=message), stream_encoder(protocol=client)
+    events = [made for event in message_events(message) for made in projector.feed(event)]
+    sent = [payload for event in (*events, *projector.finish()) for payload in encoder.feed(event)]
+    assert sign in str(sent)
+
+
+def test_a_refusal_begins_as_one_in_a_stream():
+    projector = ReplyProjector(protocol="openai-responses")
+    [begun] = projector.feed(TextStart(index=0, extra={"openai-chat": {"field": "refusal"}}))
+    assert begun == TextStart(index=0, extra={"openai-responses": {"field": "refusal"}})

@@ -141,6 +141,7 @@ REPLIES: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
 _SHOWN = {
     "service_tier": ("openai-chat", "openai-responses", "anthropic-messages", "bedrock-converse"),
     "refusal": ("openai-chat", "openai-responses"),
+    "choices": ("openai-chat", "mistral-chat", "google-genai"),
 }
 """Fields of replies -> the protocols that have a place for them."""
 

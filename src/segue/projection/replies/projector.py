@@ -48,7 +48,7 @@ from segue.projection.passes.extra import lost_extra
 from segue.projection.policy import Policy, fill
 from segue.projection.replies.calls import CallForms
 from segue.projection.replies.natives import Natives
-from segue.projection.replies.shared import STOP_SEQUENCES, SharedReply, refusal_mark, share_reply
+from segue.projection.replies.shared import STOP_SEQUENCES, SharedReply, begun_refusal, refusal_mark, share_reply
 from segue.projection.replies.shown import Delta, Parts, ReplyClient, Sign, refusal_in
 from segue.projection.report import ChangeCode, Loss, Report
 from segue.protocols.kit.json_values import EMPTY
@@ -194,7 +194,8 @@ class ReplyProjector:
                 name = client.model_name or event.model
                 out.append(replace(event, model=name, extra=client.kept_first(event.extra)))
             case "text_start":
-                out.append(TextStart(index=self._parts.open(event.index), extra=client.kept_first(event.extra)))
+                first = client.kept_first(event.extra) or begun_refusal(event.extra, client.record.name)
+                out.append(TextStart(index=self._parts.open(event.index), extra=first))
             case "text_end":
                 self._end_text(event, out)
             case "thinking_start":
@@ -344,7 +345,7 @@ class ReplyProjector:
         if pages and in_reply is None:
             self._cite(message, pages, out)
         self._release(out)
-        shared = None if client.is_same_protocol else share_reply(message, client.record.name)
+        shared = None if client.is_same_protocol else share_reply(message, client.record.name, self._show_answer)
         shown = replace(
             message,
             content=self._parts.whole(),
@@ -356,6 +357,12 @@ class ReplyProjector:
         if in_reply is not None and (pages or queries):
             shown = in_reply(shown, client.endpoint, pages, queries)
         out.append(type(event)(reason=event.reason, message=shown))
+
+    def _show_answer(self, message: AssistantMessage) -> dict[str, object]:
+        """Write another answer of the same reply as the client's protocol has a reply."""
+        client = self._client
+        reply = project_reply(message, protocol=client.record.name, model=client.endpoint.model, policy=client.policy)
+        return client.record.encode_response(reply.message, client.endpoint)
 
     def _cite(self, message: AssistantMessage, pages: Sequence[Source], out: list[Event]) -> None:
         """Cite pages in the last text if it can hold them, else list them as text."""

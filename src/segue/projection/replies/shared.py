@@ -16,13 +16,15 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from segue.conversation.content import Extra
 from segue.conversation.messages import AssistantMessage, Usage
+from segue.errors import SegueError
+from segue.protocols.api import decode_response
 from segue.protocols.kit.json_values import Wire, list_of, object_of
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.verbatim import VERBATIM, choose
@@ -32,8 +34,13 @@ STOP_SEQUENCES: Final[Mapping[str, str]] = {
     "bedrock-converse": "stop_sequence",
     "cohere-chat": "STOP_SEQUENCE",
 }
+_REFUSAL: Final = "refusal"
 _REFUSALS: Final[Mapping[str, str]] = {"openai-chat": "content", "openai-responses": "text"}
 """Protocols with a place of its own for a refusal -> the field that a text has otherwise."""
+
+
+_ANSWERS: Final[Mapping[str, str]] = {"openai-chat": "choices", "mistral-chat": "choices", "google-genai": "candidates"}
+"""Protocols whose replies may have several answers -> the key of their list."""
 
 
 class _Tier(NamedTuple):
@@ -53,7 +60,7 @@ class _Audio(NamedTuple):
     usage: str
     details: str
     modality: str
-    count: str
+    number: str
 
 
 _AUDIO: Final[Mapping[str, _Audio]] = {
@@ -70,8 +77,11 @@ class SharedReply(NamedTuple):
     names: frozenset[str]
 
 
-def share_reply(message: AssistantMessage, client: str) -> SharedReply:
-    """Find what a reply of another protocol has that the client's protocol has a place for."""
+def share_reply(message: AssistantMessage, client: str, show: Callable[[AssistantMessage], Wire]) -> SharedReply:
+    """Find what a reply of another protocol has that the client's protocol has a place for.
+
+    `show` writes another answer as the client's protocol has a reply.
+    """
     source = message.protocol
     patch: Wire = {}
     names: set[str] = set()
@@ -87,13 +97,33 @@ def share_reply(message: AssistantMessage, client: str) -> SharedReply:
         if form is not None:
             text = usage.input + usage.cache_read + usage.cache_write - audio
             kinds = ((form.modality, audio), (form.modality.replace("AUDIO", "TEXT").replace("audio", "text"), text))
-            listed = [{"modality": kind, form.count: count} for kind, count in kinds if count > 0]
+            listed = [{"modality": kind, form.number: count} for kind, count in kinds if count > 0]
             patch = {**patch, "in": {form.usage: {"add": {form.details: listed}}}}
         elif client == "openai-chat":
             usage = replace(usage, extra={client: {"prompt_tokens_details": {"audio_tokens": audio}}})
         if form is not None or client == "openai-chat":
             names.add("audio_tokens")
+    key, shown_key = _ANSWERS.get(source), _ANSWERS.get(client)
+    if key is not None and shown_key is not None and (answers := _further_answers(message, key)):
+        listed = [
+            {**object_of(list_of(show(answer).get(shown_key))[0]), "index": number}
+            for number, answer in enumerate(answers, 1)
+        ]
+        inner: Wire = {**object_of(patch.get("in")), shown_key: {"at": {}, "of": 1, "more": listed}}
+        patch = {**patch, "in": inner}
+        names.add(key)
     return SharedReply({REPLY: {client: patch}} if patch else {}, usage, frozenset(names))
+
+
+def _further_answers(message: AssistantMessage, key: str) -> list[AssistantMessage]:
+    """Return the answers of a reply after the first, each as a message of its own."""
+    entry = object_of(object_of((message.extra or {}).get(REPLY)).get(message.protocol))
+    more = list_of(object_of(object_of(entry.get("in")).get(key)).get("more"))
+    bodies: list[Wire] = [{"model": message.model, key: [{**object_of(one), "index": 0}]} for one in more]
+    try:
+        return [decode_response(body, protocol=message.protocol) for body in bodies]
+    except SegueError:
+        return []  # what cannot be read is reported
 
 
 def audio_tokens(message: AssistantMessage) -> int:
@@ -105,7 +135,7 @@ def audio_tokens(message: AssistantMessage) -> int:
         count = object_of(details.get("prompt_tokens_details")).get("audio_tokens")
         return count if isinstance(count, int) else 0
     for one in list_of(_received(message, (form.usage, form.details))):
-        count = object_of(one).get(form.count)
+        count = object_of(one).get(form.number)
         if object_of(one).get("modality") == form.modality and isinstance(count, int):
             return count
     return 0
@@ -114,7 +144,13 @@ def audio_tokens(message: AssistantMessage) -> int:
 def refusal_mark(protocol: str) -> Extra | None:
     """Return the `extra` of a text that is a refusal; None if a protocol has no place of its own for one."""
     field = _REFUSALS.get(protocol)
-    return None if field is None else {protocol: {VERBATIM: choose("field", field, "refusal")}}
+    return None if field is None else {protocol: {VERBATIM: choose("field", field, _REFUSAL)}}
+
+
+def begun_refusal(extra: Extra | None, protocol: str) -> Extra | None:
+    """Return what the beginning of a text says for the client, if it says that a refusal begins."""
+    is_refusal = any(part.get("field") == _REFUSAL for part in (extra or {}).values())
+    return {protocol: {"field": _REFUSAL}} if is_refusal and protocol in _REFUSALS else None
 
 
 def _received(message: AssistantMessage, path: tuple[str, ...]) -> object:
