@@ -435,7 +435,6 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
         openai_responses=Column(
             "reasoning.summary",
             values=(("shown", "auto"), ("shown", "detailed"), ("shown", "concise")),
-            closest={"hidden": None},
         ),
         anthropic_messages=Column("thinking.display", values=(("shown", "summarized"), ("hidden", "omitted"))),
         google_genai=Column(
