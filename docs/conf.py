@@ -57,6 +57,7 @@ CONTENTS: Final = {
         "windows",
         "reasoning",
         "server-tools",
+        "fields",
         "client",
         "serving",
         "failures",

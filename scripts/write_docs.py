@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from doc_commands import commands, output, statuses
+from doc_fields import shared_fields
 from doc_histories import formats
 from doc_protocols import content_types, dialect_fields, facts, families, rules, weights
 from doc_reference import groups, page_of, reference, reference_pages, title_of
@@ -53,6 +54,7 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "rules": rules,
     "server_tools": server_tools,
     "settings": settings,
+    "shared_fields": shared_fields,
     "statuses": statuses,
     "texts": texts,
     "vendors": vendors,

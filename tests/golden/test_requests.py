@@ -59,6 +59,12 @@ EXEMPTIONS: Final[tuple[Exemption, ...]] = (
         "the cached prefix from that message on, once",
     ),
     Exemption(
+        "8bc4b52: google-interactions.json for *",
+        frozenset({"body", "codes"}),
+        "an image keeps the resolution that was asked for, where the target has a field for it",
+        "the cached prefix from that image on, once, where the conversation came from another protocol",
+    ),
+    Exemption(
         "8bc4b52: gateway, Stored gpt tools store",
         frozenset({"body"}),
         "a request that continues a stored reply belongs to the conversation of the first request: its cache key",

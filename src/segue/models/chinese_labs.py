@@ -30,6 +30,8 @@ _VIDEO_BY_URL: Final[Mapping[str, object]] = {
 }
 """`video_url` and `input_audio`, each with a URL or with data."""
 _MOONSHOT_RULES: Final[Mapping[str, object]] = {
+    "refused_options": ("-session_id",),
+    "assistant_prefix": True,  # `partial` (Moonshot documentation: partial mode, read 2026-11-18)
     **_REQUIRED_REASONING,
     "refused_text": "empty",  # "text content is empty" (kimi-cli #2621, 2026-08-27)
     "image_sources": frozenset({"data"}),  # "unsupported image url" (OpenHands/software-agent-sdk #3219, 2026-05-12)
@@ -47,12 +49,15 @@ _MOONSHOT: Final[Mapping[str, object]] = {
     "max_tokens_field": "max_tokens",
     "thinking_format": "deepseek",
     "effort": False,
+    "prefix_field": "partial",
+    "cache_format": "openai-key",  # kimi-cli sends `prompt_cache_key`; Moonshot's OpenAPI of 2026-10 has it
 }
 _ZAI: Final[Mapping[str, object]] = {
     "max_tokens_field": "max_tokens",
     "thinking_format": "zai",
     "tool_stream": True,
     "strict_tools": True,
+    "user_field": "user_id",  # zai-sdk 0.2.3, read 2026-11-18
 }
 _QWEN: Final[Mapping[str, object]] = {
     "thinking_format": "qwen",
@@ -225,7 +230,9 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
         base_url="https://api.kimi.com/coding/v1",
         key_variables=("KIMI_API_KEY",),
         rules={"openai-chat": _MOONSHOT_RULES},
-        dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
+        dialect={
+            "openai-chat": {"max_tokens_field": "max_tokens", "prefix_field": "partial", "cache_format": "openai-key"}
+        },
         source=_PI,
         read=_READ,
     ),

@@ -56,6 +56,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The tag for reasoning that did not arrive in one, where `think_tags` is set."""
     empty_signature: bool = False
     """Thinking without a signature is accepted when the signature is an empty string."""
+    prefix_field: Literal["prefix", "partial"] = "prefix"
+    """The field of an assistant message that the model is to continue."""
     call_ids: bool = True
     """Tool calls have ids on the wire."""
     google_signatures: bool = False
@@ -78,6 +80,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The effort of a request that asks for thinking without one, where the model decides how long it thinks."""
     effort: bool = True
     """The provider accepts an effort besides its switch for thinking."""
+    user_field: Literal["user", "user_id"] = "user"
+    """The field of Chat that names the end user."""
     store: bool = False
     """The provider stores requests unless `store` is false."""
     usage_in_stream: bool = True

@@ -198,11 +198,12 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "user_media": ("image/*",),  # the same: texts and images
                 # "body.store: property 'body.store' is unsupported" (openclaude #740, 2026-04-17)
                 "refused_extra": frozenset({"store"}),
+                "refused_options": _SESSION_TAKEN,  # `prompt_cache_key` (cerebras_cloud_sdk 1.91.0, read 2026-11-18)
                 # "Unsupported JSON schema fields: {'minItems', 'items'}" (claude-code-router #708, 2025-08-26)
                 "strict_refused": frozenset({"minItems", "maxItems"}),
             }
         },
-        dialect={"openai-chat": {"reasoning_field": "reasoning"}},
+        dialect={"openai-chat": {"reasoning_field": "reasoning", "cache_format": "openai-key"}},
         source="qwen-code #11045, vercel/ai #15042; Cerebras documentation: reasoning",
     ),
     _chat_host(
@@ -235,7 +236,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             },
         },
         dialect={
-            "openai-chat": {"session_header": "openai", "strict_tools": True},
+            # `prompt_cache_key`: fireworks_ai 1.2.28, read 2026-11-18
+            "openai-chat": {"session_header": "openai", "strict_tools": True, "cache_format": "openai-key"},
             "anthropic-messages": {
                 "cache_on_tools": False,
                 "cache_long": "none",

@@ -6,6 +6,7 @@ It moves to another key of `extra` (`ELSEWHERE`): projection removes it, and rep
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,7 +22,8 @@ from segue.projection.passes.held_content import ELSEWHERE, held_content_of, hol
 from segue.projection.passes.server_tools import server_tool_fields
 from segue.protocols.api import find_endpoint, resolve_endpoint
 from segue.protocols.kit.json_values import object_of
-from segue.protocols.kit.schemas import copy_title, lost_form
+from segue.protocols.kit.schemas import copy_form, lost_form
+from segue.protocols.kit.shared_fields import has_field, shared_keys
 
 
 def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: Model | None = None) -> Prompt:
@@ -29,21 +31,43 @@ def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: M
     held, named = held_content_of(source), prompt.model or (writer.id if writer is not None else "")
     if prompt.model is not None and held.is_stored_prompt(prompt.model) and prompt.model != model.id:
         prompt = _with_extra(prompt, {f"{source}{ELSEWHERE}": {"modelId": prompt.model}})
+    prompt = _with_prefix(prompt, source, model)
     if source != model.protocol:
-        if lost := lost_form(prompt.options, source):
+        if lost := lost_form(prompt.options, source, model.protocol):
             prompt = _with_extra(prompt, {f"{source}{ELSEWHERE}": {"output_schema": lost}})
-        return replace(prompt, options=copy_title(prompt.options, source))
+        return replace(prompt, options=copy_form(prompt.options, source, model.protocol))
     provider = writer.provider if writer is not None else writer_of(prompt) or other_provider(prompt, model)
     if provider is None and named != model.id and _is_elsewhere(named, source, model):
         # As after the first answer, which names this provider: what was sent once stays as it was.
-        return replace(prompt, context=_move_leading_extra(prompt.context, source, model))
+        prompt = replace(prompt, options=copy_form(prompt.options, source, source))
+        return _move_extra(prompt, source, model)
     if provider in (None, model.provider):
         return prompt if named.removeprefix("models/") in ("", model.id) else _move(prompt, source, held.per_model)
-    if named != model.id:
-        prompt = _move_extra(prompt, source, model)
     if named != model.id or writer is not None:
+        prompt = replace(prompt, options=copy_form(prompt.options, source, source))
+        prompt = _move_extra(prompt, source, model, leading=named != model.id)
         prompt = _move_references(prompt, source)
     return prompt
+
+
+_BOUND: Final = frozenset({"logit_bias", "stop_token_ids", "allowed_token_ids"})
+"""Keys with ids of tokens, which belong to the tokenizer of one model."""
+
+
+_CONTINUED: Final = frozenset({"anthropic-messages", "bedrock-converse"})
+"""Protocols whose models continue a last turn of the assistant. (Anthropic documentation: prefill, 2026-11)"""
+
+
+def _with_prefix(prompt: Prompt, source: str, model: Model) -> Prompt:
+    """Say that a last turn of the assistant is to be continued, where the target has a field for it."""
+    messages = prompt.context.messages
+    last = messages[-1] if messages else None
+    if source not in _CONTINUED or last is None or last.role != "assistant" or last.tool_calls():
+        return prompt
+    if not resolve_endpoint(model).rules.assistant_prefix:
+        return prompt
+    context = replace(prompt.context, messages=(*messages[:-1], replace(last, prefix=True)))
+    return replace(prompt, context=context)
 
 
 def other_provider(prompt: Prompt, model: Model) -> str | None:
@@ -69,15 +93,18 @@ def _is_elsewhere(named: str, protocol: str, model: Model) -> bool:
     return find_endpoint(protocol, None, named).model.provider != model.provider
 
 
-def _move_extra(prompt: Prompt, source: str, model: Model) -> Prompt:
-    """Move the extra fields of the options, and those of the messages before the first answer.
+def _move_extra(prompt: Prompt, source: str, model: Model, *, leading: bool = True) -> Prompt:
+    """Move the extra fields of the options that the target does not have, and those before the first answer.
 
-    Server tools stay: the target may have the same ones.
+    Server tools stay: the target may have the same ones. So do the keys that the target's provider has; those of shared
+    fields move, and projection writes them as the target has them.
     """
     extra = prompt.options.extra or {}
     tools = (server_tool_fields(extra, source) or {}).get(source, {})
-    prompt = _move(prompt, source, extra.get(source, {}).keys() - tools.keys())
-    return replace(prompt, context=_move_leading_extra(prompt.context, source, model))
+    shared = shared_keys("body", source) | _BOUND
+    moved = {key for key in extra.get(source, {}) if key in shared or not has_field(source, model.provider, key)}
+    prompt = _move(prompt, source, moved - tools.keys())
+    return replace(prompt, context=_move_leading_extra(prompt.context, source, model)) if leading else prompt
 
 
 def _move_references(prompt: Prompt, source: str) -> Prompt:

@@ -28,12 +28,12 @@ TITLED = {**CLOSED, "title": "person", "description": "Someone."}
 
 def test_a_named_schema_is_converted_from_chat_to_responses():
     form: Any = convert(CHAT, source="openai-chat", target=TO_RESPONSES).body["text"]
-    assert form == {"format": {"type": "json_schema", "name": "person", "schema": TITLED, "strict": True}}
+    assert form == {"format": {"type": "json_schema", **FORM}}
 
 
 def test_a_named_schema_is_converted_from_responses_to_chat():
     form: Any = convert(RESPONSES, source="openai-responses", target=TO_CHAT).body["response_format"]
-    assert form["json_schema"] == {"name": "person", "schema": TITLED, "strict": True}
+    assert form["json_schema"] == FORM
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_the_schema_itself_is_read_unchanged(body: Any, source: str):
 def test_an_existing_title_is_not_replaced():
     named = {**FORM, "schema": {**CLOSED, "title": "Human"}}
     body = {**CHAT, "response_format": {"type": "json_schema", "json_schema": named}}
-    form: Any = convert(body, source="openai-chat", target=TO_RESPONSES).body["text"]
-    assert form["format"]["name"] == "Human"
+    form: Any = convert(body, source="openai-chat", target=CLAUDE).body["output_config"]
+    assert form["format"]["schema"]["title"] == "Human"
 
 
 NAMES = {

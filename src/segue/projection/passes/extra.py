@@ -9,7 +9,8 @@ Facts this file rests on:
 
 An assistant message names its provider. A user message or tool result does not: it is taken to be written for the
 provider of the assistant turn before it, and its `extra` is sent to that provider only. Before the first assistant turn
-the provider is unknown, and `extra` is kept. See docs/decisions/0005-origin-of-extra.md.
+the provider is unknown, and `extra` is kept. See docs/decisions/0005-origin-of-extra.md. What several protocols or
+providers have is an exception: it is written in the target's place for it (`kit.shared_fields`).
 """
 
 from __future__ import annotations
@@ -17,20 +18,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Final, TypeGuard, cast
+from typing import Final, NamedTuple, TypeGuard, cast
 
 from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, Extra, TextContent
 from segue.conversation.messages import Message
 from segue.foundation.quoting import SECRET_NAME
+from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.held_content import ELSEWHERE
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import INSERTED, Workspace
+from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.reading import REPLY
+from segue.protocols.kit.shared_fields import Carried, Level, move_fields, put
 from segue.protocols.kit.verbatim import FORMAT_KEYS
 from segue.protocols.registry import PROTOCOLS
 
@@ -67,6 +71,49 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
         else:
             kept[key] = part
     return (kept or None) if changed else extra
+
+
+class Shared(NamedTuple):
+    """The shared fields of an `extra`: what is left without them, what the target has in their place, what differs."""
+
+    rest: Extra
+    added: tuple[Carried, ...] = ()
+
+    def differences(self) -> list[str]:
+        """Return what a report says about values that are not the same."""
+        return [carried.difference for carried in self.added if carried.difference]
+
+    def sources(self) -> dict[str, str]:
+        """Return the keys of the target that hold a shared field -> where it was read from."""
+        return {path.partition(".")[0]: carried.source for carried in self.added for path in carried.added}
+
+    def put_into(self, extra: Extra | None, protocol: str) -> Extra | None:
+        """Return an `extra` of the target with the fields; a field that it has already stays as it is."""
+        if not self.added:
+            return extra
+        part: Block = (extra or {}).get(protocol, {})
+        for carried in self.added:
+            for path, value in carried.added.items():
+                part = put(part, path, value, carried.member)
+        return {**(extra or {}), protocol: part}
+
+
+def share_fields(extra: Extra, level: Level, model: Model, *, same_provider: bool = True) -> Shared:
+    """Find what other protocols and providers have in common with the target; `kit.shared_fields` has the rows."""
+    if same_provider and len(extra) == 1 and model.protocol in extra:
+        return Shared(extra)  # the common case
+    parts: dict[str, Block] = dict(extra)
+    added: list[Carried] = []
+    for key in tuple(parts):
+        if same_provider and key == model.protocol:
+            continue
+        record = PROTOCOLS.get(key.removesuffix(ELSEWHERE))
+        if record is None:
+            continue
+        for carried in move_fields(level, parts[key], record.name, model, record.default_fields):
+            parts[key] = carried.rest
+            added.append(carried)
+    return Shared({key: part for key, part in parts.items() if part}, tuple(added)) if added else Shared(extra)
 
 
 def portable_fields(part: Mapping[str, object], rules: Rules) -> dict[str, object]:
@@ -192,26 +239,38 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
     protocol, rules = workspace.target.model.protocol, workspace.target.rules
     lost: dict[str, object] = {}
     changed = False
+    differences: list[str] = []
+    moved: list[object] = []
+
+    def keep(extra: Extra, level: Level) -> Extra | None:
+        shared = share_fields(extra, level, workspace.target.model, same_provider=same_provider)
+        kept = kept_extra(shared.rest, protocol, rules, same_provider=same_provider)
+        lost.update(lost_fields(shared.rest, kept) if kept is not shared.rest else {})
+        differences.extend(shared.differences())
+        moved.extend(shared.added)
+        return shared.put_into(kept, protocol)
+
     extra = message.extra
     if extra is not None:
-        kept = kept_extra(extra, protocol, rules, same_provider=same_provider)
-        if kept is not extra:
-            lost |= lost_fields(extra, kept)
-            extra, changed = kept, True
+        extra = keep(extra, "message")
+        changed = extra is not message.extra
     content: list[AnyContent] = list(message.content)
     is_string = _WIRE_ROLES.get(message.role, message.role) in rules.string_content  # no part can have a field
     for position, piece in enumerate(content):
         if piece.extra is None:
             continue
-        kept = kept_extra(piece.extra, protocol, rules, same_provider=same_provider)
+        kept = keep(piece.extra, "content")
         if is_string and kept is not None and protocol in kept:
             kept = {key: part for key, part in kept.items() if key != protocol} or None
         if kept is not piece.extra:
-            lost |= lost_fields(piece.extra, kept)
+            if is_string:
+                lost |= lost_fields(piece.extra, kept)
             content[position] = replace(piece, extra=kept)
             changed = True
     if changed:
         message = replace(message, content=tuple(content), extra=extra)
+    for difference in differences:
+        workspace.note(ChangeCode.OPTION_CLAMPED, workspace.path(index), Loss.NONE, difference)
     accepted = workspace.target.acceptance.accepted(message)
     if not changed and accepted is message:
         return
@@ -223,6 +282,9 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
         if not lost:
             return
         accepted = workspace.messages[index]
+    if not lost and moved:
+        workspace.put(index, accepted, added=0)
+        return
     workspace.note(ChangeCode.EXTRA_REMOVED, workspace.path(index), *removal_of(lost))
     workspace.put(index, accepted, added=0)
 

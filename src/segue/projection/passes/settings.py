@@ -25,7 +25,7 @@ from segue.conversation.context import Context, Options, Tool, ToolDefinition
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
-from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
+from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, share_fields
 from segue.projection.passes.held_content import lost_references, note_reference
 from segue.projection.passes.names import wire_name
 from segue.projection.passes.namespaces import flat_functions, load_called
@@ -274,6 +274,8 @@ class _Options:
         self.note = workspace.note
         self.is_off = False
         self.changed: dict[str, object] = {}
+        self.sources: dict[str, str] = {}
+        """Keys of the body that hold a field of another protocol -> its own name."""
 
     def fit(self, given: Options) -> Options:
         """Fit the options; the same object when nothing changes."""
@@ -471,6 +473,8 @@ class _Options:
 
     def fit_extra(self, given: Options, *, thinks: bool) -> None:
         if given.extra is not None:
+            given = self.with_shared(given, given.extra)
+        if given.extra is not None:
             kept = own = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
             if kept is not None:
                 refused = self.refused_fields(given, thinks=thinks)
@@ -495,10 +499,23 @@ class _Options:
             if kept is not None:
                 fitted = replace(given, **{**self.changed, "extra": kept})
                 if unsent := self.target.acceptance.unsent_fields(fitted, tuple(self.tools)):
-                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), *removal_of(unsent))
+                    loss, detail = removal_of(unsent)
+                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), loss, detail + self.own_names(unsent))
                 formed = self.target.acceptance.received_options(fitted, tuple(self.tools))
                 if formed is not kept:
                     self.changed["extra"] = formed
+
+    def with_shared(self, given: Options, extra: Extra) -> Options:
+        """Return the options with the fields that the target has under another name or in another place."""
+        shared = share_fields(extra, "body", self.model)
+        if shared.rest is extra:
+            return given
+        self.sources = shared.sources()
+        for difference in shared.differences():
+            self.note(ChangeCode.OPTION_CLAMPED, ("options", "extra"), Loss.NONE, difference)
+        moved = shared.put_into(shared.rest or None, self.model.protocol)
+        self.changed["extra"] = moved
+        return replace(given, extra=moved)
 
     def add_needed(self, given: Options) -> None:
         """Add the keys that the body has to have."""
@@ -538,13 +555,18 @@ class _Options:
             if rest is before or lost_references(given, kept):  # a lost reference is reported with what it refers to
                 continue
             lost = lost_fields(given, kept)
-            detail = f"{removal_of(lost)[1]}; {refused[field]}"
+            detail = f"{removal_of(lost)[1]}{self.own_names(lost)}; {refused[field]}"
             loss = Loss.CONTENT if lost else Loss.NONE
             self.note(ChangeCode.OPTION_REMOVED, ("options", "extra"), loss, detail)
         if rest is part:
             return extra
         others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
         return ({**others, self.model.protocol: rest} if rest else others) or None
+
+    def own_names(self, lost: Mapping[str, object]) -> str:
+        """Return what a report adds about fields that were given under another name."""
+        given = dict.fromkeys(self.sources[key] for key in lost if self.sources.get(key, key) != key)
+        return f" (given as {', '.join(given)})" if given else ""
 
     def with_fitting_users(self, extra: Extra | None) -> Extra | None:
         """Shorten user ids that the body has beside that of the options; the same object when there are none."""

@@ -48,7 +48,8 @@ from segue.projection.passes.extra import lost_extra
 from segue.projection.policy import Policy, fill
 from segue.projection.replies.calls import CallForms
 from segue.projection.replies.natives import Natives
-from segue.projection.replies.shown import Delta, Parts, ReplyClient, Sign
+from segue.projection.replies.shared import STOP_SEQUENCES, SharedReply, begun_refusal, refusal_mark, share_reply
+from segue.projection.replies.shown import Delta, Parts, ReplyClient, Sign, refusal_in
 from segue.projection.report import ChangeCode, Loss, Report
 from segue.protocols.kit.json_values import EMPTY
 from segue.protocols.kit.readable_signatures import read_wrapped
@@ -193,7 +194,8 @@ class ReplyProjector:
                 name = client.model_name or event.model
                 out.append(replace(event, model=name, extra=client.kept_first(event.extra)))
             case "text_start":
-                out.append(TextStart(index=self._parts.open(event.index), extra=client.kept_first(event.extra)))
+                first = client.kept_first(event.extra) or begun_refusal(event.extra, client.record.name)
+                out.append(TextStart(index=self._parts.open(event.index), extra=first))
             case "text_end":
                 self._end_text(event, out)
             case "thinking_start":
@@ -229,11 +231,12 @@ class ReplyProjector:
             return
         path: Path = ("content", event.index)
         pages = self._natives.pages_of_text(content)
+        refusal = refusal_mark(client.record.name) if refusal_in(content.extra) else None
         shown = TextContent(
             text=content.text,
             text_signature=client.signature(content, content.text_signature, path),
             phase=content.phase,
-            extra=client.kept_extra(content.extra, path, is_read=bool(pages)),
+            extra=refusal or client.kept_extra(content.extra, path, is_read=bool(pages)),
         )
         cite = client.form.cite_in_text
         if cite is not None:
@@ -342,16 +345,24 @@ class ReplyProjector:
         if pages and in_reply is None:
             self._cite(message, pages, out)
         self._release(out)
+        shared = None if client.is_same_protocol else share_reply(message, client.record.name, self._show_answer)
         shown = replace(
             message,
             content=self._parts.whole(),
             response_model=client.model_name or message.response_model,
             raw_stop_reason=self._stop_reason(message),
-            extra=self._extra(message, is_read=bool(pages)),
+            usage=message.usage if shared is None else shared.usage,
+            extra=self._extra(message, shared, is_read=bool(pages)),
         )
         if in_reply is not None and (pages or queries):
             shown = in_reply(shown, client.endpoint, pages, queries)
         out.append(type(event)(reason=event.reason, message=shown))
+
+    def _show_answer(self, message: AssistantMessage) -> dict[str, object]:
+        """Write another answer of the same reply as the client's protocol has a reply."""
+        client = self._client
+        reply = project_reply(message, protocol=client.record.name, model=client.endpoint.model, policy=client.policy)
+        return client.record.encode_response(reply.message, client.endpoint)
 
     def _cite(self, message: AssistantMessage, pages: Sequence[Source], out: list[Event]) -> None:
         """Cite pages in the last text if it can hold them, else list them as text."""
@@ -372,15 +383,17 @@ class ReplyProjector:
         source = self._client.source or self._client.record
         if message.stop_reason == StopReason.ERROR and raw in source.reply_form.refusals:
             return next(iter(self._client.form.refusals), raw)
-        return None
+        is_stop = raw is not None and raw == STOP_SEQUENCES.get(message.protocol)
+        return STOP_SEQUENCES.get(self._client.record.name) if is_stop else None
 
-    def _extra(self, message: AssistantMessage, *, is_read: bool) -> Extra | None:
-        if not self._client.is_same_protocol:
-            self._client.note_reply_fields(message)
+    def _extra(self, message: AssistantMessage, shared: SharedReply | None, *, is_read: bool) -> Extra | None:
+        if shared is not None:
+            self._client.note_reply_fields(message, shared.names)
         if message.extra is None or self._client.is_same:
-            return message.extra
+            return message.extra if shared is None or not shared.extra else shared.extra
         data = {key: part for key, part in message.extra.items() if key != REPLY}
-        return self._client.kept_extra(data, ("extra",), is_read=is_read) or None
+        kept = self._client.kept_extra(data, ("extra",), is_read=is_read) or {}
+        return {**kept, **(shared.extra if shared is not None else {})} or None
 
 
 def _treatment(client: ReplyClient) -> _Treatment:

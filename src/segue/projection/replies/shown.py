@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias, cast, final
 
 from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
@@ -13,6 +14,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.policy import Policy
+from segue.projection.replies.shared import STOP_SEQUENCES, audio_tokens
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_endpoint
@@ -40,6 +42,7 @@ MEANT: Final = frozenset(
         "avgLogprobs",
         "choices",  # further answers: the first is the message
         "candidates",
+        "input_transformations",  # reasoning that the server left out
         "refusal",
         "safetyRatings",
     }
@@ -49,6 +52,7 @@ MEANT: Final = frozenset(
 _PLAIN: Final[tuple[object, ...]] = ("default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
 """Values that say nothing: the common tier, and empty ones."""
 _STOP_SEQUENCE: Final = "stop_sequence"
+_AUDIO: Final = "audio_tokens"
 _FIELD: Final = "@field"
 _REFUSAL: Final = "refusal"
 
@@ -119,18 +123,23 @@ class ReplyClient:
         if extra is None or self.is_same:
             return extra
         kept = kept_extra(extra, self.record.name, self.rules, same_provider=False) if self.is_same_protocol else None
-        if not is_read and (lost := {**lost_fields(extra, kept), **_refusal_in(extra, kept)}):
+        if not is_read and (lost := {**lost_fields(extra, kept), **refusal_in(extra, kept)}):
             self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of(lost))
         return kept
 
-    def note_reply_fields(self, message: AssistantMessage) -> None:
-        """Report what only the reply of another protocol has a place for and its caller may read: see `MEANT`."""
+    def note_reply_fields(self, message: AssistantMessage, shown: AbstractSet[str]) -> None:
+        """Report what only the reply of another protocol has a place for and its caller may read: see `MEANT`.
+
+        `shown` are the names of what the client's protocol has a place for too.
+        """
         lost: dict[str, object] = {}
         raw = message.raw_stop_reason
-        if raw is not None and raw.lower() == _STOP_SEQUENCE:
+        if raw is not None and raw.lower() == _STOP_SEQUENCE and self.record.name not in STOP_SEQUENCES:
             lost["stop_reason"] = raw
         for entry in (message.extra or {}).get(REPLY, {}).values():
-            lost.update(_meant_in(object_of(entry)))
+            lost.update((name, value) for name, value in _meant_in(object_of(entry)) if name not in shown)
+        if _AUDIO not in shown and (audio := audio_tokens(message)):
+            lost[_AUDIO] = audio
         if lost:
             self.note(ChangeCode.EXTRA_REMOVED, ("extra",), *removal_of(lost))
 
@@ -155,9 +164,9 @@ def _meant_in(entry: Block, name: str = "") -> Iterator[tuple[str, object]]:
             yield name, given
 
 
-def _refusal_in(extra: Extra, kept: Extra | None) -> Mapping[str, object]:
+def refusal_in(extra: Extra | None, kept: Extra | None = None) -> Mapping[str, object]:
     """Return the mark of a text that is a refusal, if it is not among what is kept."""
-    for protocol, part in extra.items():
+    for protocol, part in (extra or {}).items():
         choice = object_of(object_of(part.get(VERBATIM)).get(_FIELD))
         if choice.get("to") == _REFUSAL and protocol not in (kept or {}):
             return {_REFUSAL: "the text is one"}

@@ -339,6 +339,7 @@ def encode_options(options: Options, endpoint: Endpoint, model: str | None) -> W
     wire = _default_options(options, endpoint)
     if options.extra is not None and PROTOCOL in options.extra:
         wire = _restore_options(wire, options, model or endpoint.model.id)
+    if options.extra is not None:
         _name_schema(wire, options)
     if options.thinking not in (None, "off", 0) and decode_thinking(wire, endpoint) is None:
         reason = f"{endpoint.model.id} has no thinking settings; remove `thinking` or choose another model"

@@ -339,6 +339,7 @@ _LEVELS_IN: Final[Mapping[str, ThinkingLevel]] = {
     "LOW": "low",
     "MEDIUM": "medium",
     "HIGH": "high",
+    "XHIGH": "xhigh",  # google-genai 3.3.0, read 2026-11-18; which models take it is not known, so it is not written
 }
 _AUTOMATIC: Final = -1
 

@@ -171,7 +171,9 @@ def _drop_replaced(default: Block, received: Block, key: str) -> None:
 
 
 def _decode_level(level: object) -> ThinkingLevel | None:
-    return cast("ThinkingLevel", level) if isinstance(level, str) and _LEVELS.get(level) == level else None
+    # `xhigh`: google-genai 3.3.0; which models take it is not known, so it is not written
+    is_level = isinstance(level, str) and (_LEVELS.get(level) == level or level == "xhigh")
+    return cast("ThinkingLevel", level) if is_level else None
 
 
 def _decode_choice(choice: object) -> str | None:

@@ -31,6 +31,8 @@ DEFAULT_NAME: Final = "output"
 FORM: Final = "schema_form"
 """The name of the choice (`kit.verbatim`) that keeps the name and description of one schema."""
 _SCHEMA_KEYS: Final[Mapping[str, str]] = {"name": "title", "description": "description"}
+_WITH_FORM: Final = frozenset({"openai-chat", "openai-responses", "mistral-chat", "bedrock-converse"})
+"""Protocols with a name and a description next to a schema."""
 _REFUSED: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 _LONGEST: Final = 64
 
@@ -51,8 +53,10 @@ def choose_form(schema: JsonObject, form: JsonObject) -> dict[str, object]:
 
 def chosen_form(extra: Extra | None, protocol: str, schema: JsonObject) -> JsonObject:
     """Give the name, and the description if there is one, to write beside a schema."""
-    received = chosen(extra, protocol, FORM, digest(schema)) if extra is not None else None
-    return object_of(received) or {"name": schema_name(schema)}
+    if extra is None:
+        return {"name": schema_name(schema)}
+    received = object_of(chosen(extra, protocol, FORM, digest(schema))) or object_of(extra.get(FORM))
+    return {"name": schema_name(schema), **received}
 
 
 def received_form(extra: Extra | None, protocol: str, schema: JsonObject) -> JsonObject:
@@ -61,10 +65,10 @@ def received_form(extra: Extra | None, protocol: str, schema: JsonObject) -> Jso
     return {} if form == {"name": schema_name(schema)} else form
 
 
-def lost_form(options: Options, source: str) -> JsonObject:
-    """Return the name and description that `copy_title` cannot copy, because the schema has others of its own."""
+def lost_form(options: Options, source: str, target: str) -> JsonObject:
+    """Return the name and description that `copy_form` cannot copy, because the schema has others of its own."""
     schema = options.output_schema
-    if schema is None:
+    if schema is None or target in _WITH_FORM:
         return {}
     given = received_form(options.extra, source, schema)
     own = {"name": schema_name(schema), "description": schema.get("description")}
@@ -75,14 +79,17 @@ def lost_form(options: Options, source: str) -> JsonObject:
     }
 
 
-def copy_title(options: Options, source: str) -> Options:
-    """Copy the name and description that `source` has beside the schema into its `title` and `description`.
+def copy_form(options: Options, source: str, target: str) -> Options:
+    """Copy the name and description that a wire has next to a schema to where another wire has them.
 
-    A schema that has them already keeps its own.
+    That is the same place for some, and otherwise the `title` and `description` of a schema that has none.
     """
     schema = options.output_schema
     if schema is None:
         return options
+    if target in _WITH_FORM:
+        form = received_form(options.extra, source, schema)
+        return replace(options, extra={**(options.extra or {}), FORM: form}) if form else options
     default, given = {"name": schema_name(schema)}, chosen_form(options.extra, source, schema)
     added = {
         key: given[name]

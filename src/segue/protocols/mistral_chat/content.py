@@ -43,7 +43,7 @@ from segue.protocols.chat_family.message_content import Blocks, decode_text, enc
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64, text_of
 from segue.protocols.kit.sources import Source, labelled
-from segue.protocols.kit.verbatim import choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
 _AUDIO_TYPES: Final[Mapping[str, str]] = {
@@ -170,7 +170,8 @@ def encode_image(content: ImageContent | FileContent, path: Path) -> Wire:
     url = _url_of(content, path)
     if content.extra is None:
         return {"type": "image_url", "image_url": url}
-    value: object = {"url": url} if chosen(content.extra, PROTOCOL, "form", "string") == "object" else url
+    is_object = chosen(content.extra, PROTOCOL, "form", "string") == "object"
+    value: object = {"url": url} if is_object or "image_url" in data_of(content.extra, PROTOCOL) else url
     return restore({"type": "image_url", "image_url": value}, content.extra, PROTOCOL)
 
 

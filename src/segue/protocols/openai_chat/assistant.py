@@ -267,9 +267,9 @@ def decode_assistant(wire: Block, endpoint: Endpoint, path: Path, *, required: s
             return AssistantTurn(common, prefix=False, extra=None, notes=tuple(notes))
     known: set[str] = set()
     pieces, choices = _decode_pieces(wire, endpoint, path, notes, known=known)
-    prefix = wire.get("prefix")
+    prefix = wire.get(endpoint.dialect.prefix_field)
     if isinstance(prefix, bool):
-        known.add("prefix")
+        known.add(endpoint.dialect.prefix_field)
     default = encode_assistant(
         pieces,
         endpoint,
@@ -432,7 +432,7 @@ def encode_assistant(
     if calls:
         message["tool_calls"] = calls
     if prefix:
-        message["prefix"] = True
+        message[endpoint.dialect.prefix_field] = True
     if required is not None:
         add_required_reasoning(message, required)
     return restore(message, extra, PROTOCOL)

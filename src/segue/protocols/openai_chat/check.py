@@ -226,7 +226,7 @@ def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
             )
         previous = role
     last = messages[-1]
-    is_open = last.get("role") == "assistant" and not calls_of(last) and "prefix" not in last
+    is_open = last.get("role") == "assistant" and not calls_of(last) and endpoint.dialect.prefix_field not in last
     if is_open and not rules.last_assistant:
         path = ("messages", len(messages) - 1, "role")
         yield Violation(CheckCode.LAST_TURN_WRONG, path, "the last turn is the assistant's; add a user turn")

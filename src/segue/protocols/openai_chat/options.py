@@ -472,6 +472,15 @@ def _write_session(value: object, options: Options, endpoint: Endpoint) -> Wire:
     return {"prompt_cache_key": value}
 
 
+def _read_user(body: Block, endpoint: Endpoint) -> object:
+    keys = dict.fromkeys((endpoint.dialect.user_field, "user", "safety_identifier"))
+    return next((value for key in keys if isinstance(value := body.get(key), str)), None)
+
+
+def _write_user(value: object, _: Options, endpoint: Endpoint) -> Wire:
+    return {endpoint.dialect.user_field: value}
+
+
 def _write_stream(value: object, _: Options, endpoint: Endpoint) -> Wire:
     if value and endpoint.dialect.usage_in_stream:
         return {"stream": value, "stream_options": dict(_STREAM_USAGE)}
@@ -498,11 +507,12 @@ _SETTINGS: Final[tuple[_Setting, ...]] = (
     _Setting("output_schema", ("response_format",), _read_schema, _write_schema),
     _Setting("cache_retention", ("prompt_cache_retention",), _read_retention, _write_retention),
     _Setting("session_id", ("prompt_cache_key",), _read_text("prompt_cache_key"), _write_session),
-    _Setting("user_id", ("user", "safety_identifier"), _read_text("user", "safety_identifier"), _plain("user")),
+    _Setting("user_id", ("user", "safety_identifier", "user_id"), _read_user, _write_user),
     _Setting("stream", ("stream", "stream_options"), flag("stream"), _write_stream),
 )
 
 
+_USER_KEYS: Final = frozenset({"user", "safety_identifier", "user_id"})
 _INDEXES: Final = {key: index for index, setting in enumerate(_SETTINGS) for key in setting.keys}
 
 
@@ -551,7 +561,7 @@ def decode_options(received: Block, default: Wire, context: Context, endpoint: E
         choices = choose_form(cast("Block", values["output_schema"]), _schema_form(received))
     options = _options(values, choices) if values else _NO_OPTIONS
     for setting, value in found:
-        given = {key: rest.pop(key) for key in setting.keys if key in rest and not _is_second_id(key, received)}
+        given = {key: rest.pop(key) for key in setting.keys if key in rest and not _is_second_id(key, received, value)}
         if setting.field in _INNER_KEYS and any(isinstance(value, Mapping) for value in given.values()):
             _split_unread(given, rest, _INNER_KEYS[setting.field])
         written = setting.write(value, options, endpoint)
@@ -578,9 +588,9 @@ def _split_unread(given: Wire, rest: Wire, read: frozenset[str]) -> None:
                 given[key], rest[key] = {name: inner[name] for name in inner if name not in unread}, unread
 
 
-def _is_second_id(key: str, body: Block) -> bool:
-    """Whether a key names another user than `user` does: it is no format of the option, so it is kept beside it."""
-    return key == "safety_identifier" and body.get("user") not in (None, body[key])
+def _is_second_id(key: str, body: Block, value: object) -> bool:
+    """Whether a key names another user than the option does: it is no format of it, so it is kept next to it."""
+    return key in _USER_KEYS and value not in (None, body[key])
 
 
 def _options(values: Wire, choices: Wire) -> Options:

@@ -1,0 +1,53 @@
+"""Generated table of the fields that several wires have: where each of them has a field, and its range."""
+
+from __future__ import annotations
+
+from doc_tables import table
+
+from segue.models.provider_fields import fields_of_providers
+from segue.protocols.kit.shared_fields import SHARED_FIELDS, Column, SharedField
+
+_LEVELS = {"body": "the request", "message": "a message", "content": "an image or a document"}
+
+
+def shared_fields(what: str) -> str:
+    """List the places of each field, or the providers of Chat that have it."""
+    return _providers() if what == "providers" else _places()
+
+
+def _places() -> str:
+    rows = [
+        (f"`{row.name}`", _LEVELS[row.level], f"`{protocol}`", "; ".join(dict.fromkeys(map(_shown, columns))))
+        for row in SHARED_FIELDS
+        for protocol, columns in row.columns.items()
+    ]
+    return table(("field", "of", "protocol", "place"), rows)
+
+
+def _shown(column: Column) -> str:
+    words = [f"`{column.path}`"]
+    if column.least is not None or column.most is not None:
+        words.append(f"from {column.least if column.least is not None else 'any'} to {column.most}")
+    if column.member:
+        words.append(f"with `{column.member}`")
+    if column.only:
+        words.append(f"at {', '.join(sorted(column.only))}")
+    return ", ".join(words)
+
+
+def _providers() -> str:
+    rows = [
+        (f"`{row.name}`", ", ".join(names)) for row in SHARED_FIELDS if row.level == "body" and (names := _having(row))
+    ]
+    return table(("field", "providers of `openai-chat` that have it"), rows)
+
+
+def _having(row: SharedField) -> list[str]:
+    return [
+        provider
+        for provider, keys in fields_of_providers().items()
+        if any(
+            column.path.partition(".")[0] in keys and (not column.only or provider in column.only)
+            for column in row.columns.get("openai-chat", ())
+        )
+    ]

@@ -1,0 +1,317 @@
+"""What several wires have arrives with the same meaning, or the report names the field and its value.
+
+The rows are generated from the table: every field, a value of every kind, every pair of wires, one turn and three.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
+
+import pytest
+
+from segue import (
+    Context,
+    FileContent,
+    ImageContent,
+    Model,
+    Options,
+    TextContent,
+    ToolDefinition,
+    UserMessage,
+    convert,
+    get_model,
+    new_assistant_message,
+    prepare,
+)
+from segue.projection.passes import extra as extra_pass
+from segue.projection.passes.extra import lost_fields
+from segue.projection.report import Report
+from segue.protocols.kit.json_values import Block, same
+from segue.protocols.kit.shared_fields import (
+    SHARED_FIELDS,
+    Carried,
+    Column,
+    SharedField,
+    move_fields,
+    put,
+    read_column,
+    write_column,
+)
+
+PIXEL: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+CLOSED: Final = {"type": "object", "properties": {}, "additionalProperties": False}
+TARGETS: Final[Mapping[str, Model]] = {
+    **{
+        name: get_model(name)
+        for name in (
+            "anthropic/claude-sonnet-4-5",
+            "google/gemini-2.0-flash",
+            "amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "mistral/mistral-medium-latest",
+            "openai/gpt-4.1",
+            "deepseek/deepseek-chat",
+            "groq/llama-3.3-70b-versatile",
+            "openrouter/openai/gpt-4.1",
+            "fireworks/accounts/fireworks/models/kimi-k3",
+            "cerebras/llama-3.3-70b",
+            "zai/glm-4.6",
+        )
+    },
+    "gpt-4.1 over Chat": Model("gpt-4.1", "openai", "openai-chat", input=("text", "image")),
+    "Gemini over Interactions": Model("gemini-2.5-flash", "google", "google-interactions", input=("text", "image")),
+    "Cohere": Model("command-a-vision-07-2025", "cohere", "cohere-chat", input=("text", "image")),
+    "Ollama": Model("llava", "ollama", "ollama-chat", input=("text", "image")),
+    "vLLM": Model("any", "vllm", "openai-chat", input=("text", "image")),
+    "a server of the user's own": Model("any", "mine", "openai-chat", input=("text", "image")),
+}
+SAMPLES: Final[Mapping[str, tuple[object, ...]]] = {
+    "boolean": (True,),
+    "number": (0.5, -1.5, 1.1),
+    "integer": (3, 700),
+    "text": ("ada",),
+    "list": (["text", "audio"], [{"type": "hate_speech", "threshold": "block_none"}]),
+    "object": (
+        {"team": "a"},
+        {"type": "content", "content": "def f(): pass"},
+        {"mode": "auto", "names": ["look"]},
+        {"mode": "required", "names": ["look", "find"]},
+    ),
+}
+
+
+class Case(NamedTuple):
+    """A field with one value on one wire."""
+
+    row: SharedField
+    protocol: str
+    column: Column
+    neutral: object
+    part: Block
+
+
+def _cases() -> Iterator[Case]:
+    """Give every field of every wire with every value that its column can say."""
+    for row in SHARED_FIELDS:
+        for protocol, columns in row.columns.items():
+            for column in columns:
+                values = (
+                    tuple(neutral for neutral, _ in column.values)
+                    if row.kind == "word" or column.values
+                    else (True,)
+                    if column.member
+                    else SAMPLES[row.kind]
+                )
+                for neutral in values:
+                    try:
+                        written = write_column(row, column, neutral)
+                    except (KeyError, TypeError):
+                        continue  # an object of another row
+                    if written is None or written[1]:
+                        continue
+                    part: Block = {}
+                    for path, value in written[0].items():
+                        part = put(part, path, value, column.member if path == column.path else "")
+                    if same(read_column(row, column, part)[0], neutral):
+                        yield Case(row, protocol, column, neutral, part)
+
+
+CASES: Final = tuple(_cases())
+SOURCES: Final[Mapping[str, Model]] = {
+    "openai-chat": TARGETS["gpt-4.1 over Chat"],
+    "openai-responses": TARGETS["openai/gpt-4.1"],
+    "google-interactions": TARGETS["Gemini over Interactions"],
+    **{
+        model.protocol: model for model in TARGETS.values() if model.protocol not in ("openai-chat", "openai-responses")
+    },
+}
+
+THINKING: Final[Mapping[str, Model]] = {
+    "openai-responses": get_model("openai/gpt-5.4"),
+    "anthropic-messages": get_model("anthropic/claude-opus-5-5"),
+    "google-genai": get_model("google/gemini-3.8-flash"),
+    "google-interactions": Model("gemini-3.8-flash", "google", "google-interactions", reasoning=True),
+}
+
+
+def source_body(case: Case, *, turns: int) -> dict[str, Any]:
+    """Give a body of the wire with the field in its newest message or in its options."""
+    model = THINKING.get(case.protocol, SOURCES[case.protocol])
+    model = model if case.row.name == "thinking_shown" else SOURCES[case.protocol]
+    at = {case.protocol: case.part}
+    image = ImageContent(data=PIXEL, mime_type="image/png", extra=at)
+    if case.row.name == "citable":
+        image = FileContent(data="aGk=", mime_type="application/pdf", name="a.pdf", extra=at)
+    content = (TextContent(text="Answer in JSON."), *((image,) if case.row.level == "content" else ()))
+    question = UserMessage(content=content, extra=at if case.row.level == "message" else None)
+    tools = tuple(ToolDefinition(name=name, parameters=CLOSED) for name in ("look", "find"))
+    tools = tools if case.row.name == "allowed_tools" else ()
+    context = Context(messages=(question,), tools=tools)
+    if turns > 1:
+        answer = new_assistant_message(model, content=(TextContent(text="Hello."),))
+        context = Context(messages=(UserMessage.of("Hi"), answer, question), tools=tools)
+    if case.row.level != "body":
+        return cast("dict[str, Any]", prepare(context, model).body)
+    thinking = "medium" if case.row.name == "thinking_shown" else None
+    body = dict(prepare(context, model, options=Options(thinking=thinking)).body)
+    return _merged(body, case.part)
+
+
+def _merged(body: Block, part: Block) -> dict[str, Any]:
+    """Give a body with the fields of a part."""
+    return {
+        **body,
+        **{
+            key: _merged(cast("Block", body.get(key) or {}), cast("Block", value)) if isinstance(value, dict) else value
+            for key, value in part.items()
+        },
+    }
+
+
+def arrives(case: Case, target: Model, body: Mapping[str, object]) -> bool:
+    """Whether a body says what the field says; clamped values are in the report."""
+    places = case.row.columns.get(target.protocol, ())
+    parts = list(_objects(body))
+    return any(same(read_column(case.row, place, part)[0], case.neutral) for place in places for part in parts)
+
+
+def _objects(value: object) -> Iterator[Block]:
+    if isinstance(value, Mapping):
+        yield cast("Block", value)
+        for inner in cast("Block", value).values():
+            yield from _objects(inner)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inner in cast("Sequence[object]", value):
+            yield from _objects(inner)
+
+
+def is_told(case: Case, report: Report) -> bool:
+    """Whether a report names the field, or says that what it belongs to is not sent."""
+    names = {case.row.name, *case.column.path.split(".")}
+    details = [change.detail for change in report.changes]
+    return any(name in detail for name in names for detail in details) or any(
+        change.code.value == "name_as_text"
+        or change.code.value.startswith("media_")
+        or change.path == ("options", "thinking")
+        for change in report.changes
+    )
+
+
+def lost_in_silence(case: Case, turns: int) -> list[str]:
+    """Give the targets where a field neither arrives nor is reported."""
+    found: list[str] = []
+    source = SOURCES[case.protocol]
+    if not lost_fields({case.protocol: case.part}) or case.neutral in ("auto", "shown"):
+        return []  # it says nothing: a request for thinking asks for readable thoughts
+    for name, target in TARGETS.items():
+        request = convert(source_body(case, turns=turns), source=case.protocol, target=target, source_model=source)
+        if not (arrives(case, target, request.body) or is_told(case, request.report)):
+            found.append(f"{case.row.name}={json.dumps(case.neutral)} {case.protocol} -> {name}, {turns} turns")
+    return found
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+@pytest.mark.parametrize("row", SHARED_FIELDS, ids=lambda row: row.name)
+def test_a_shared_field_arrives_or_is_told(row: SharedField, turns: int):
+    assert [one for case in CASES if case.row is row for one in lost_in_silence(case, turns)] == []
+
+
+def test_the_law_finds_a_field_that_is_lost(monkeypatch: pytest.MonkeyPatch):
+    def losing(*given: Any) -> Iterator[Carried]:
+        for carried in move_fields(*given):
+            yield carried._replace(added={})
+
+    monkeypatch.setattr(extra_pass, "move_fields", losing)
+    case = next(case for case in CASES if case.row.name == "top_k" and case.protocol == "anthropic-messages")
+    assert lost_in_silence(case, 1)
+
+
+def test_every_row_is_of_several_wires_or_providers():
+    for row in SHARED_FIELDS:
+        assert [case for case in CASES if case.row is row], row.name
+
+
+# -- single values -----------------------------------------------------------------------------------------------------
+
+CHAT: Final[Mapping[str, Any]] = {"model": "gpt-4.1", "messages": [{"role": "user", "content": "Answer in JSON."}]}
+
+
+def test_json_mode_reaches_every_wire_that_has_it():
+    body = {**CHAT, "response_format": {"type": "json_object"}}
+    sent = {
+        "google/gemini-2.0-flash": ("generationConfig", {"responseMimeType": "application/json"}),
+        "mistral/mistral-medium-latest": ("response_format", {"type": "json_object"}),
+        "openai/gpt-4.1": ("text", {"format": {"type": "json_object"}}),
+        "Ollama": ("format", "json"),
+    }
+    for name, (key, value) in sent.items():
+        assert convert(body, source="openai-chat", target=TARGETS[name]).body[key] == value, name
+
+
+def test_a_penalty_outside_the_range_is_clamped_and_reported():
+    request = convert({**CHAT, "frequency_penalty": -1.5}, source="openai-chat", target="cohere/command-a-03-2025")
+    assert request.body["frequency_penalty"] == 0
+    assert [change.detail for change in request.report.changes] == ["frequency_penalty: 0 instead of -1.5"]
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+def test_a_field_goes_by_whether_the_provider_has_it_in_every_turn(turns: int):
+    before = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}] if turns > 1 else []
+    body = {**CHAT, "messages": [*before, *CHAT["messages"]], "frequency_penalty": 0.5, "verbosity": "low", "n": 2}
+    sent = convert(body, source="openai-chat", target="deepseek/deepseek-chat")
+    assert sent.body["frequency_penalty"] == 0.5
+    assert "verbosity" not in sent.body
+    assert "n" not in sent.body
+    assert {name for change in sent.report.changes for name in ("verbosity", "n") if name in change.detail} == {
+        "verbosity",
+        "n",
+    }
+
+
+def test_the_user_has_another_field_at_zai():
+    body = {**CHAT, "user": "user-0001"}
+    assert convert(body, source="openai-chat", target="zai/glm-4.6").body["user_id"] == "user-0001"
+    back = convert(
+        {**CHAT, "user_id": "user-0001"},
+        source="openai-chat",
+        target="groq/llama-3.3-70b-versatile",
+        source_model="zai/glm-4.6",
+    )
+    assert back.body["user"] == "user-0001"
+
+
+def test_the_name_and_description_of_a_schema_are_kept():
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    form = {"name": "person", "description": "A person."}
+    body = {**CHAT, "response_format": {"type": "json_schema", "json_schema": {**form, "schema": schema}}}
+    for target in (
+        "mistral/mistral-medium-latest",
+        "cerebras/llama-3.3-70b",
+        "together/Qwen/Qwen2.5-72B-Instruct-Turbo",
+    ):
+        sent = convert(body, source="openai-chat", target=target).body["response_format"]
+        assert {**sent["json_schema"], **form} == sent["json_schema"], target
+    bedrock = convert(
+        body, source="openai-chat", target="amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0"
+    ).body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]
+    assert {**bedrock, **form} == bedrock
+
+
+def test_a_turn_that_is_to_be_continued_stays_one():
+    begun = {"role": "assistant", "content": '{"a":'}
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [*CHAT["messages"], begun]}
+    for target, field in (("moonshotai/kimi-k2-0905-preview", "partial"), ("mistral/mistral-medium-latest", "prefix")):
+        sent = convert(body, source="anthropic-messages", target=target)
+        assert sent.body["messages"][-1][field] is True
+    mistral = {"model": "mistral-medium-latest", "messages": [*CHAT["messages"], {**begun, "prefix": True}]}
+    sent = convert(mistral, source="mistral-chat", target="moonshotai/kimi-k2-0905-preview")
+    assert sent.body["messages"][-1]["partial"] is True
+
+
+def test_tokens_of_another_tokenizer_are_not_sent():
+    request = convert(
+        {**CHAT, "logit_bias": {"50256": -100}}, source="openai-chat", target="together/Qwen/Qwen2.5-72B-Instruct-Turbo"
+    )
+    assert "logit_bias" not in request.body
+    assert "logit_bias" in request.report.changes[0].detail
