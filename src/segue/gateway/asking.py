@@ -24,14 +24,14 @@ from segue.gateway.intake import Admission
 from segue.gateway.provider_objects import check_objects, checked_bytes, without_items
 from segue.gateway.routing import Routed, Router
 from segue.gateway.service import Gateway, now_ms
-from segue.gateway.spending import check_name, select_models
+from segue.gateway.spending import Asking, check_name, select_models
 from segue.gateway.straight import has_no_options, is_unchanged
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, InstructionsPolicy, Policy, ReasoningPolicy
-from segue.projection.report import Report
+from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.protocols.kit.server_edits import ServerEdit
-from segue.protocols.registry import resolve_dialect
+from segue.protocols.registry import get_protocol, resolve_dialect
 
 
 @final
@@ -174,7 +174,20 @@ async def read_asked(
         runtime.client.find_account,
     )
     ordered = select_models(ordered, key, call.protocol)
-    await gateway.spending.begin(admission, ordered[0], options if call.kind != "count" else None, call.protocol)
+    asking = Asking(
+        ordered,
+        whole,
+        None if call.kind == "count" else options,
+        call.body or {},
+        is_held=not is_continued and continued is None and _is_held(call),
+    )
+    granted = await gateway.spending.begin(admission, asking, call.protocol)
+    report = restored.report
+    if granted is not None:
+        options, passed = replace(options, max_tokens=granted.max_tokens), b""
+        path = ("options", "max_tokens")
+        change = Change(code=ChangeCode.OPTION_CLAMPED, path=path, loss=Loss.NONE, detail=granted.detail)
+        report = Report((*report.changes, change))
     return Asked(
         admission=admission,
         call=call,
@@ -186,7 +199,7 @@ async def read_asked(
         routed=routed,
         candidates=runtime.breaker.order(ordered, monotonic()),
         restored=restored.turns,
-        report=restored.report,
+        report=report,
         conversation=conversation,
         client=find_client(headers),
         tenant=tenant,
@@ -199,6 +212,12 @@ async def read_asked(
         continued=continued,
         outboxes=restored.outboxes or outboxes,
     )
+
+
+def _is_held(call: Call) -> bool:
+    """Whether the provider has a part of the input, such as the replies before it."""
+    held, body = get_protocol(call.protocol).held_content, call.body or {}
+    return any(body.get(key) not in (None, call.model) for key in (*held.keys, *held.values))
 
 
 def _names_model(call: Call, name: str) -> bool:

@@ -30,10 +30,11 @@ from segue.gateway.asking import Asked, Continuation
 from segue.gateway.caching import find_saving, with_caching
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.contents import dump_content
-from segue.gateway.records import RequestRow, attempt_rows, change_rows, describe_failure
+from segue.gateway.records import Figures, RequestRow, attempt_rows, change_rows, describe_failure
 from segue.gateway.responses import is_stored, keep_id, keep_made_ids, keep_reply, turns_of_reply
 from segue.gateway.routing import name_of
-from segue.gateway.service import Gateway, now_ms
+from segue.gateway.service import LOG, Gateway, now_ms
+from segue.gateway.spending import clamp_usage, count_choices
 from segue.gateway.store.store import StoredContent, StoredState
 from segue.gateway.straight import straight_request
 from segue.gateway.tracing import RequestTrace
@@ -58,6 +59,7 @@ _TRANSIENT: Final = frozenset({FailureKind.OVERLOADED, FailureKind.SERVER, Failu
 _RESTING: Final = _TRANSIENT | {FailureKind.AUTH, FailureKind.QUOTA}
 """Failures after which one of several accounts is tried after the others for some time."""
 _LONGEST_REST: Final = 3600.0
+_IMPOSSIBLE: Final = "the provider reported an impossible usage: figures below 0 or beyond the model; it was clamped"
 
 
 _SYMBOLS: Final = bytes.maketrans(b"+/", b"Aa")
@@ -93,6 +95,9 @@ class Exchange:
         """Whether the state of the reply, or a reply that the client asked to store, could not be stored."""
         self.message: AssistantMessage | None = None
         """The reply of the provider, once it is complete."""
+        self.is_left: bool = False
+        """Whether the client left before the end of the reply."""
+        self._notes: list[str] = []
         self.is_passed: bool = False
         """Whether the body of the last request to a provider are the client's own bytes."""
         self._stream: AsyncStream | None = None
@@ -247,10 +252,21 @@ class Exchange:
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Note how a request to a provider ended."""
-        self.attempts.append(attempt)
         failure, lease = attempt.failure, self.asked.admission.lease
-        if lease is not None and attempt.usage is not None:
-            self.gateway.spending.count(lease, attempt.usage)
+        if attempt.usage is not None:
+            usage = self._clamp(attempt.usage, attempt.model)
+            if usage is not attempt.usage:
+                self._notes.append(_IMPOSSIBLE)
+                LOG.warning(
+                    "%s: %s reported an impossible usage; it is counted within its limits",
+                    self.id,
+                    name_of(attempt.model),
+                )
+                attempt = replace(attempt, usage=usage)
+            if lease is not None:
+                is_reserved = self.is_left and attempt.is_estimated and self.is_reserved
+                self.gateway.spending.count(lease, usage, is_measured=not attempt.is_estimated, is_reserved=is_reserved)
+        self.attempts.append(attempt)
         if failure is None or failure.kind in _TRANSIENT:
             self.asked.admission.runtime.breaker.note(attempt.model, monotonic(), failed=failure is not None)
         if failure is not None and failure.kind in _RESTING and attempt.model.account:
@@ -259,6 +275,15 @@ class Exchange:
             if failure.kind == FailureKind.RATE_LIMIT and failure.retry_after is not None:
                 seconds = min(failure.retry_after, _LONGEST_REST)
             runtime.breaker.rest(attempt.model, monotonic() + seconds)
+
+    def _clamp(self, usage: Usage, model: Model) -> Usage:
+        return clamp_usage(usage, model, choices=count_choices(self.asked.call.body or {}))
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether all that the request may cost is reserved: then a reply is read to its end for the true figure."""
+        lease = self.asked.admission.lease
+        return lease is not None and lease.rights.has_reserve and lease.reserving != "loose"
 
     def rest_after(self, candidates: tuple[Model, ...], failed: Model) -> tuple[Model, ...]:
         """Give the models after the one that failed."""
@@ -428,7 +453,10 @@ class Exchange:
         """Keep the row of the request."""
         asked = self.asked
         message = self.message
+        if self.is_left and outcome == "done":
+            status, outcome = 499, "aborted"
         drift = () if message is None else find_drift(message)
+        usage = self._find_usage()
         if self.first_byte is None and outcome == "done":
             self.first_byte = now_ms()  # the whole reply is sent next
         self.gateway.count_drift(drift)
@@ -447,7 +475,9 @@ class Exchange:
             restored=asked.restored,
             attempts=attempt_rows(self.attempts),
             changes=change_rows(*self._reports()),
-            usage=None if message is None else message.usage,
+            usage=usage,
+            figures=self._find_figures(),
+            price=None if usage is None else "unknown" if usage.cost is None else "known",
             saved=self._find_saving(),
             first_byte_ms=None if self.first_byte is None else self.first_byte - self._began,
             duration_ms=now_ms() - self._began,
@@ -456,17 +486,27 @@ class Exchange:
             drift=drift,
             key=asked.admission.key.name,
             spent=self._find_spent(),
-            notes=asked.routed.notes,
+            notes=(*asked.routed.notes, *self._notes),
         )
         self._keep_content(row.time)
         if self._trace is not None:
             self._trace.end(row, self.attempts[-1].model if self.attempts else None)
         self.gateway.keep_row(row, asked.tenant, None if self._trace is None else self._trace.trace_id)
 
+    def _find_usage(self) -> Usage | None:
+        """Give the usage of the reply, within what is possible."""
+        given = None if self.message is None else self.message.usage
+        return self._clamp(given, self.attempts[-1].model) if given is not None and self.attempts else given
+
+    def _find_figures(self) -> Figures | None:
+        """Say whether tokens and dollars are those of the providers."""
+        billed = [attempt for attempt in self.attempts if attempt.usage is not None]
+        return None if not billed else "estimated" if any(each.is_estimated for each in billed) else "measured"
+
     def _find_spent(self) -> Usage | None:
         """Give what all attempts were billed, if it is not the usage of the reply alone."""
         billed = [attempt.usage for attempt in self.attempts if attempt.usage is not None]
-        alone = self.message is not None and len(billed) == 1 and billed[0] == self.message.usage
+        alone = self.message is not None and len(billed) == 1 and billed[0] == self._find_usage()
         return None if alone or not billed else add_usage(billed)
 
     def _keep_content(self, time: int) -> None:
@@ -488,7 +528,7 @@ class Exchange:
 
     def _find_saving(self) -> float | None:
         """Give what the provider's cache saved."""
-        usage = None if self.message is None else self.message.usage
+        usage = self._find_usage()
         return None if usage is None or not self.attempts else find_saving(self.attempts[-1].model, usage)
 
     def _reports(self) -> list[Report]:
