@@ -23,14 +23,15 @@ _FIELDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 class Greedy:
     """The ASGI application of the provider.
 
-    `usage` replaces figures of what it reports, `reply` other fields of its replies. While `gate` is closed, streams
-    stop before their end.
+    `usage` replaces figures of what it reports, `reply` other fields of its replies. Without `has_usage`, replies of
+    Chat have none. While `holds` is set, no reply ends.
     """
 
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
         self.usage: Mapping[str, Any] = {}
         self.reply: Mapping[str, Any] = {}
+        self.has_usage = True
         self.holds = False
         self.is_held = False
 
@@ -100,14 +101,15 @@ class Greedy:
         if not is_stream:
             message = {"role": "assistant", "content": "Yes."}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            return [json.dumps({**head, "object": "chat.completion", "choices": [choice], "usage": usage}).encode()]
+            whole = {**head, "object": "chat.completion", "choices": [choice]}
+            return [json.dumps({**whole, "usage": usage} if self.has_usage else whole).encode()]
         head["object"] = "chat.completion.chunk"
         delta = {"role": "assistant", "content": "Yes."}
         chunks: list[dict[str, Any]] = [
             {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
             {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
         ]
-        if (body.get("stream_options") or {}).get("include_usage"):
+        if self.has_usage and (body.get("stream_options") or {}).get("include_usage"):
             chunks = [{**chunk, "usage": None} for chunk in chunks]
             chunks.append({**head, "choices": [], "usage": usage})
         written = [f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks]

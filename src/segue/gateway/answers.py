@@ -301,7 +301,7 @@ async def _relay(
         if exchange.is_straight and not writer.has_encoded:
             # A provider that fails writes its own error; a connection that breaks leaves the stream without an end.
             is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
-            await writer.write_bytes(exchange.take_bytes(), is_last=is_last and not is_cut)
+            await writer.write_bytes(exchange.take_bytes(is_last=is_last), is_last=is_last and not is_cut)
             if is_cut:
                 await writer.write(encode(converted[-1]) if not frames else frames[-1:], is_last=True)
         else:

@@ -179,6 +179,7 @@ async def read_asked(
         whole,
         None if call.kind == "count" else options,
         call.body or {},
+        call.body_protocol,
         is_held=not is_continued and continued is None and _is_held(call),
     )
     granted = await gateway.spending.begin(admission, asking, call.protocol)

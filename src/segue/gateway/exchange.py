@@ -37,13 +37,16 @@ from segue.gateway.service import LOG, Gateway, now_ms
 from segue.gateway.spending import clamp_usage, count_choices
 from segue.gateway.store.store import StoredContent, StoredState
 from segue.gateway.straight import straight_request
+from segue.gateway.stream_usage import UsageFilter, ask_for_usage
 from segue.gateway.tracing import RequestTrace
 from segue.gateway.transport import TAP
+from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.models.price import add_usage
 from segue.projection.policy import Policy
 from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.drift import find_drift
 from segue.protocols.registry import get_protocol
 from segue.request import Request, prepare_again
@@ -100,6 +103,8 @@ class Exchange:
         self._notes: list[str] = []
         self.is_passed: bool = False
         """Whether the body of the last request to a provider are the client's own bytes."""
+        self._filter: UsageFilter | None = None
+        """Takes out of the bytes what the client did not ask for."""
         self._stream: AsyncStream | None = None
         self._request: Request | None = None
         tracing = gateway.tracing
@@ -227,10 +232,12 @@ class Exchange:
         versions = get_protocol(model.protocol).versions
         if versions is not None and (version := self.asked.headers.get(versions.header)):
             model = replace(model, headers={**model.headers, versions.header: version})
-        cache = self.gateway.digests
-        return straight_request(
-            self.asked.raw, body, context, model, options, account=account, refused=refused, cache=cache
-        )
+        cache, raw = self.gateway.digests, self.asked.raw
+        asking = ask_for_usage(body, resolve_endpoint(model)) if self.asked.call.stream else None
+        self._filter = None if asking is None else UsageFilter()
+        if asking is not None:
+            body, raw = asking, encode_json(asking)
+        return straight_request(raw, body, context, model, options, account=account, refused=refused, cache=cache)
 
     @property
     def is_straight(self) -> bool:
@@ -244,11 +251,11 @@ class Exchange:
         if self.asked.raw:
             self.tap.append(chunk)
 
-    def take_bytes(self) -> bytes:
-        """Take the bytes that arrived."""
+    def take_bytes(self, *, is_last: bool = False) -> bytes:
+        """Take the bytes that arrived, as the client may see them."""
         data = b"".join(self.tap)
         self.tap.clear()
-        return data
+        return data if self._filter is None else self._filter.feed(data, is_last=is_last)
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Note how a request to a provider ended."""

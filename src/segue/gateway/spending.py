@@ -28,7 +28,7 @@ from segue.gateway.store.accounts import Account, Lease, StoredAccount
 from segue.gateway.store.ledger import LEASE, NANO, Amount, Wanted
 from segue.gateway.store.service import StoreService
 from segue.models.model import Model
-from segue.models.price import find_cost
+from segue.models.price import find_cost, find_share
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.json_values import object_of
 
@@ -80,6 +80,8 @@ class Spending:
         key, table = admission.key, admission.runtime.config.spending
         if not key.id or self._store.store is None or admission.lease is not None:
             return None
+        if key.rights.has_money_budget:
+            _check_price(asking, protocol)
         account, now = self._account(key), self._clock()
         if asking.options is None:
             wanted = Wanted()
@@ -163,6 +165,7 @@ class Asking(NamedTuple):
     context: Context
     options: Options | None
     body: Mapping[str, object]
+    protocol: str
     is_held: bool = False
 
 
@@ -172,6 +175,24 @@ class Granted(NamedTuple):
 
     max_tokens: int
     detail: str
+
+
+def _find_share(model: Model, asking: Asking) -> float | None:
+    """Return the part of the list price for the tier that a request names; other protocols do not get the name."""
+    return find_share(model, asking.body) if model.protocol == asking.protocol else 1.0
+
+
+def _check_price(asking: Asking, protocol: str) -> None:
+    """Refuse a request whose price is not known, because a budget in dollars could not count it."""
+    for model in asking.models:
+        if _find_share(model, asking) is None:
+            raise Refused(
+                f"the price of {model.full_name()} with the service tier, speed or region of this request is not known,"
+                " and this key has a budget in dollars; leave that field out, or use a key with a budget in tokens",
+                403,
+                FailureKind.AUTH,
+                protocol,
+            )
 
 
 def _find_granted(lease: Lease, asking: Asking, table: SpendingTable) -> Granted | None:
@@ -188,10 +209,11 @@ def _reserve(asking: Asking, cap: int | None) -> Wanted:
     """Return what a request may cost: with the dearest of its models, and all output that it may have."""
     options, choices = asking.options or Options(), count_choices(asking.body)
     made = [_reserve_at(model, asking, options, cap) for model in asking.models]
+    share = max(_find_share(model, asking) or 1.0 for model in asking.models)
     return Wanted(
-        input=Amount(max(each.input.nano for each in made), max(each.input.tokens for each in made)),
+        input=Amount(ceil(max(each.input.nano for each in made) * share), max(each.input.tokens for each in made)),
         output=max(each.output for each in made),
-        rate=max(each.rate for each in made),
+        rate=max(each.rate for each in made) * share,
         choices=choices,
         least=max(each.least for each in made),
     )

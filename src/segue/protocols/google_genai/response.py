@@ -28,7 +28,7 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost, find_fees
+from segue.models.price import find_cost, find_fees, find_share
 from segue.protocols.google_genai.content import encode_assistant_parts
 from segue.protocols.google_genai.errors import decode_error
 from segue.protocols.google_genai.keys import TO_CAMEL, read_keys
@@ -190,7 +190,8 @@ def decode_usage(given: object, endpoint: Endpoint, candidate: Block) -> Usage |
     )
     grounding = read_keys(object_of(candidate.get("groundingMetadata")))
     fees = find_fees(endpoint.model, counts=grounding) if grounding else 0.0
-    return replace(usage, cost=find_cost(endpoint.model.cost, usage, fees=fees))
+    share = find_share(endpoint.model, wire)
+    return replace(usage, cost=find_cost(endpoint.model.cost, usage, share=share, fees=fees))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

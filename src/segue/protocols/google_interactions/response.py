@@ -22,7 +22,7 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost
+from segue.models.price import find_cost, find_share
 from segue.protocols.google_interactions.errors import decode_error
 from segue.protocols.google_interactions.reply_form import REPLY_FORM
 from segue.protocols.google_interactions.rules import PROTOCOL
@@ -79,7 +79,8 @@ def finish_message(body: JsonObject, content: Sequence[AssistantContent], endpoi
     stop, raw = stop_of(body, content)
     usage = decode_usage(body.get("usage"))
     if usage is not None:
-        usage = replace(usage, cost=find_cost(endpoint.model.cost, usage))
+        share = find_share(endpoint.model, body)
+        usage = replace(usage, cost=find_cost(endpoint.model.cost, usage, share=share))
     return replace(
         new_assistant_message(endpoint.model),
         protocol=PROTOCOL,

@@ -38,6 +38,7 @@ PROTOCOL: Final = Protocol(
     cites_in_reply=True,
     framing="sse",
     reads_apart=True,
+    usage_option=("stream_options", "include_usage"),
     path=_PATH,
     model_list=OPENAI_MODEL_LIST,
     token_count=TokenCount(path=below(_PATH, "/input_tokens"), body=only(_COUNTED), field="input_tokens"),

@@ -92,7 +92,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         protocol=PROTOCOL,
         response_id=response_id if isinstance(response_id, str) and response_id else None,
         response_model=model if isinstance(model, str) and model else None,
-        usage=decode_usage(cast("Block", usage), endpoint.model) if isinstance(usage, Mapping) else None,
+        usage=decode_usage(cast("Block", usage), endpoint.model, body) if isinstance(usage, Mapping) else None,
         **fields,
     )
     try:
