@@ -117,11 +117,12 @@ class Greedy:
 
 
 class Served(NamedTuple):
-    """A gateway in front of the provider."""
+    """A gateway in front of the provider; `asked` has the paths of the requests that reached it."""
 
     url: str
     gateway: Gateway
     upstream: Greedy
+    asked: list[str]
 
 
 @contextmanager
@@ -130,5 +131,12 @@ def served(store: str, more: str = "") -> Generator[Served]:
     upstream = Greedy()
     with serve_in_thread(upstream) as address:
         gateway = make_gateway(load_config(config_text(address, store=store, more=more)))
-        with serve_in_thread(create_app(gateway=gateway)) as url:
-            yield Served(url, gateway, upstream)
+        app, asked = create_app(gateway=gateway), list[str]()
+
+        async def counting(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] == "http":
+                asked.append(scope["path"])
+            await app(scope, receive, send)
+
+        with serve_in_thread(counting) as url:
+            yield Served(url, gateway, upstream, asked)

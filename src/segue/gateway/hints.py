@@ -11,6 +11,10 @@ Facts this file relies on (clients of 2026-11; each was run):
   documentation it shows a 502 with `x-should-retry: false` at once, as the SDKs of Anthropic and OpenAI do; it was not
   run. codex, gemini-cli, qwen-code, opencode and pi repeat a request after a 502, but not after a 400.
           (codex run 2026-11-16; Claude Code documentation: gateways; anthropic 2.8.0, openai 3.49.0: retries)
+- A spent budget: codex stops after a 429 with `insufficient_quota` and repeats a 402 five times. opencode (chat), pi
+  and gemini-cli repeat a 429 (gemini-cli and pi over Gemini's protocol, opencode whatever its headers and code say) and
+  stop after a 402; so does Claude Code.
+          (codex 0.166.0, gemini-cli 0.61.0, opencode 1.18, pi 0.87.1, claude-code 2.1.325 against a probe, 2026-11-18)
 - The title request of opencode has the session of the conversation, so the hint alone is no key for states.
 """
 
@@ -53,6 +57,8 @@ _AGENTS: Final[tuple[tuple[str, str], ...]] = (
 _ENDS: Final[Mapping[str, Mapping[str, str]]] = {"codex": {"response.incomplete": "response.completed"}}
 """The last event of a reply that was cut at its length, for clients that cannot read the protocol's own."""
 
+_STOP_AT_QUOTA: Final = frozenset({"codex", "openai-sdk"})
+"""Clients that stop after a 429 with the code `insufficient_quota`, and know no other form of it."""
 _SHOWN_AT_ONCE: Final = frozenset({"codex", "gemini-cli", "qwen-code", "opencode", "pi"})
 
 
@@ -62,6 +68,11 @@ def status_of_refused_key(client: str) -> int:
     Not 401 or 403: these are about the key of the client itself.
     """
     return 400 if client in _SHOWN_AT_ONCE else 502
+
+
+def status_of_spent_budget(client: str) -> int:
+    """Return the status after which a client does not send a request again whose budget is spent."""
+    return 429 if client in _STOP_AT_QUOTA else 402
 
 
 def find_conversation(headers: Mapping[str, str], prompt: Prompt, tenant: str) -> str:

@@ -97,6 +97,8 @@ _ROWS: Final[Mapping[str, ErrorRow]] = {
     "payload_too_large": ErrorRow(413, "RequestEntityTooLargeException", "validationException"),
     "rate_limit": ErrorRow(429, "ThrottlingException", "throttlingException"),
     "quota": ErrorRow(429, "ThrottlingException", "throttlingException"),
+    # A throttling exception is repeated; this one is not (botocore 1.44.0: retries).
+    "quota 402": ErrorRow(402, "ServiceQuotaExceededException", "validationException"),
     "auth": ErrorRow(403, "AccessDeniedException", "validationException"),
     "opaque_rejected": ErrorRow(400, "ValidationException", "validationException"),
     "invalid_history": ErrorRow(400, "ValidationException", "validationException"),

@@ -24,6 +24,7 @@ _ROWS: Final[Mapping[str, ErrorRow]] = {
     "payload_too_large": ErrorRow(413, "INVALID_ARGUMENT"),
     "rate_limit": ErrorRow(429, "RESOURCE_EXHAUSTED"),
     "quota": ErrorRow(429, "RESOURCE_EXHAUSTED"),
+    "quota 402": ErrorRow(402, "RESOURCE_EXHAUSTED"),
     "auth": ErrorRow(401, "UNAUTHENTICATED"),
     "auth 403": ErrorRow(403, "PERMISSION_DENIED"),
     "auth 400": ErrorRow(400, "INVALID_ARGUMENT"),
