@@ -178,3 +178,17 @@ def test_a_key_with_a_budget_in_dollars_may_not_ask_for_an_unknown_price(gateway
         assert answer.status_code == status, answer.text
     assert "is not known, and this key has a budget in dollars" in answer.text
     assert len(gateway.upstream.bodies) == 2
+
+
+def test_the_console_and_the_counters_say_what_is_estimated(gateway: Served) -> None:
+    key = add(gateway)
+    stream(gateway, key)
+    gateway.upstream.has_usage = False
+    stream(gateway, key, messages=[{"role": "user", "content": "Another conversation"}])
+    spending_of(gateway)
+    headers = {"x-api-key": key}
+    sums = httpx2.get(f"{gateway.url}/segue/conversations", headers=headers, timeout=30).json()["caching"].values()
+    assert sorted(each["estimated"] == each["cost"] > 0 for each in sums) == [False, True]
+    steps = httpx2.get(f"{gateway.url}/segue/series", headers=headers, timeout=30).json()["steps"]
+    assert 0 < sum(step["estimatedCost"] for step in steps) < sum(step["cost"] for step in steps)
+    assert 'segue_key_estimated_dollars_total{key="alice"}' in gateway.gateway.metrics.render({})

@@ -68,6 +68,8 @@ class _Searched(msgspec.Struct, rename="camel"):
     attempts: tuple[AttemptRow, ...] = ()
     usage: Usage | None = None
     saved: float | None = None
+    spent: Usage | None = None
+    figures: str | None = None
 
     def has(self, words: list[str]) -> bool:
         kinds = (each.kind for each in self.attempts if each.kind)
@@ -77,13 +79,17 @@ class _Searched(msgspec.Struct, rename="camel"):
 
 
 class _Sums(msgspec.Struct):
-    """Requests of a conversation, their input tokens, those read from a cache, dollars spent and saved."""
+    """Requests of a conversation, their input tokens, those read from a cache, dollars spent and saved.
+
+    `estimated` is the part of `cost` for which no provider gave a figure.
+    """
 
     requests: int = 0
     input: int = 0
     cached: int = 0
     saved: float = 0.0
     cost: float = 0.0
+    estimated: float = 0.0
 
     def add(self, other: _Sums) -> None:
         self.requests += other.requests
@@ -91,6 +97,7 @@ class _Sums(msgspec.Struct):
         self.cached += other.cached
         self.saved += other.saved
         self.cost += other.cost
+        self.estimated += other.estimated
 
 
 _ROWS: Final = msgspec.json.Decoder(_Searched)
@@ -356,15 +363,17 @@ class Console:
 def _part_of(data: bytes) -> tuple[str, _Sums]:
     """Give the conversation of a row, and what the row adds to its sums."""
     row = _ROWS.decode(data)
-    usage = row.usage
+    usage, billed = row.usage or row.spent, row.spent or row.usage
     if usage is None:
         return row.conversation, _Sums(requests=1)
+    cost = 0.0 if billed is None or billed.cost is None else billed.cost.total
     return row.conversation, _Sums(
         requests=1,
         input=usage.input + usage.cache_read + usage.cache_write,
         cached=usage.cache_read,
         saved=row.saved or 0.0,
-        cost=0.0 if usage.cost is None else usage.cost.total,
+        cost=cost,
+        estimated=cost if row.figures == "estimated" else 0.0,
     )
 
 

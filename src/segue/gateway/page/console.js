@@ -25,6 +25,13 @@ const dollars = (value) => (value === undefined || value === null ? "" : `$${val
 const seconds = (ms) => (ms === undefined || ms === null ? "" : `${(ms / 1000).toFixed(2)} s`);
 const short = (name) => (name.length > 12 ? `${name.slice(0, 12)}…` : name);
 const read = (usage) => (usage ? (usage.input || 0) + (usage.cacheRead || 0) + (usage.cacheWrite || 0) : 0);
+const billed = (row) => row.spent || row.usage;
+const guessed = (part) => (part ? `, ${dollars(part)} of it estimated` : "");
+function cost(row) {
+  const bill = billed(row);
+  if (!bill) return "";
+  return `${bill.cost ? dollars(bill.cost.total) : "unknown"}${row.figures === "estimated" ? " est." : ""}`;
+}
 const losses = (row) => (row.changes || []).filter((change) => change.loss !== "none");
 const moment = (time) => new Date(time).toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" });
 const share = (cached, all) => (all ? `${Math.round((100 * cached) / all)} %` : "");
@@ -58,7 +65,7 @@ function requestRow(row, keys) {
     cell(seconds(row.firstByteMs), { class: "figure" }),
     cell(usage ? `${number(read(usage))} / ${number(usage.output || 0)}` : "", { class: "figure" }),
     cell(usage ? share(usage.cacheRead || 0, read(usage)) : "", { class: "figure" }),
-    cell(dollars(usage?.cost?.total), { class: "figure" }),
+    cell(cost(row), { class: "figure", title: row.figures || "" }),
     cell(losses(row).length ? String(losses(row).length) : "", { class: "figure" }),
   );
 }
@@ -124,7 +131,7 @@ async function openRequest(id) {
         ["Time", moment(row.time)], ["Client", row.client], ["Protocol", row.protocol], ["Asked for", row.asked], ["Answered by", row.model],
         ["Result", `${row.outcome} ${row.status}`], ["First byte", seconds(row.firstByteMs)], ["Duration", seconds(row.durationMs)],
         ["Tokens in / out", usage ? `${number(read(usage))} / ${number(usage.output || 0)}` : ""], ["From the cache", usage ? share(usage.cacheRead || 0, read(usage)) : ""],
-        ["Cost", dollars(usage?.cost?.total)], ["Saved by the cache", dollars(row.saved)], ["Turns with their state", row.restored], ["Bytes passed on unchanged", row.straight ? "yes" : ""],
+        ["Cost", cost(row)], ["Figures", row.figures], ["Saved by the cache", dollars(row.saved)], ["Turns with their state", row.restored], ["Bytes passed on unchanged", row.straight ? "yes" : ""],
         ["Problem", row.error],
       ]),
       make("h3", {}, "Attempts"),
@@ -189,7 +196,7 @@ async function openThread(id) {
       return make("li", {},
         make("button", { type: "button", class: "plain", onclick: () => openRequest(row.id) }, moment(row.time)), " ",
         make("span", { class: isSwitch ? "switch" : "" }, isSwitch ? `switched to ${row.model}` : row.model || "none"), " ",
-        result(row), ` ${row.usage ? `${number(read(row.usage))} / ${number(row.usage.output || 0)} tokens` : ""} ${dollars(row.usage?.cost?.total)}`,
+        result(row), ` ${row.usage ? `${number(read(row.usage))} / ${number(row.usage.output || 0)} tokens` : ""} ${cost(row)}`,
         losses(row).length ? ` ${plural(losses(row).length, "change")}` : "");
     });
     const say = make("p", { role: "status" });
@@ -249,7 +256,7 @@ function threadRow(conversation, sums) {
     cell(conversation.model || "no model yet"),
     cell(sums ? number(sums.requests) : "", { class: "figure" }),
     cell(sums ? share(sums.cached, sums.input) : "", { class: "figure" }),
-    cell(dollars(sums?.cost), { class: "figure" }),
+    cell(`${dollars(sums?.cost)}${sums?.estimated ? " est." : ""}`, { class: "figure", title: sums ? `${dollars(sums.cost)}${guessed(sums.estimated)}` : "" }),
     cell(dollars(sums?.saved), { class: "figure" }),
     cell(form),
   );
@@ -274,7 +281,7 @@ async function showSeries() {
   const times = steps.map((each) => each.time);
   const line = (name, scale = 1) => steps.map((each) => (each[name] === null ? null : each[name] * scale));
   const percent = (value) => `${Math.round(value)} %`;
-  $("sums").textContent = `${plural(sum("requests"), "request")}, ${plural(sum("errors"), "error")}, ${dollars(sum("cost"))}${isCut ? "; older requests are left out" : ""}`;
+  $("sums").textContent = `${plural(sum("requests"), "request")}, ${plural(sum("errors"), "error")}, ${dollars(sum("cost"))}${guessed(sum("estimatedCost"))}${isCut ? "; older requests are left out" : ""}`;
   $("plots").replaceChildren(
     plot("Cost", times, step, [["dollars", line("cost")]], dollars, { bars: true }),
     plot("First byte", times, step, [["half of them within", line("firstByte")], ["95 of 100 within", line("slowFirstByte")]], seconds),
