@@ -6,7 +6,6 @@ gateways: there the store is asked for every request, because the last one may h
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 from segue.conversation.marks import all_marks_of
 from segue.conversation.messages import AssistantMessage, Message
 from segue.gateway.routing import Routed, Router
+from segue.gateway.shares import SharedCache
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import StoredConversation
@@ -73,8 +73,8 @@ class Conversations:
 
     def __init__(self, store: StoreService) -> None:
         self._store = store
-        self._rows: OrderedDict[str, _Known] = OrderedDict()
-        self._refused: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._rows: SharedCache[str, _Known] = SharedCache(_MOST)
+        self._refused: SharedCache[tuple[str, str], None] = SharedCache(_MOST_REFUSED_OF_ALL)
         """Refused marks by tenant: a client that replaces its first message gives a conversation another name."""
 
     async def load(self, conversation: str) -> None:
@@ -132,15 +132,13 @@ class Conversations:
     async def choose(self, conversation: str, name: str | None, tenant: str | None, now: int) -> bool:
         """Send a conversation to a model from now on; None ends that. The choice is stored when this returns.
 
-        Gives False if the conversation belongs to another tenant; None stands for any of them.
+        Gives False if there is no such conversation of the tenant; None stands for any of them.
 
         Raises:
             StoreError: the choice cannot be stored; it does not hold.
         """
         await self.load(conversation)
         known = self._rows.get(conversation)
-        if known is None and tenant is not None:
-            known = _Known(tenant, ConversationRow(id=conversation, time=now))
         if known is None or tenant not in (None, known.tenant):
             return False
         chosen = known._replace(row=replace(known.row, chosen=name))
@@ -192,7 +190,7 @@ class Conversations:
         """Drop a conversation from memory."""
         known = self._rows.get(conversation)
         if known is not None and tenant in (None, known.tenant):
-            del self._rows[conversation]
+            self._rows.drop(conversation)
 
     async def list_rows(self, tenant: str | None) -> list[ConversationRow]:
         """Give the conversations of a tenant or of all, the latest first."""
@@ -205,7 +203,7 @@ class Conversations:
             for known in listed or []:
                 if known is not None:
                     self._put(known)
-        rows = [known.row for known in self._rows.values() if tenant in (None, known.tenant)]
+        rows = [known.row for _, owner, known in self._rows.items() if tenant in (None, owner)]
         return sorted(rows, key=lambda row: (-row.time, row.id))[:_MOST_LISTED]
 
     def _keep(self, found: StoredConversation) -> None:
@@ -215,13 +213,9 @@ class Conversations:
     def _put(self, known: _Known) -> None:
         old = self._rows.get(known.row.id)
         if known.refused and (old is None or old.refused != known.refused):
-            self._refused.update(dict.fromkeys((known.tenant, mark) for mark in known.refused))
-            while len(self._refused) > _MOST_REFUSED_OF_ALL:
-                self._refused.popitem(last=False)
-        self._rows[known.row.id] = known
-        self._rows.move_to_end(known.row.id)
-        if len(self._rows) > _MOST:
-            self._rows.popitem(last=False)
+            for mark in known.refused:
+                self._refused.put(known.tenant, (known.tenant, mark), None)
+        self._rows.put(known.tenant, known.row.id, known)
 
 
 def _read_known(found: StoredConversation) -> _Known | None:

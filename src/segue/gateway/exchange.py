@@ -218,7 +218,7 @@ class Exchange:
             options = with_caching(options, context, model, asked.conversation)
         if asked.outboxes is not None:
             return asked.outboxes.prepare(context, model, options, policy, account=account, refused=known)
-        cache = self.gateway.digests
+        cache = self.gateway.digests.of(self.asked.tenant)
         return prepare_again(
             context, model, options=options, policy=policy, account=account, refused=known, cache=cache
         )
@@ -232,7 +232,7 @@ class Exchange:
         versions = get_protocol(model.protocol).versions
         if versions is not None and (version := self.asked.headers.get(versions.header)):
             model = replace(model, headers={**model.headers, versions.header: version})
-        cache, raw = self.gateway.digests, self.asked.raw
+        cache, raw = self.gateway.digests.of(self.asked.tenant), self.asked.raw
         asking = ask_for_usage(body, resolve_endpoint(model)) if self.asked.call.stream else None
         self._filter = None if asking is None else UsageFilter()
         if asking is not None:
