@@ -18,7 +18,7 @@ from segue.envelope.compactions import open_compactions
 from segue.envelope.conversation import FoundStates, Stored, find_states, restore
 from segue.envelope.keys import START_OF_CHAIN, Chain
 from segue.envelope.state import State
-from segue.gateway.hints import find_client, find_conversation
+from segue.gateway.hints import Identity, find_client, find_conversation
 from segue.gateway.histories import Read, Seam
 from segue.gateway.intake import Admission
 from segue.gateway.provider_objects import check_objects, checked_bytes, without_items
@@ -48,6 +48,7 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     conversation: str
+    is_sure: bool
     call: Call
     turns: Sequence[object]
     reply: Sequence[object]
@@ -71,6 +72,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     restored: int
     report: Report
     conversation: str
+    is_sure: bool
+    """Whether the conversation has a name of its own (`Identity`)."""
+    chosen: str | None
+    """The model that was chosen for the conversation."""
     client: str
     tenant: str
     headers: Mapping[str, str]
@@ -118,12 +123,19 @@ async def read_asked(
     name = call.model or ""
     left_out = await check_objects(gateway, admission, call, read, is_continued=is_continued)
     given = prompt.options
-    conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation
+    if continued is None:
+        identity = find_conversation(headers, prompt, tenant, call.body)
+    else:
+        identity = Identity(continued.conversation, is_sure=continued.is_sure)
+    conversation = identity.name
     router, key = runtime.router, admission.key
     check_name(name, key, call.protocol)
     named = router.find(name, call.protocol)
     await gateway.conversations.load(conversation)
-    chosen = gateway.conversations.chosen(conversation)
+    if identity.is_sure:
+        chosen = gateway.conversations.chosen(conversation)
+    else:
+        chosen = gateway.conversations.chosen_after(prompt.context.messages, tenant)
     routed = named if chosen is None or not key.rights.may_ask(chosen) else router.find(chosen, call.protocol)
     author = named.author
     is_known = author is not None and author.protocol == call.body_protocol
@@ -202,6 +214,8 @@ async def read_asked(
         restored=restored.turns,
         report=report,
         conversation=conversation,
+        is_sure=identity.is_sure,
+        chosen=chosen,
         client=find_client(headers),
         tenant=tenant,
         headers=headers,

@@ -61,7 +61,9 @@ class Listen(_Table, frozen=True, kw_only=True):
     the store has or had a key.
 
     `admin_key` is the key of the admin API, which makes and revokes keys, and of the console for the requests of all
-    clients; without one there is neither. It is accepted from this machine only, unless `admin_remote` is set.
+    clients; without one there is neither. It is accepted from this machine only, unless `admin_remote` is set. Where
+    there is one, contents, switching, erasing and replays in the console need it, or the key of a client, on this
+    machine too.
 
     `metrics_key` is the key for `/metrics`, which counts the requests of all clients: their own keys do not open it.
 

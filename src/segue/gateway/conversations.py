@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from segue.conversation.marks import all_marks_of
 from segue.conversation.messages import AssistantMessage, Message
+from segue.envelope.keys import UNIQUE, keys_of_turns, kind_of
 from segue.gateway.routing import Routed, Router
 from segue.gateway.shares import SharedCache
 from segue.gateway.store.database import StoreError
@@ -41,7 +42,8 @@ _PATIENCE: Final = 60_000
 class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation in a list: when it was last used (Unix milliseconds), by which client, and its models.
 
-    `account` is the account that answered last, if the provider has several.
+    `account` is the account that answered last, if the provider has several. `alike`: it may be several conversations
+    that begin alike, which nothing separates.
     """
 
     id: str
@@ -50,6 +52,7 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     chosen: str | None = None
     account: str | None = None
+    alike: bool = False
 
 
 @final
@@ -76,6 +79,10 @@ class Conversations:
         self._rows: SharedCache[str, _Known] = SharedCache(_MOST)
         self._refused: SharedCache[tuple[str, str], None] = SharedCache(_MOST_REFUSED_OF_ALL)
         """Refused marks by tenant: a client that replaces its first message gives a conversation another name."""
+        self._replies: SharedCache[str, tuple[str, ...]] = SharedCache(_MOST)
+        """The keys of replies by the ids of their requests, where nothing names the conversation."""
+        self._branches: SharedCache[str, str] = SharedCache(_MOST)
+        """The models that were chosen after replies, by the keys of these. They are in memory alone."""
 
     async def load(self, conversation: str) -> None:
         """Read a conversation from the store, unless what is in memory is known to be the newest."""
@@ -86,11 +93,14 @@ class Conversations:
         if found is not None:
             self._keep(found)
 
-    def note(self, conversation: str, model: Model, *, client: str, tenant: str, now: int) -> None:
+    def note(
+        self, conversation: str, model: Model, *, client: str, tenant: str, now: int, is_sure: bool = True
+    ) -> None:
         """Note the model that answered, and with which account."""
         known = self._rows.get(conversation)
         row = ConversationRow(id=conversation, time=now) if known is None else known.row
         noted = replace(row, time=now, client=client, model=model.full_name(), account=model.account or None)
+        noted = replace(noted, alike=not is_sure)
         if known is not None and noted == replace(row, time=now) and now - row.time < _PATIENCE:
             return
         self._keep_later(_Known(tenant, noted, () if known is None else known.refused), now)
@@ -146,6 +156,41 @@ class Conversations:
             raise StoreError("the database does not answer")
         self._put(chosen)
         return True
+
+    def is_alike(self, conversation: str) -> bool:
+        """Whether a name may be that of several conversations."""
+        known = self._rows.get(conversation)
+        return known is not None and known.row.alike
+
+    def note_reply(self, request: str, keys: Sequence[str], chosen: str | None, *, tenant: str) -> None:
+        """Note the keys of a reply, so that what continues it can be switched; a choice holds for the reply as well."""
+        strong = tuple(key for key in keys if kind_of(key) not in UNIQUE)
+        self._replies.put(tenant, request, strong)
+        if chosen is not None:
+            self._choose_keys(strong, chosen, tenant)
+
+    def choose_after(self, request: str, name: str | None, tenant: str | None) -> bool:
+        """Send what continues a request to a model; None ends that. Gives False if it is not known any more."""
+        found = self._replies.get(request)
+        owner = self._replies.owner_of(request)
+        if found is None or owner is None or tenant not in (None, owner):
+            return False
+        self._choose_keys(found, name, owner)
+        return True
+
+    def _choose_keys(self, keys: Sequence[str], name: str | None, tenant: str) -> None:
+        for key in keys:
+            if name is None:
+                self._branches.drop(key)
+            else:
+                self._branches.put(tenant, key, name)
+
+    def chosen_after(self, messages: Sequence[Message], tenant: str) -> str | None:
+        """Return the model that was chosen for what continues a reply: for the newest reply of a history."""
+        if not self._branches.count_of(tenant):
+            return None
+        turns, _ = keys_of_turns(messages, tenant)
+        return next((name for key in turns[-1].keys if (name := self._branches.get(key))), None) if turns else None
 
     def chosen(self, conversation: str) -> str | None:
         """Give the model that was chosen for a conversation."""

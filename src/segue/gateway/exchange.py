@@ -389,7 +389,12 @@ class Exchange:
         attachment, asked = self._attachment, self.asked
         if self._model is not None:
             self.gateway.conversations.note(
-                asked.conversation, self._model, client=asked.client, tenant=asked.tenant, now=now_ms()
+                asked.conversation,
+                self._model,
+                client=asked.client,
+                tenant=asked.tenant,
+                now=now_ms(),
+                is_sure=asked.is_sure,
             )
         wants_reply = asked.call.prompt is not None and is_stored(asked.call) and not self.is_straight
         if attachment is None or attachment.state is None or attachment.seen is None:
@@ -399,22 +404,26 @@ class Exchange:
             return
         native = self._projector is None
         keys = keys_of_reply((), attachment.seen, asked.tenant, native=native, after=asked.chain)
+        # Conversations that begin alike have one name: what a request left is erased by the request then.
+        owner = asked.conversation if asked.is_sure else self.id
+        if not asked.is_sure:
+            self.gateway.conversations.note_reply(self.id, keys, asked.chosen, tenant=asked.tenant)
         put, now = self.gateway.store.put, now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
-        stored = [put(StoredState(asked.tenant, keys, attachment.state, asked.conversation), now, is_kept=True)]
+        stored = [put(StoredState(asked.tenant, keys, attachment.state, owner), now, is_kept=True)]
         if wants_reply:
             seen = self._named(attachment.seen)
             kept = keep_reply(asked.call, seen, self.reply_id, asked.tenant, made=self.made)
-            stored.append(put(kept._replace(conversation=asked.conversation), now))
+            stored.append(put(kept._replace(conversation=owner), now))
         elif self.is_straight and is_stored(asked.call) and message.response_id is not None and self._model is not None:
             # Only clients with this key may continue or retrieve it.
             kept = keep_id(message.response_id, asked.tenant, self._model, made=self.made)
-            stored.append(put(kept._replace(conversation=asked.conversation), now))
+            stored.append(put(kept._replace(conversation=owner), now))
         if asked.tenant and self._model is not None:
             made = keep_made_ids(
                 message, self._named(attachment.seen), asked.call, asked.tenant, self._model, made=self.made
             )
-            stored += [put(each._replace(conversation=asked.conversation), now, is_kept=True) for each in made]
+            stored += [put(each._replace(conversation=owner), now, is_kept=True) for each in made]
         durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
         self.is_unstored = not all(durable)
 
@@ -423,6 +432,7 @@ class Exchange:
         asked = self.asked
         return Continuation(
             conversation=asked.conversation,
+            is_sure=asked.is_sure,
             call=asked.call,
             turns=(),
             reply=(),
@@ -492,6 +502,7 @@ class Exchange:
             error=None if failure is None else describe_failure(failure),
             drift=drift,
             key=asked.admission.key.name,
+            alike=not asked.is_sure,
             spent=self._find_spent(),
             notes=(*asked.routed.notes, *self._notes),
         )

@@ -77,6 +77,8 @@ class RequestRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     """What the reply has that the provider's SDK does not know, by name."""
     key: str = ""
     """The name of the client's key, if it has one."""
+    alike: bool = False
+    """Whether other conversations that begin alike have the same name: the client gave nothing that separates them."""
     spent: Usage | None = None
     """What all attempts were billed together; `usage` is that of the reply."""
     figures: Figures | None = None

@@ -235,6 +235,13 @@ class Gateway:
         row = self._rows.get(name)
         return row.data if row is not None and tenant in (None, row.tenant) else None
 
+    def forget_row(self, name: str, tenant: str | None) -> None:
+        """Drop the row of a request from memory."""
+        row = self._rows.get(name)
+        if row is not None and tenant in (None, row.tenant):
+            self.histories.forget(row.conversation, tenant)
+            self._rows.drop(name)
+
     def forget_rows(self, conversation: str, tenant: str | None) -> None:
         """Drop the rows of a conversation, and what was read of it, from memory."""
         self.histories.forget(conversation, tenant)

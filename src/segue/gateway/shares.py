@@ -42,6 +42,11 @@ class SharedCache(Generic[K, V]):
         found = self._entries.get(key)
         return None if found is None else found[1]
 
+    def owner_of(self, key: K) -> str | None:
+        """Return the tenant of an entry."""
+        found = self._entries.get(key)
+        return None if found is None else found[0]
+
     def items(self) -> Iterator[tuple[K, str, V]]:
         """Yield the keys, tenants and values of all entries."""
         for key, (tenant, value) in list(self._entries.items()):

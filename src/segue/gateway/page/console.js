@@ -141,6 +141,7 @@ async function openRequest(id) {
       changeList(row.changes || [], "Nothing was changed."),
       (row.drift || []).length ? make("p", {}, `New in the reply: ${row.drift.join(", ")}`) : null,
       make("p", {}, make("button", { type: "button", onclick: () => openThread(row.conversation) }, "Open the conversation")),
+      ...(row.alike ? byRequest(row.id) : []),
       make("h3", {}, "Contents"),
       content,
     );
@@ -155,6 +156,16 @@ async function openRequest(id) {
       content.replaceChildren(make("p", { class: "quiet" }, error.message));
     }
   });
+}
+
+function byRequest(id) {
+  const path = `/segue/requests/${encodeURIComponent(id)}`;
+  const say = make("span", { role: "status" });
+  return [
+    make("h3", {}, "What continues this request"),
+    switchForm(path, "Model for what continues this request", ""),
+    make("p", { class: "line" }, make("button", { type: "button", onclick: () => erase(path, "what is kept of this request", say) }, "Erase"), say),
+  ];
 }
 
 function replayForm(id, sent, reply) {
@@ -204,7 +215,7 @@ async function openThread(id) {
       `Conversation ${id}`,
       make("p", { class: "line" },
         make("button", { type: "button", onclick: () => save(id, say) }, "Export as a segue session"),
-        make("button", { type: "button", onclick: () => erase(id, say) }, "Erase"), say),
+        make("button", { type: "button", onclick: () => erase(`/segue/conversations/${encodeURIComponent(id)}`, "all requests, contents and states of this conversation", say) }, "Erase"), say),
       make("ol", {}, ...turns),
     );
   });
@@ -224,10 +235,10 @@ async function save(id, say) {
   }
 }
 
-async function erase(id, say) {
-  if (!window.confirm("Erase all requests, contents and states of this conversation? This cannot be undone.")) return;
+async function erase(path, what, say) {
+  if (!window.confirm(`Erase ${what}? This cannot be undone.`)) return;
   try {
-    const { erased } = await ask(`/segue/conversations/${encodeURIComponent(id)}`, { method: "DELETE" });
+    const { erased } = await ask(path, { method: "DELETE" });
     say.textContent = `Erased: ${plural(erased, "row")}.`;
     shown = "";
     await refresh();
@@ -236,18 +247,25 @@ async function erase(id, say) {
   }
 }
 
-function threadRow(conversation, sums) {
-  const field = make("input", { list: "models", autocomplete: "off", "aria-label": `Model for the conversation of ${conversation.client || "unknown"}`, placeholder: "the model that the client names" });
-  field.value = conversation.chosen || "";
+function switchForm(path, label, chosen) {
+  const field = make("input", { list: "models", autocomplete: "off", "aria-label": label, placeholder: "the model that the client names" });
+  field.value = chosen || "";
   const form = make("form", {}, field, make("button", {}, "Switch"));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const model = field.value.trim() || null;
     await act(async () => {
-      await ask(`/segue/conversations/${encodeURIComponent(conversation.id)}`, { method: "PUT", body: JSON.stringify({ model }) });
+      await ask(path, { method: "PUT", body: JSON.stringify({ model }) });
       $("status").textContent = `The next request of this conversation goes to ${model || "the model that the client names"}.`;
     });
   });
+  return form;
+}
+
+function threadRow(conversation, sums) {
+  const form = conversation.alike
+    ? make("span", { class: "quiet", title: "Several conversations that begin alike may be in this row" }, "by request")
+    : switchForm(`/segue/conversations/${encodeURIComponent(conversation.id)}`, `Model for the conversation of ${conversation.client || "unknown"}`, conversation.chosen);
   return make(
     "tr", {},
     cell(moment(conversation.time)),

@@ -371,6 +371,16 @@ class Store:
             for table in _TABLES:
                 transaction.run(f"delete from {table} where tenant = ?", (tenant,))  # noqa: S608
 
+    def delete_request(self, name: str, tenant: str | None) -> int:
+        """Delete the row and the content of a request, and what it left if its conversation has no name of its own."""
+        of_tenant, values = ("", (name,)) if tenant is None else (" and tenant = ?", (name, tenant))
+        columns = {"requests": "id", "contents": "id", "states": "conversation", "responses": "conversation"}
+        with self.database.transaction() as transaction:
+            return sum(
+                transaction.run(f"delete from {table} where {column} = ?{of_tenant}", values)  # noqa: S608
+                for table, column in sorted(columns.items())
+            )
+
     def delete_conversation(self, name: str, tenant: str | None) -> int:
         """Delete everything of a conversation, of one tenant or of all; give how many rows that were."""
         deleted = 0
