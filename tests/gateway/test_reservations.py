@@ -20,6 +20,7 @@ from segue import get_model
 from segue.conversation.messages import Usage, UsageCost
 from segue.gateway.keys import Budget, Rights
 from segue.gateway.spending import clamp_usage
+from segue.gateway.store.accounts import Account, Lease
 from segue.gateway.store.ledger import (
     LEASE,
     NANO,
@@ -138,6 +139,26 @@ def test_what_was_not_used_is_given_back(gateway: Served) -> None:
     ledger = spending_of(gateway).ledger
     assert ledger.spent["total"].tokens == 5 * (INPUT + 10)
     assert not sum(part.held.nano for part in ledger.parts.values())
+
+
+def test_an_attempt_after_one_that_was_billed_gets_what_is_left() -> None:
+    lease = Lease(
+        Account("t", "one"), DOLLAR, Wanted(input=Amount(1_000, 10), output=1_000, rate=1_000.0, least=16), lambda: None
+    )
+    lease.grant(1_000, 1_500)
+    assert lease.output_again() == 1_000
+    for billed, left in ((300_000, 1_000), (400_000, 800), (900_000, 16)):
+        lease.account.count(lease, Amount(billed, 1), NOON, is_priced=True)
+        assert lease.output_again() == left
+
+
+def test_a_price_that_turns_out_to_be_unknown_counts_as_the_list_price(gateway: Served) -> None:
+    gateway.upstream.usage = {"service_tier": "priority"}
+    key = add(gateway, rights=DOLLAR)
+    answer = ask(gateway, key, model="m-anthropic", path="/v1/messages", max_tokens=1_000)
+    assert row_of(gateway, answer, key)["price"] == "unknown"
+    ledger = spending_of(gateway).ledger
+    assert ledger.spent["total"].nano == ledger.estimated["total"].nano > NANO // 50
 
 
 # -- figures of an upstream --------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from segue.gateway.intake import Admission
 from segue.gateway.provider_objects import check_objects, checked_bytes, without_items
 from segue.gateway.routing import Routed, Router
 from segue.gateway.service import Gateway, now_ms
-from segue.gateway.spending import Asking, check_name, select_models
+from segue.gateway.spending import Planned, check_name, select_models
 from segue.gateway.straight import has_no_options, is_unchanged
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
@@ -186,7 +186,7 @@ async def read_asked(
         runtime.client.find_account,
     )
     ordered = select_models(ordered, key, call.protocol)
-    asking = Asking(
+    planned = Planned(
         ordered,
         whole,
         None if call.kind == "count" else options,
@@ -194,7 +194,7 @@ async def read_asked(
         call.body_protocol,
         is_held=not is_continued and continued is None and _is_held(call),
     )
-    granted = await gateway.spending.begin(admission, asking, call.protocol)
+    granted = await gateway.spending.begin(admission, planned, call.protocol)
     report = restored.report
     if granted is not None:
         options, passed = replace(options, max_tokens=granted.max_tokens), b""

@@ -42,7 +42,7 @@ from segue.gateway.tracing import RequestTrace
 from segue.gateway.transport import TAP
 from segue.json_text import encode_json
 from segue.models.model import Model
-from segue.models.price import add_usage
+from segue.models.price import add_usage, find_cost
 from segue.projection.policy import Policy
 from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
@@ -186,10 +186,13 @@ class Exchange:
         account: str | None,
         refused: frozenset[str],
     ) -> Request:
-        asked = self.asked
+        asked, is_lowered = self.asked, False
         if (lease := asked.admission.lease) is not None:
             self.gateway.spending.begin_attempt(lease)
             lease.progress = self._progress
+            if options is not None and (again := lease.output_again()) < lease.output:
+                options, is_lowered = replace(options, max_tokens=again), True
+                self._notes.append(f"an attempt that was billed left {again} output tokens for the next one")
         self.tap.clear()
         if self._arrived is not None:
             self._arrived.clear()
@@ -205,7 +208,7 @@ class Exchange:
                 given |= _UNCOMPRESSED  # the bytes of the reply are passed on
             if given:
                 model = replace(model, headers={**model.headers, **given})
-            if asked.raw and not refused:  # the same body would be refused again
+            if asked.raw and not refused and not is_lowered:  # the same body would be refused again
                 request = self._pass(context, model, options, account, known)
                 if request is not None:
                     self.is_passed = True
@@ -233,10 +236,10 @@ class Exchange:
         if versions is not None and (version := self.asked.headers.get(versions.header)):
             model = replace(model, headers={**model.headers, versions.header: version})
         cache, raw = self.gateway.digests.of(self.asked.tenant), self.asked.raw
-        asking = ask_for_usage(body, resolve_endpoint(model)) if self.asked.call.stream else None
-        self._filter = None if asking is None else UsageFilter()
-        if asking is not None:
-            body, raw = asking, encode_json(asking)
+        measured = ask_for_usage(body, resolve_endpoint(model)) if self.asked.call.stream else None
+        self._filter = None if measured is None else UsageFilter()
+        if measured is not None:
+            body, raw = measured, encode_json(measured)
         return straight_request(raw, body, context, model, options, account=account, refused=refused, cache=cache)
 
     @property
@@ -271,8 +274,12 @@ class Exchange:
                 )
                 attempt = replace(attempt, usage=usage)
             if lease is not None:
+                is_known = usage.cost is not None or not lease.rights.has_money_budget
+                if not is_known:  # a price that is not known may not be spent without end: the list price counts
+                    usage = replace(usage, cost=find_cost(attempt.model.cost, usage))
                 is_reserved = self.is_left and attempt.is_estimated and self.is_reserved
-                self.gateway.spending.count(lease, usage, is_measured=not attempt.is_estimated, is_reserved=is_reserved)
+                is_measured = is_known and not attempt.is_estimated
+                self.gateway.spending.count(lease, usage, is_measured=is_measured, is_reserved=is_reserved)
         self.attempts.append(attempt)
         if failure is None or failure.kind in _TRANSIENT:
             self.asked.admission.runtime.breaker.note(attempt.model, monotonic(), failed=failure is not None)

@@ -64,6 +64,12 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return bool(self.budgets) or self.tokens_per_minute is not None
 
     @property
+    def has_token_limit(self) -> bool:
+        """Whether tokens are limited, of a period or of a minute."""
+        limited = any(budget.tokens is not None for budget in self.budgets.values())
+        return limited or self.tokens_per_minute is not None
+
+    @property
     def has_money_budget(self) -> bool:
         """Whether a request needs a model whose price is known."""
         return any(budget.dollars is not None for budget in self.budgets.values())

@@ -71,7 +71,7 @@ class Spending:
             found = self._accounts[key.tenant] = Account(key.tenant, self._name)
         return found
 
-    async def begin(self, admission: Admission, asking: Asking, protocol: str) -> Granted | None:
+    async def begin(self, admission: Admission, planned: Planned, protocol: str) -> Granted | None:
         """Let a request begin. Gives the output tokens that it may have, if the client asked for more or for none.
 
         Raises:
@@ -81,14 +81,14 @@ class Spending:
         if not key.id or self._store.store is None or admission.lease is not None:
             return None
         if key.rights.has_money_budget:
-            _check_price(asking, protocol)
+            _check_price(planned, protocol)
         account, now = self._account(key), self._clock()
-        if asking.options is None:
+        if planned.options is None:
             wanted = Wanted()
         elif key.rights.has_reserve and table.reserve != "loose":
-            wanted = await admission.run(_reserve, asking, table.output_tokens)
+            wanted = await admission.run(_reserve, planned, table.output_tokens)
         else:
-            wanted = _expect(asking, admission.held)
+            wanted = _expect(planned, admission.held)
         lease = Lease(
             account, key.rights, wanted, lambda: self._write_later(account, self._clock()), reserving=table.reserve
         )
@@ -109,7 +109,7 @@ class Spending:
             kind = FailureKind.RATE_LIMIT if denied.is_rate else FailureKind.QUOTA
             raise Refused(denied.text, None, kind, protocol, retry_after=denied.retry_after)
         admission.lease = lease
-        return _find_granted(lease, asking, table)
+        return _find_granted(lease, planned, table)
 
     def begin_attempt(self, lease: Lease) -> None:
         """Note that a request to a provider begins: if this process dies, its input was sent."""
@@ -155,7 +155,7 @@ def amount_of(usage: Usage) -> Amount:
 
 
 @final
-class Asking(NamedTuple):
+class Planned(NamedTuple):
     """What decides what a request may cost.
 
     `options` is None if it writes nothing, as a count of tokens. `is_held`: the provider has a part of its input.
@@ -177,15 +177,15 @@ class Granted(NamedTuple):
     detail: str
 
 
-def _find_share(model: Model, asking: Asking) -> float | None:
+def _find_share(model: Model, planned: Planned) -> float | None:
     """Return the part of the list price for the tier that a request names; other protocols do not get the name."""
-    return find_share(model, asking.body) if model.protocol == asking.protocol else 1.0
+    return find_share(model, planned.body) if model.protocol == planned.protocol else 1.0
 
 
-def _check_price(asking: Asking, protocol: str) -> None:
+def _check_price(planned: Planned, protocol: str) -> None:
     """Refuse a request whose price is not known, because a budget in dollars could not count it."""
-    for model in asking.models:
-        if _find_share(model, asking) is None:
+    for model in planned.models:
+        if _find_share(model, planned) is None:
             raise Refused(
                 f"the price of {model.full_name()} with the service tier, speed or region of this request is not known,"
                 " and this key has a budget in dollars; leave that field out, or use a key with a budget in tokens",
@@ -195,21 +195,21 @@ def _check_price(asking: Asking, protocol: str) -> None:
             )
 
 
-def _find_granted(lease: Lease, asking: Asking, table: SpendingTable) -> Granted | None:
-    asked = None if asking.options is None else asking.options.max_tokens
+def _find_granted(lease: Lease, planned: Planned, table: SpendingTable) -> Granted | None:
+    asked = None if planned.options is None else planned.options.max_tokens
     if lease.output < lease.wanted.output:
         given = "" if asked is None else f" of {asked}"
         return Granted(lease.output, f"{lease.output}{given}: no more is left of the budget or limit of this key")
-    if asked is None and asking.options is not None and table.output_tokens is not None and lease.rights.has_reserve:
+    if asked is None and planned.options is not None and table.output_tokens is not None and lease.rights.has_reserve:
         return Granted(lease.output, f"{lease.output}: spending.output_tokens of this gateway")
     return None
 
 
-def _reserve(asking: Asking, cap: int | None) -> Wanted:
+def _reserve(planned: Planned, cap: int | None) -> Wanted:
     """Return what a request may cost: with the dearest of its models, and all output that it may have."""
-    options, choices = asking.options or Options(), count_choices(asking.body)
-    made = [_reserve_at(model, asking, options, cap) for model in asking.models]
-    share = max(_find_share(model, asking) or 1.0 for model in asking.models)
+    options, choices = planned.options or Options(), count_choices(planned.body)
+    made = [_reserve_at(model, planned, options, cap) for model in planned.models]
+    share = max(_find_share(model, planned) or 1.0 for model in planned.models)
     return Wanted(
         input=Amount(ceil(max(each.input.nano for each in made) * share), max(each.input.tokens for each in made)),
         output=max(each.output for each in made),
@@ -219,17 +219,17 @@ def _reserve(asking: Asking, cap: int | None) -> Wanted:
     )
 
 
-def _reserve_at(model: Model, asking: Asking, options: Options, cap: int | None) -> Wanted:
+def _reserve_at(model: Model, planned: Planned, options: Options, cap: int | None) -> Wanted:
     endpoint = resolve_endpoint(model)
     window = model.max_input or model.context_window or _WINDOW
     limit = model.max_tokens or model.context_window or _MOST_OUTPUT
     output = min(options.max_tokens or cap or limit, limit)
-    if asking.is_held:
+    if planned.is_held:
         read = window
     else:
         counter = TokenCounter(model)
-        fixed = counter.fixed(asking.context, options)
-        counted = counter.request(asking.context.messages, fixed).tokens
+        fixed = counter.fixed(planned.context, options)
+        counted = counter.request(planned.context.messages, fixed).tokens
         read = min(ceil(counted * _INPUT_SHARE) + _INPUT_MORE, window)
     # What is written to a cache costs more than what is read: the dearest of the three rates is reserved.
     amount = max(
@@ -255,9 +255,9 @@ def count_choices(body: Mapping[str, object]) -> int:
     return most
 
 
-def _expect(asking: Asking, size: int) -> Wanted:
+def _expect(planned: Planned, size: int) -> Wanted:
     """Return what a request is expected to cost, as far as its size and its options tell."""
-    model, options = asking.models[0], asking.options or Options()
+    model, options = planned.models[0], planned.options or Options()
     written = min(_LOOSE_OUTPUT, options.max_tokens or _LOOSE_OUTPUT)
     read = min(size // _BYTES_PER_TOKEN, model.max_input or model.context_window or _WINDOW)
     amount = _price(model, Usage(input=read))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from math import ceil
 from typing import Final, NamedTuple, Self, final
 
 from msgspec.structs import replace
@@ -29,6 +30,7 @@ from segue.gateway.store.ledger import (
     advance,
     decide,
     dump_ledger,
+    find_room,
     is_recent,
     load_ledger,
     write_part,
@@ -120,6 +122,7 @@ class Account:
         """Count an attempt that ended; `is_measured`: the amount is that of the provider."""
         self.note_known(lease, Amount())
         with self.lock:
+            lease.counted = lease.counted.plus(amount)
             part = self._part
             self._part = part._replace(
                 nano=part.nano + amount.nano,
@@ -165,6 +168,10 @@ class Lease:
         self.reserving: Reserving = reserving
         self.output: int = wanted.output
         """The output tokens that it may have: those that are wanted, or fewer."""
+        self.room: int | None = None
+        """The output tokens that everything that was left had room for."""
+        self.counted: Amount = Amount()
+        """What its attempts were billed so far."""
         self.expected: Amount = wanted.at_most(wanted.output)
         self.known: Amount = wanted.input
         self.input: Amount = wanted.input
@@ -178,9 +185,19 @@ class Lease:
         self.is_taken: bool = False
         self.is_ended: bool = False
 
-    def grant(self, output: int) -> None:
-        """Give the request so many output tokens."""
-        self.output, self.expected = output, self.wanted.at_most(output)
+    def grant(self, output: int, room: int | None) -> None:
+        """Give the request so many output tokens; all that is left has `room` for more."""
+        self.output, self.room, self.expected = output, room, self.wanted.at_most(output)
+
+    def output_again(self) -> int:
+        """Return the output tokens of an attempt after those that were counted: they used what was left."""
+        if self.room is None or self.reserving == "loose" or not any(self.counted):
+            return self.output
+        wanted = self.wanted
+        by_money = ceil(self.counted.nano / (wanted.rate * wanted.choices)) if wanted.rate else 0
+        by_tokens = ceil(self.counted.tokens / wanted.choices) if self.rights.has_token_limit else 0
+        left = self.room - max(by_money, by_tokens)
+        return max(min(self.output, left), min(wanted.least, wanted.output))
 
     def end(self) -> None:
         """End the request; it holds nothing any more."""
@@ -221,7 +238,7 @@ class Syncing:
                 lease.denied = decided if isinstance(decided, Denied) else None
                 if isinstance(decided, Denied):
                     continue
-                lease.grant(decided)
+                lease.grant(decided, find_room(ledger, lease.rights, lease.wanted, now))
                 if account.take(lease, now):
                     self._taken.append(lease)
                     snapshot = _write_snapshot(ledger, account, now)

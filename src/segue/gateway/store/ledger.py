@@ -264,6 +264,12 @@ def decide(ledger: Ledger, rights: Rights, wanted: Wanted, now: int, reserving: 
     return granted
 
 
+def find_room(ledger: Ledger, rights: Rights, wanted: Wanted, now: int) -> int | None:
+    """Return how many output tokens all that is left has room for; None if nothing limits them."""
+    limits = _limits_of(ledger, rights, now)
+    return min((wanted.affordable(limit.left, in_tokens=limit.in_tokens) for limit in limits), default=None)
+
+
 def find_denial(ledger: Ledger, rights: Rights, now: int) -> Denied | None:
     """Say why a key may not make another request now: its budgets and limits, with what running requests hold."""
     for limit in _limits_of(ledger, rights, now):
