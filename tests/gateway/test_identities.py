@@ -67,6 +67,12 @@ def test_what_a_client_gives_separates_what_begins_alike(more: dict[str, Any]) -
     assert found.name != identify(others).name
 
 
+def test_what_differs_in_each_request_of_a_conversation_names_none() -> None:
+    assert (
+        identify({"metadata": {"turn": "1", "trace_id": "a"}}) == identify({"metadata": {"turn": "2"}}) == identify({})
+    )
+
+
 def test_without_anything_the_first_message_is_all_that_is_known() -> None:
     assert identify({}) == identify({})
     assert not identify({}).is_sure

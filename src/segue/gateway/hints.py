@@ -25,6 +25,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
+from operator import itemgetter
 from typing import Final, NamedTuple, cast, final
 
 import msgspec
@@ -43,12 +44,17 @@ _HEADERS: Final = (
     "x-session-affinity",
     "x-client-request-id",
 )
-_SESSIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "client_metadata": ("thread_id", "session_id"),
-    "metadata": ("session_id", "conversation_id", "thread_id", "sessionId", "conversationId", "threadId"),
-}
-"""Fields of a body, and the keys in them that name a session: codex has `client_metadata.thread_id`."""
-_SCOPES: Final = ("user", "safety_identifier", "metadata", "labels")
+_METADATA: Final = ("client_metadata", "metadata", "labels")
+"""Fields of a body with what a client notes of a request: codex has `client_metadata.thread_id`."""
+_MOST_NOTES: Final = 64
+"""Keys of such a field that are looked at; OpenAI's metadata has 16 at most (openai 3.49.0: Metadata)."""
+_SESSION_KEYS: Final = re.compile(r"(?:session|conversation|thread|chat|run)(?:_?id)?", re.IGNORECASE)
+"""Keys in them that name a session."""
+_SCOPE_KEYS: Final = re.compile(
+    r"(?:user|customer|account|team|project|workspace|tenant|app)(?:_?(?:id|name))?", re.IGNORECASE
+)
+"""Keys in them that say whose a request is. Others, such as the number of a turn, may differ in each request."""
+_SCOPES: Final = ("user", "safety_identifier")
 """Fields of a body that say whose a request is: within one of these, the first message names the conversation."""
 _UNIQUE: Final = re.compile(r"(?:[a-z]{1,12}[_-])?[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 """A `prompt_cache_key` that is a UUID names one conversation; another one may be that of many similar requests."""
@@ -116,6 +122,12 @@ def find_conversation(
     first = next((message for message in prompt.context.messages if message.role == "user"), None)
     known = "" if first is None else digest_message(first).hex()
     given = [options.session_id, options.user_id, *(_text_of(fields.get(name)) for name in _SCOPES)]
+    given += [
+        f"{key}={_text_of(value)}"
+        for name in _METADATA
+        for key, value in _notes_in(fields, name)
+        if _SCOPE_KEYS.fullmatch(key) and value
+    ]
     if any(given):
         return Identity(_digest(tenant, *(each or "" for each in given), known), is_sure=True)
     return Identity(_digest(tenant, known), is_sure=False)
@@ -123,19 +135,24 @@ def find_conversation(
 
 def _find_session(body: Mapping[str, object]) -> str | None:
     """Find the session in the fields of a body; Claude Code has it as JSON in the id of the user."""
-    for name, keys in _SESSIONS.items():
-        fields = object_of(body.get(name))
-        for key in keys:
-            value = fields.get(key)
-            if isinstance(value, str) and value:
+    for name in _METADATA:
+        notes = _notes_in(body, name)
+        for key, value in notes:
+            if isinstance(value, str) and value and _SESSION_KEYS.fullmatch(key):
                 return value
-        user = fields.get("user_id")
+        user = dict(notes).get("user_id")
         if isinstance(user, str) and user.startswith("{"):
             with suppress(msgspec.DecodeError):
                 value = object_of(msgspec.json.decode(user)).get("session_id")
                 if isinstance(value, str) and value:
                     return value
     return None
+
+
+def _notes_in(body: Mapping[str, object], name: str) -> list[tuple[str, object]]:
+    """Return what a client notes in a field, by keys in order; nothing of a field with very many of them."""
+    notes = object_of(body.get(name))
+    return sorted(notes.items(), key=itemgetter(0)) if len(notes) <= _MOST_NOTES else []
 
 
 def _text_of(value: object) -> str:
