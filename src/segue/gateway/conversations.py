@@ -145,10 +145,12 @@ class Conversations:
         Gives False if there is no such conversation of the tenant; None stands for any of them.
 
         Raises:
-            StoreError: the choice cannot be stored; it does not hold.
+            StoreError: the conversation cannot be looked up, or the choice cannot be stored; it does not hold.
         """
         await self.load(conversation)
         known = self._rows.get(conversation)
+        if known is None and self._store.store is not None and not self._store.is_available:
+            raise StoreError("the database does not answer")
         if known is None or tenant not in (None, known.tenant):
             return False
         chosen = known._replace(row=replace(known.row, chosen=name))
