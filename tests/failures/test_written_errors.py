@@ -39,7 +39,9 @@ def test_an_error_that_a_provider_sent_keeps_its_kind_on_every_protocol(name):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_status_that_asks_to_wait_says_how_long(name, kind):
     status, headers, _ = segue.encode_error(Failure(kind=kind, message="x"), protocol=name)
-    assert ("retry-after" in headers) is (status in (429, 503, 529))
+    is_final = kind == FailureKind.QUOTA
+    assert ("retry-after" in headers) is (status in (429, 503, 529) and not is_final)
+    assert headers.get("x-should-retry") == ("false" if is_final else None)
     status, headers, _ = segue.encode_error(Failure(kind=kind, message="x", retry_after=1.2), protocol=name)
     assert headers.get("retry-after", "2") == "2"
 

@@ -178,8 +178,8 @@ def test_figures_over_time_are_those_of_the_rows(tmp_path: Path) -> None:
         assert step["firstByte"] == waits[len(waits) // 2]
         assert step["cacheShare"] == 0
         assert found["steps"][0] | {"time": 0} == {
-            "time": 0, "requests": 0, "errors": 0, "cost": 0.0, "cacheShare": None, "firstByte": None,
-            "slowFirstByte": None,
+            "time": 0, "requests": 0, "errors": 0, "cost": 0.0, "estimatedCost": 0.0, "cacheShare": None,
+            "firstByte": None, "slowFirstByte": None,
         }  # fmt: skip
         assert not any(each["requests"] for each in get(made.url, "series", key=BOB)["steps"])
         get(made.url, "series?hours=99999999999999999999&steps=0", key=BOB)

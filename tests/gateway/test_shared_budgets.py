@@ -91,7 +91,7 @@ def spend(found: Replicas, requests: int, threads: int) -> list[str]:
                 answer = client.post(f"{url}/v1/messages", json=SMALL, headers={"x-api-key": found.key}, timeout=60)
                 if answer.status_code == 200:
                     return "done"
-                if "is spent" in answer.text:
+                if "is spent" in answer.text or "are left" in answer.text:
                     return "spent"
                 # A busy machine may take longer than the gateway waits for its database: it says so, and sends nothing.
                 is_held = "requests of this key that run may use up the rest" in answer.text

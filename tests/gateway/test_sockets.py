@@ -332,7 +332,7 @@ def test_a_client_that_leaves_ends_the_request_to_the_provider(tmp_path: Path) -
                     pass
             with raw(url) as other:  # the gateway serves on
                 assert exchange(other, {"type": "response.steer"})["type"] == "response.steer.failed"
-    rows = [json.loads(row.data) for row in gateway._rows.values()]  # pyright: ignore[reportPrivateUsage]
+    rows = [json.loads(row.data) for _, _, row in gateway._rows.items()]  # pyright: ignore[reportPrivateUsage]
     assert [row["outcome"] for row in rows] == ["aborted"]
     assert gateway.intake.held == 0
 

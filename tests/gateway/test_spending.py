@@ -13,7 +13,9 @@ import pytest
 
 from gateway.running import Running, running
 from gateway.test_keys import add, post, wait_for
+from segue.conversation.messages import Usage, UsageCost
 from segue.gateway.keys import Budget, Rights
+from segue.gateway.store.accounts import Lease
 from segue.gateway.store.key_table import KeySpending, read_spending
 from segue.gateway.store.ledger import (
     LEASE,
@@ -21,6 +23,7 @@ from segue.gateway.store.ledger import (
     Amount,
     Ledger,
     Part,
+    Wanted,
     advance,
     end_of,
     find_denial,
@@ -210,20 +213,21 @@ def test_a_fallback_counts_every_attempt_that_was_billed(tmp_path: Path) -> None
         assert cents(spending_of(gateway)) == pytest.approx(gateway.upstream.emulator.bill().cost * 100, abs=1e-5)
 
 
-SPENT = Rights(budgets={"month": Budget(dollars=0.0001)})
+SPENT = Rights(budgets={"month": Budget(dollars=0.0009)})
 
 
 def test_a_spent_budget_is_refused_in_the_form_of_every_wire_and_nothing_is_sent(tmp_path: Path) -> None:
     with running(store=f"sqlite:{tmp_path / 'gateway.db'}") as gateway:
         key = add(gateway, rights=SPENT)
+        gateway.upstream.emulator.script.add(Step(text="word " * 90))
         assert ask(gateway, _wires("m-anthropic")[0], key, stream=False).status_code == 200
-        spending_of(gateway)
+        _overspend(gateway)
         sent = len(gateway.upstream.emulator.requests)
         for wire in _wires("m-anthropic"):
             for stream in (False, True):
                 answer = ask(gateway, wire, key, stream=stream)
                 assert answer.status_code in (402, 429), wire.name
-                assert "the budget of this key for the month, $0.0001, is spent" in answer.text, wire.name
+                assert "the budget of this key for the month, $0.0009, is spent" in answer.text, wire.name
                 assert key not in answer.text
                 error = json.loads(answer.text)
                 if wire.name == "anthropic-messages":
@@ -233,15 +237,23 @@ def test_a_spent_budget_is_refused_in_the_form_of_every_wire_and_nothing_is_sent
         assert len(gateway.upstream.emulator.requests) == sent
 
 
-def test_rates_are_refused_with_the_seconds_to_the_next_minute(tmp_path: Path) -> None:
-    for rights in (Rights(requests_per_minute=2), Rights(tokens_per_minute=30)):
+def _overspend(gateway: Running) -> None:
+    """Use up the budget of the only key, as a provider does whose figure is larger than what was reserved."""
+    account = next(iter(gateway.gateway.spending._accounts.values()))
+    lease = Lease(account, SPENT, Wanted(), lambda: None)
+    gateway.gateway.spending.count(lease, Usage(output=1, cost=UsageCost(total=1.0)))
+    spending_of(gateway)
+
+
+def test_rates_are_refused_with_the_seconds_until_the_last_minute_has_room(tmp_path: Path) -> None:
+    for rights in (Rights(requests_per_minute=2), Rights(tokens_per_minute=60)):
         with running(store=f"sqlite:{tmp_path / f'{rights.requests_per_minute}.db'}") as gateway:
             key = add(gateway, rights=rights)
             answers = [ask(gateway, _wires("m-anthropic")[0], key, stream=False) for _ in range(7)]
             refused = [answer for answer in answers if answer.status_code == 429]
             assert refused
             assert "a minute" in refused[0].text
-            assert 1 <= int(refused[0].headers["retry-after"]) <= 60
+            assert 1 <= int(refused[0].headers["retry-after"]) <= 62
 
 
 def test_a_model_without_a_price_is_refused_where_money_is_limited(tmp_path: Path) -> None:
@@ -309,9 +321,9 @@ def test_a_new_period_begins_with_nothing_and_the_total_goes_on() -> None:
     assert find_denial(ledger, Rights(budgets={"total": Budget(dollars=5)}), NOON + DAY) is not None
 
 
-def test_the_wait_is_named_only_where_a_period_ends_soon() -> None:
+def test_the_wait_is_the_time_to_the_end_of_the_period() -> None:
     rights = Rights(budgets={"day": Budget(dollars=5)})
-    for now, expected in ((NOON, None), (NOON + DAY // 2 - 90_000, 90)):
+    for now, expected in ((NOON, DAY // 2000), (NOON + DAY // 2 - 90_000, 90)):
         denied = find_denial(_ledger(5 * NANO, now), rights, now)
         assert denied is not None
         assert denied.retry_after == expected

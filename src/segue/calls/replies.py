@@ -69,7 +69,8 @@ def stream_encoder(
 def encode_error(failure: Failure, *, protocol: str, transport: str | None = None) -> ErrorReply:
     """Write a failure as a provider of this protocol, or with this transport, would: HTTP status, headers and body.
 
-    Statuses 429, 503 and 529 always have `retry-after`: some clients give up without it. An overflow has the words that
+    Statuses 429, 503 and 529 have `retry-after`: some clients give up without it, as they should where a quota is used
+    up; that has `x-should-retry: false`. An overflow has the words that
     clients of the protocol recognise.
 
     Raises:

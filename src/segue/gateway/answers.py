@@ -30,6 +30,8 @@ from segue.protocols.kit.json_values import object_of
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
+_LEFT_SECONDS: Final = 60.0
+"""How long a reply is read on that its client left, for the provider's figures; then all that was reserved counts."""
 _TYPES: Final = {
     "sse": "text/event-stream; charset=utf-8",
     "ndjson": "application/x-ndjson",
@@ -140,7 +142,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     watcher: asyncio.Task[None] | None = None
     try:
         stream = await exchange.begin_apart(exchange.asked.candidates)
-        watcher = asyncio.create_task(_close_when_gone(stream, receive))
+        watcher = asyncio.create_task(_close_when_gone(exchange, stream, receive))
         message = await stream.result()
         exchange.asked.admission.turn.finish()
         shown = exchange.convert_whole(message, stream.model)
@@ -165,13 +167,19 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     await send_json(send, 200, body, exchange.response_headers(stream.model))
 
 
-async def _close_when_gone(stream: AsyncStream, receive: Receive) -> None:
-    """Close the request to the provider when the client leaves."""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            await stream.close()
-            return
+async def _close_when_gone(exchange: Exchange, stream: AsyncStream, receive: Receive) -> None:
+    """Close the request to the provider when the client leaves; later, if its true cost has to be known."""
+    await _wait_until_left(exchange, receive)
+    await stream.close()
+
+
+async def _wait_until_left(exchange: Exchange, receive: Receive) -> None:
+    """Wait until the client leaves; longer, if the reply is read on for its true cost."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    exchange.is_left = True
+    if exchange.is_reserved:
+        await asyncio.sleep(_LEFT_SECONDS)
 
 
 # -- streamed replies --------------------------------------------------------------------------------------------------
@@ -183,7 +191,6 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
     call, limits = exchange.asked.call, exchange.asked.admission.limits
     assert call.prompt is not None, "only requests with a prompt are streamed"
     current: list[AsyncStream] = []
-    is_gone = False
 
     def model() -> Model | None:
         return current[0].model if current else None
@@ -200,16 +207,13 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
         return raw_headers(given)
 
     def leave() -> None:
-        nonlocal is_gone
-        is_gone = True
+        exchange.is_left = True
         if current:
             _close_soon(current[0])
 
     async def watch() -> None:
-        while True:
-            if (await receive())["type"] == "http.disconnect":
-                leave()
-                return
+        await _wait_until_left(exchange, receive)
+        leave()
 
     encoder = stream_encoder(protocol=call.protocol, model=exchange.reply_model(), options=call.prompt.options)
     writer = StreamWriter(
@@ -238,7 +242,7 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
             exchange.learn()
             if failure is None:
                 return
-            if is_gone:
+            if exchange.is_left:
                 exchange.record(499, "aborted")
                 return
             rest = exchange.rest_after(candidates, stream.model)
@@ -297,7 +301,7 @@ async def _relay(
         if exchange.is_straight and not writer.has_encoded:
             # A provider that fails writes its own error; a connection that breaks leaves the stream without an end.
             is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
-            await writer.write_bytes(exchange.take_bytes(), is_last=is_last and not is_cut)
+            await writer.write_bytes(exchange.take_bytes(is_last=is_last), is_last=is_last and not is_cut)
             if is_cut:
                 await writer.write(encode(converted[-1]) if not frames else frames[-1:], is_last=True)
         else:

@@ -30,7 +30,7 @@ from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.exchange import Exchange, random_name
 from segue.gateway.gate import TURN
 from segue.gateway.guarding import is_own_host, is_remote
-from segue.gateway.hints import find_client
+from segue.gateway.hints import find_client, status_of_spent_budget
 from segue.gateway.histories import Read
 from segue.gateway.intake import Admission, Refused, check_head, drop_body
 from segue.gateway.keys import ANYONE, ClientKey
@@ -143,7 +143,10 @@ class ProtocolApp:
         except Refused as refused:
             protocol, transport = find_error_form(scope["method"], path, headers)
             protocol = refused.protocol or protocol or DEFAULT_PROTOCOL
-            failure = refused.failure
+            failure, status = refused.failure, refused.status
+            if failure.kind == FailureKind.QUOTA:
+                status = status_of_spent_budget(find_client(headers))
+                failure = replace(failure, status=status)
             is_slow = refused.status == _TOO_SLOW
 
             async def drop() -> None:
@@ -151,7 +154,7 @@ class ProtocolApp:
                     await drop_body(receive, headers)
 
             if refused.protocol is not None:  # the body was read
-                await send_failure(send, failure, protocol, None, refused.status, transport=transport)
+                await send_failure(send, failure, protocol, None, status, transport=transport)
                 return
             # The rest of the body is not the next request: the connection ends with this answer.
             given = {"connection": "close"}

@@ -18,20 +18,20 @@ from segue.envelope.compactions import open_compactions
 from segue.envelope.conversation import FoundStates, Stored, find_states, restore
 from segue.envelope.keys import START_OF_CHAIN, Chain
 from segue.envelope.state import State
-from segue.gateway.hints import find_client, find_conversation
+from segue.gateway.hints import Identity, find_client, find_conversation
 from segue.gateway.histories import Read, Seam
 from segue.gateway.intake import Admission
 from segue.gateway.provider_objects import check_objects, checked_bytes, without_items
 from segue.gateway.routing import Routed, Router
 from segue.gateway.service import Gateway, now_ms
-from segue.gateway.spending import check_name, select_models
+from segue.gateway.spending import Planned, check_name, select_models
 from segue.gateway.straight import has_no_options, is_unchanged
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, InstructionsPolicy, Policy, ReasoningPolicy
-from segue.projection.report import Report
+from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.protocols.kit.server_edits import ServerEdit
-from segue.protocols.registry import resolve_dialect
+from segue.protocols.registry import get_protocol, resolve_dialect
 
 
 @final
@@ -48,6 +48,7 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     conversation: str
+    is_sure: bool
     call: Call
     turns: Sequence[object]
     reply: Sequence[object]
@@ -71,6 +72,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     restored: int
     report: Report
     conversation: str
+    is_sure: bool
+    """Whether the conversation has a name of its own (`Identity`)."""
+    chosen: str | None
+    """The model that was chosen for the conversation."""
     client: str
     tenant: str
     headers: Mapping[str, str]
@@ -118,12 +123,19 @@ async def read_asked(
     name = call.model or ""
     left_out = await check_objects(gateway, admission, call, read, is_continued=is_continued)
     given = prompt.options
-    conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation
+    if continued is None:
+        identity = find_conversation(headers, prompt, tenant, call.body)
+    else:
+        identity = Identity(continued.conversation, is_sure=continued.is_sure)
+    conversation = identity.name
     router, key = runtime.router, admission.key
     check_name(name, key, call.protocol)
     named = router.find(name, call.protocol)
     await gateway.conversations.load(conversation)
-    chosen = gateway.conversations.chosen(conversation)
+    if identity.is_sure:
+        chosen = gateway.conversations.chosen(conversation)
+    else:
+        chosen = gateway.conversations.chosen_after(prompt.context.messages, tenant)
     routed = named if chosen is None or not key.rights.may_ask(chosen) else router.find(chosen, call.protocol)
     author = named.author
     is_known = author is not None and author.protocol == call.body_protocol
@@ -174,7 +186,21 @@ async def read_asked(
         runtime.client.find_account,
     )
     ordered = select_models(ordered, key, call.protocol)
-    await gateway.spending.begin(admission, ordered[0], options if call.kind != "count" else None, call.protocol)
+    planned = Planned(
+        ordered,
+        whole,
+        None if call.kind == "count" else options,
+        call.body or {},
+        call.body_protocol,
+        is_held=not is_continued and continued is None and _is_held(call),
+    )
+    granted = await gateway.spending.begin(admission, planned, call.protocol)
+    report = restored.report
+    if granted is not None:
+        options, passed = replace(options, max_tokens=granted.max_tokens), b""
+        path = ("options", "max_tokens")
+        change = Change(code=ChangeCode.OPTION_CLAMPED, path=path, loss=Loss.NONE, detail=granted.detail)
+        report = Report((*report.changes, change))
     return Asked(
         admission=admission,
         call=call,
@@ -186,8 +212,10 @@ async def read_asked(
         routed=routed,
         candidates=runtime.breaker.order(ordered, monotonic()),
         restored=restored.turns,
-        report=restored.report,
+        report=report,
         conversation=conversation,
+        is_sure=identity.is_sure,
+        chosen=chosen,
         client=find_client(headers),
         tenant=tenant,
         headers=headers,
@@ -199,6 +227,12 @@ async def read_asked(
         continued=continued,
         outboxes=restored.outboxes or outboxes,
     )
+
+
+def _is_held(call: Call) -> bool:
+    """Whether the provider has a part of the input, such as the replies before it."""
+    held, body = get_protocol(call.protocol).held_content, call.body or {}
+    return any(body.get(key) not in (None, call.model) for key in (*held.keys, *held.values))
 
 
 def _names_model(call: Call, name: str) -> bool:

@@ -90,7 +90,13 @@ async def _summarise(gateway: Gateway, asked: Asked, turns: Sequence[object], se
     exchange = Exchange(gateway, asked, "req_" + random_name())
     while (task := work.task) is not None:
         question = replace(
-            asked, context=task.context, sent=task.context, options=Options(), policy=Policy(), restored=0, raw=b""
+            asked,
+            context=task.context,
+            sent=task.context,
+            options=Options(max_tokens=asked.options.max_tokens),
+            policy=Policy(),
+            restored=0,
+            raw=b"",
         )
         exchange = Exchange(gateway, question, "req_" + random_name())
         stream = None

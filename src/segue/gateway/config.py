@@ -61,7 +61,9 @@ class Listen(_Table, frozen=True, kw_only=True):
     the store has or had a key.
 
     `admin_key` is the key of the admin API, which makes and revokes keys, and of the console for the requests of all
-    clients; without one there is neither. It is accepted from this machine only, unless `admin_remote` is set.
+    clients; without one there is neither. It is accepted from this machine only, unless `admin_remote` is set. Where
+    there is one, contents, switching, erasing and replays in the console need it, or the key of a client, on this
+    machine too.
 
     `metrics_key` is the key for `/metrics`, which counts the requests of all clients: their own keys do not open it.
 
@@ -214,6 +216,21 @@ class LimitsTable(_Table, frozen=True, kw_only=True):
 
 
 @final
+class SpendingTable(_Table, frozen=True, kw_only=True):
+    """How requests of keys with a budget, or a limit of tokens, are held within it.
+
+    - `reserve`: what a request may cost is reserved before it is sent. Where less than that is left, with `lower` it
+      gets fewer output tokens, which is reported; with `refuse` it is refused with the figures. With `loose` only what
+      a reply is expected to cost is reserved: requests that run at once may overspend the budget many times.
+    - `output_tokens`: the output tokens that are asked for if the client names none; without it, those that the model
+      can write are reserved.
+    """
+
+    reserve: Literal["lower", "refuse", "loose"] = "lower"
+    output_tokens: _Count | None = None
+
+
+@final
 class TelemetryTable(_Table, frozen=True, kw_only=True):
     """What is told to other programs about requests; nothing of it by default.
 
@@ -239,6 +256,7 @@ class Config(_Table, frozen=True, kw_only=True):
     keys: dict[str, KeyTable] = msgspec.field(default_factory=dict[str, KeyTable])
     state: StateTable = StateTable()
     limits: LimitsTable = LimitsTable()
+    spending: SpendingTable = SpendingTable()
     telemetry: TelemetryTable = TelemetryTable()
     catalogue: str | None = None
 
@@ -249,6 +267,7 @@ _PLACES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "listen": Listen,
     "state": StateTable,
     "limits": LimitsTable,
+    "spending": SpendingTable,
     "telemetry": TelemetryTable,
     "models": ModelRoute,
     "providers": ProviderTable,

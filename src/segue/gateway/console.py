@@ -47,6 +47,11 @@ _MOST_PARTS: Final = 20_000
 """Rows whose sums are kept."""
 _MOST_BODY: Final = 100_000
 _NAME: Final = f'send {{"model": "provider/id"}}, with at most {LONGEST_NAME} characters'
+_ALIKE: Final = (
+    "several conversations that begin alike may have this name, because their client gave nothing that separates them,"
+    " such as a header x-session-id, user or metadata"
+)
+_ADMIN_ONLY: Final = "this gateway has an admin key: what requests said, switching, erasing and replays need it"
 _HOUR: Final = 3_600_000
 _MOST_HOURS: Final = 24 * 366
 _MOST_STEPS: Final = 400
@@ -68,6 +73,9 @@ class _Searched(msgspec.Struct, rename="camel"):
     attempts: tuple[AttemptRow, ...] = ()
     usage: Usage | None = None
     saved: float | None = None
+    spent: Usage | None = None
+    figures: str | None = None
+    alike: bool = False
 
     def has(self, words: list[str]) -> bool:
         kinds = (each.kind for each in self.attempts if each.kind)
@@ -77,13 +85,17 @@ class _Searched(msgspec.Struct, rename="camel"):
 
 
 class _Sums(msgspec.Struct):
-    """Requests of a conversation, their input tokens, those read from a cache, dollars spent and saved."""
+    """Requests of a conversation, their input tokens, those read from a cache, dollars spent and saved.
+
+    `estimated` is the part of `cost` for which no provider gave a figure.
+    """
 
     requests: int = 0
     input: int = 0
     cached: int = 0
     saved: float = 0.0
     cost: float = 0.0
+    estimated: float = 0.0
 
     def add(self, other: _Sums) -> None:
         self.requests += other.requests
@@ -91,6 +103,7 @@ class _Sums(msgspec.Struct):
         self.cached += other.cached
         self.saved += other.saved
         self.cost += other.cost
+        self.estimated += other.estimated
 
 
 _ROWS: Final = msgspec.json.Decoder(_Searched)
@@ -105,19 +118,34 @@ class Console:
         self._parts: dict[str, tuple[str, _Sums]] = {}
 
     def routes(self, guarded: Callable[[ScopedEndpoint], Callable[[Request], object]]) -> list[Route]:
-        """Give the routes; `guarded` finds out whose requests an endpoint may show."""
+        """Give the routes; `guarded` finds out whose requests an endpoint may show.
+
+        With an admin key, clients without a key of their own see rows and figures; what requests said, and what changes
+        or sends something, is for the admin key.
+        """
         place = "/segue/conversations/{name}"
+
+        def private(endpoint: ScopedEndpoint) -> ScopedEndpoint:
+            async def check(request: Request, scope: Scope) -> Response:
+                if scope == "" and self._gateway.runtime.admin_digests:
+                    return json_response({"error": _ADMIN_ONLY}, 401)
+                return await endpoint(request, scope)
+
+            return check
+
         return [
             Route("/segue/requests", guarded(self.requests)),
-            Route("/segue/requests/{name}", guarded(self.one_request)),
-            Route("/segue/requests/{name}/content", guarded(self.content)),
-            Route("/segue/requests/{name}/replay", guarded(self.replay), methods=["POST"]),
+            Route("/segue/requests/{name}", guarded(self.one_request), methods=["GET"]),
+            Route("/segue/requests/{name}", guarded(private(self.choose_after)), methods=["PUT", "POST"]),
+            Route("/segue/requests/{name}", guarded(private(self.erase_request)), methods=["DELETE"]),
+            Route("/segue/requests/{name}/content", guarded(private(self.content))),
+            Route("/segue/requests/{name}/replay", guarded(private(self.replay)), methods=["POST"]),
             Route("/segue/series", guarded(self.series)),
             Route("/segue/conversations", guarded(self.conversations)),
             Route(place, guarded(self.one_conversation), methods=["GET"]),
-            Route(place, guarded(self.choose), methods=["PUT", "POST"]),
-            Route(place, guarded(self.erase), methods=["DELETE"]),
-            Route(f"{place}/session", guarded(self.export)),
+            Route(place, guarded(private(self.choose)), methods=["PUT", "POST"]),
+            Route(place, guarded(private(self.erase)), methods=["DELETE"]),
+            Route(f"{place}/session", guarded(private(self.export))),
         ]
 
     async def _settle(self) -> None:
@@ -148,8 +176,11 @@ class Console:
 
     async def one_request(self, request: Request, scope: Scope) -> Response:
         """Show the row of a request."""
+        row = await self._find_row(str(request.path_params["name"]), scope)
+        return row if isinstance(row, Response) else Response(row, media_type="application/json")
+
+    async def _find_row(self, name: str, scope: Scope) -> bytes | Response:
         store = self._gateway.store.store
-        name = str(request.path_params["name"])
         row = self._gateway.find_recent_row(name, scope)
         try:
             if row is None and store is not None:
@@ -158,7 +189,7 @@ class Console:
             return away()
         if row is None:
             return json_response({"error": f"there is no request {name!r}; its row may have expired"}, 404)
-        return Response(row, media_type="application/json")
+        return row
 
     async def content(self, request: Request, scope: Scope) -> Response:
         """Show what a request and its reply said."""
@@ -254,6 +285,58 @@ class Console:
 
     async def choose(self, request: Request, scope: Scope) -> Response:
         """Send a conversation to a model from now on."""
+        model = await self._read_model(request, scope)
+        if isinstance(model, Response):
+            return model
+        name = str(request.path_params["name"])
+        if await self._is_alike(name):
+            return json_response({"error": f"{_ALIKE}; PUT /segue/requests/ID switches what continues a request"}, 409)
+        try:
+            is_known = await self._gateway.conversations.choose(name, model, scope, now_ms())
+        except StoreError:
+            return away()
+        if not is_known:
+            return json_response({"error": f"there is no conversation {name!r}"}, 404)
+        return json_response({"conversation": name, "model": model})
+
+    async def choose_after(self, request: Request, scope: Scope) -> Response:
+        """Send what continues a request to a model; its conversation, if that has a name of its own."""
+        model = await self._read_model(request, scope)
+        if isinstance(model, Response):
+            return model
+        name, conversations = str(request.path_params["name"]), self._gateway.conversations
+        if not conversations.choose_after(name, model, scope):
+            data = await self._find_row(name, scope)
+            if isinstance(data, Response):
+                return data
+            row = _ROWS.decode(data)
+            try:
+                is_known = not row.alike and await conversations.choose(row.conversation, model, scope, now_ms())
+            except StoreError:
+                return away()
+            if not is_known:
+                return json_response({"error": f"the request {name!r} is too old to be switched; use a newer one"}, 404)
+        return json_response({"request": name, "model": model})
+
+    async def erase_request(self, request: Request, scope: Scope) -> Response:
+        """Erase what is kept of a request."""
+        store, name = self._gateway.store.store, str(request.path_params["name"])
+        await self._settle()
+        self._gateway.forget_row(name, scope)
+        if store is None:
+            return json_response({"erased": 0})
+        try:
+            count = await self._gateway.store.fetch(lambda: store.delete_request(name, scope), is_long=True)
+        except StoreError:
+            return away()
+        return json_response({"erased": count})
+
+    async def _is_alike(self, name: str) -> bool:
+        await self._gateway.conversations.load(name)
+        return self._gateway.conversations.is_alike(name)
+
+    async def _read_model(self, request: Request, scope: Scope) -> str | Response | None:
+        """Read the model of a choice; None ends one."""
         given = await self._read_body(request, scope)
         if isinstance(given, Response):
             return given
@@ -265,19 +348,14 @@ class Console:
                 self._gateway.router.find(model)
             except UnknownModel as error:
                 return json_response({"error": str(error)}, 404)
-        name = str(request.path_params["name"])
-        try:
-            is_known = await self._gateway.conversations.choose(name, model, scope, now_ms())
-        except StoreError:
-            return away()
-        if not is_known:
-            return json_response({"error": f"there is no conversation {name!r}"}, 404)
-        return json_response({"conversation": name, "model": model})
+        return model
 
     async def erase(self, request: Request, scope: Scope) -> Response:
         """Erase everything of a conversation."""
         store, name = self._gateway.store.store, str(request.path_params["name"])
         await self._settle()
+        if await self._is_alike(name):
+            return json_response({"error": f"{_ALIKE}; DELETE /segue/requests/ID erases a request"}, 409)
         self._gateway.forget_rows(name, scope)
         self._gateway.conversations.forget(name, scope)
         if store is None:
@@ -356,15 +434,17 @@ class Console:
 def _part_of(data: bytes) -> tuple[str, _Sums]:
     """Give the conversation of a row, and what the row adds to its sums."""
     row = _ROWS.decode(data)
-    usage = row.usage
+    usage, billed = row.usage or row.spent, row.spent or row.usage
     if usage is None:
         return row.conversation, _Sums(requests=1)
+    cost = 0.0 if billed is None or billed.cost is None else billed.cost.total
     return row.conversation, _Sums(
         requests=1,
         input=usage.input + usage.cache_read + usage.cache_write,
         cached=usage.cache_read,
         saved=row.saved or 0.0,
-        cost=0.0 if usage.cost is None else usage.cost.total,
+        cost=cost,
+        estimated=cost if row.figures == "estimated" else 0.0,
     )
 
 

@@ -6,7 +6,6 @@ gateways: there the store is asked for every request, because the last one may h
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
@@ -18,8 +17,10 @@ from msgspec.structs import replace
 
 from segue.conversation.marks import all_marks_of
 from segue.conversation.messages import AssistantMessage, Message
+from segue.envelope.keys import UNIQUE, keys_of_turns, kind_of
 from segue.foundation.json_text import encode_valid_json
 from segue.gateway.routing import Routed, Router
+from segue.gateway.shares import SharedCache
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import StoredConversation
@@ -41,7 +42,8 @@ _PATIENCE: Final = 60_000
 class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation in a list: when it was last used (Unix milliseconds), by which client, and its models.
 
-    `account` is the account that answered last, if the provider has several.
+    `account` is the account that answered last, if the provider has several. `alike`: it may be several conversations
+    that begin alike, which nothing separates.
     """
 
     id: str
@@ -50,6 +52,7 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     chosen: str | None = None
     account: str | None = None
+    alike: bool = False
 
 
 @final
@@ -73,9 +76,13 @@ class Conversations:
 
     def __init__(self, store: StoreService) -> None:
         self._store = store
-        self._rows: OrderedDict[str, _Known] = OrderedDict()
-        self._refused: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._rows: SharedCache[str, _Known] = SharedCache(_MOST)
+        self._refused: SharedCache[tuple[str, str], None] = SharedCache(_MOST_REFUSED_OF_ALL)
         """Refused marks by tenant: a client that replaces its first message gives a conversation another name."""
+        self._replies: SharedCache[str, tuple[str, ...]] = SharedCache(_MOST)
+        """The keys of replies by the ids of their requests, where nothing names the conversation."""
+        self._branches: SharedCache[str, str] = SharedCache(_MOST)
+        """The models that were chosen after replies, by the keys of these. They are in memory alone."""
 
     async def load(self, conversation: str) -> None:
         """Read a conversation from the store, unless what is in memory is known to be the newest."""
@@ -86,11 +93,14 @@ class Conversations:
         if found is not None:
             self._keep(found)
 
-    def note(self, conversation: str, model: Model, *, client: str, tenant: str, now: int) -> None:
+    def note(
+        self, conversation: str, model: Model, *, client: str, tenant: str, now: int, is_sure: bool = True
+    ) -> None:
         """Note the model that answered, and with which account."""
         known = self._rows.get(conversation)
         row = ConversationRow(id=conversation, time=now) if known is None else known.row
         noted = replace(row, time=now, client=client, model=model.full_name(), account=model.account or None)
+        noted = replace(noted, alike=not is_sure)
         if known is not None and noted == replace(row, time=now) and now - row.time < _PATIENCE:
             return
         self._keep_later(_Known(tenant, noted, () if known is None else known.refused), now)
@@ -132,15 +142,15 @@ class Conversations:
     async def choose(self, conversation: str, name: str | None, tenant: str | None, now: int) -> bool:
         """Send a conversation to a model from now on; None ends that. The choice is stored when this returns.
 
-        Gives False if the conversation belongs to another tenant; None stands for any of them.
+        Gives False if there is no such conversation of the tenant; None stands for any of them.
 
         Raises:
-            StoreError: the choice cannot be stored; it does not hold.
+            StoreError: the conversation cannot be looked up, or the choice cannot be stored; it does not hold.
         """
         await self.load(conversation)
         known = self._rows.get(conversation)
-        if known is None and tenant is not None:
-            known = _Known(tenant, ConversationRow(id=conversation, time=now))
+        if known is None and self._store.store is not None and not self._store.is_available:
+            raise StoreError("the database does not answer")
         if known is None or tenant not in (None, known.tenant):
             return False
         chosen = known._replace(row=replace(known.row, chosen=name))
@@ -148,6 +158,41 @@ class Conversations:
             raise StoreError("the database does not answer")
         self._put(chosen)
         return True
+
+    def is_alike(self, conversation: str) -> bool:
+        """Whether a name may be that of several conversations."""
+        known = self._rows.get(conversation)
+        return known is not None and known.row.alike
+
+    def note_reply(self, request: str, keys: Sequence[str], chosen: str | None, *, tenant: str) -> None:
+        """Note the keys of a reply, so that what continues it can be switched; a choice holds for the reply as well."""
+        strong = tuple(key for key in keys if kind_of(key) not in UNIQUE)
+        self._replies.put(tenant, request, strong)
+        if chosen is not None:
+            self._choose_keys(strong, chosen, tenant)
+
+    def choose_after(self, request: str, name: str | None, tenant: str | None) -> bool:
+        """Send what continues a request to a model; None ends that. Gives False if it is not known any more."""
+        found = self._replies.get(request)
+        owner = self._replies.owner_of(request)
+        if found is None or owner is None or tenant not in (None, owner):
+            return False
+        self._choose_keys(found, name, owner)
+        return True
+
+    def _choose_keys(self, keys: Sequence[str], name: str | None, tenant: str) -> None:
+        for key in keys:
+            if name is None:
+                self._branches.drop(key)
+            else:
+                self._branches.put(tenant, key, name)
+
+    def chosen_after(self, messages: Sequence[Message], tenant: str) -> str | None:
+        """Return the model that was chosen for what continues a reply: for the newest reply of a history."""
+        if not self._branches.count_of(tenant):
+            return None
+        turns, _ = keys_of_turns(messages, tenant)
+        return next((name for key in turns[-1].keys if (name := self._branches.get(key))), None) if turns else None
 
     def chosen(self, conversation: str) -> str | None:
         """Give the model that was chosen for a conversation."""
@@ -192,7 +237,7 @@ class Conversations:
         """Drop a conversation from memory."""
         known = self._rows.get(conversation)
         if known is not None and tenant in (None, known.tenant):
-            del self._rows[conversation]
+            self._rows.drop(conversation)
 
     async def list_rows(self, tenant: str | None) -> list[ConversationRow]:
         """Give the conversations of a tenant or of all, the latest first."""
@@ -205,7 +250,7 @@ class Conversations:
             for known in listed or []:
                 if known is not None:
                     self._put(known)
-        rows = [known.row for known in self._rows.values() if tenant in (None, known.tenant)]
+        rows = [known.row for _, owner, known in self._rows.items() if tenant in (None, owner)]
         return sorted(rows, key=lambda row: (-row.time, row.id))[:_MOST_LISTED]
 
     def _keep(self, found: StoredConversation) -> None:
@@ -215,13 +260,9 @@ class Conversations:
     def _put(self, known: _Known) -> None:
         old = self._rows.get(known.row.id)
         if known.refused and (old is None or old.refused != known.refused):
-            self._refused.update(dict.fromkeys((known.tenant, mark) for mark in known.refused))
-            while len(self._refused) > _MOST_REFUSED_OF_ALL:
-                self._refused.popitem(last=False)
-        self._rows[known.row.id] = known
-        self._rows.move_to_end(known.row.id)
-        if len(self._rows) > _MOST:
-            self._rows.popitem(last=False)
+            for mark in known.refused:
+                self._refused.put(known.tenant, (known.tenant, mark), None)
+        self._rows.put(known.tenant, known.row.id, known)
 
 
 def _read_known(found: StoredConversation) -> _Known | None:

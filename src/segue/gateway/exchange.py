@@ -30,19 +30,23 @@ from segue.gateway.asking import Asked, Continuation
 from segue.gateway.caching import find_saving, with_caching
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.contents import dump_content
-from segue.gateway.records import RequestRow, attempt_rows, change_rows, describe_failure
+from segue.gateway.records import Figures, RequestRow, attempt_rows, change_rows, describe_failure
 from segue.gateway.responses import is_stored, keep_id, keep_made_ids, keep_reply, turns_of_reply
 from segue.gateway.routing import name_of
-from segue.gateway.service import Gateway, now_ms
+from segue.gateway.service import LOG, Gateway, now_ms
+from segue.gateway.spending import clamp_usage, count_choices
 from segue.gateway.store.store import StoredContent, StoredState
 from segue.gateway.straight import straight_request
+from segue.gateway.stream_usage import UsageFilter, ask_for_usage
 from segue.gateway.tracing import RequestTrace
 from segue.gateway.transport import TAP
+from segue.json_text import encode_json
 from segue.models.model import Model
-from segue.models.price import add_usage
+from segue.models.price import add_usage, find_cost
 from segue.projection.policy import Policy
 from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.drift import find_drift
 from segue.protocols.registry import get_protocol
 from segue.requests.prepare import Request, prepare_again
@@ -58,6 +62,7 @@ _TRANSIENT: Final = frozenset({FailureKind.OVERLOADED, FailureKind.SERVER, Failu
 _RESTING: Final = _TRANSIENT | {FailureKind.AUTH, FailureKind.QUOTA}
 """Failures after which one of several accounts is tried after the others for some time."""
 _LONGEST_REST: Final = 3600.0
+_IMPOSSIBLE: Final = "the provider reported an impossible usage: figures below 0 or beyond the model; it was clamped"
 
 
 _SYMBOLS: Final = bytes.maketrans(b"+/", b"Aa")
@@ -93,8 +98,13 @@ class Exchange:
         """Whether the state of the reply, or a reply that the client asked to store, could not be stored."""
         self.message: AssistantMessage | None = None
         """The reply of the provider, once it is complete."""
+        self.is_left: bool = False
+        """Whether the client left before the end of the reply."""
+        self._notes: list[str] = []
         self.is_passed: bool = False
         """Whether the body of the last request to a provider are the client's own bytes."""
+        self._filter: UsageFilter | None = None
+        """Takes out of the bytes what the client did not ask for."""
         self._stream: AsyncStream | None = None
         self._request: Request | None = None
         tracing = gateway.tracing
@@ -176,10 +186,13 @@ class Exchange:
         account: str | None,
         refused: frozenset[str],
     ) -> Request:
-        asked = self.asked
+        asked, is_lowered = self.asked, False
         if (lease := asked.admission.lease) is not None:
             self.gateway.spending.begin_attempt(lease)
             lease.progress = self._progress
+            if options is not None and (again := lease.output_again()) < lease.output:
+                options, is_lowered = replace(options, max_tokens=again), True
+                self._notes.append(f"an attempt that was billed left {again} output tokens for the next one")
         self.tap.clear()
         if self._arrived is not None:
             self._arrived.clear()
@@ -195,7 +208,7 @@ class Exchange:
                 given |= _UNCOMPRESSED  # the bytes of the reply are passed on
             if given:
                 model = replace(model, headers={**model.headers, **given})
-            if asked.raw and not refused:  # the same body would be refused again
+            if asked.raw and not refused and not is_lowered:  # the same body would be refused again
                 request = self._pass(context, model, options, account, known)
                 if request is not None:
                     self.is_passed = True
@@ -208,7 +221,7 @@ class Exchange:
             options = with_caching(options, context, model, asked.conversation)
         if asked.outboxes is not None:
             return asked.outboxes.prepare(context, model, options, policy, account=account, refused=known)
-        cache = self.gateway.digests
+        cache = self.gateway.digests.of(self.asked.tenant)
         return prepare_again(
             context, model, options=options, policy=policy, account=account, refused=known, cache=cache
         )
@@ -222,10 +235,12 @@ class Exchange:
         versions = get_protocol(model.protocol).versions
         if versions is not None and (version := self.asked.headers.get(versions.header)):
             model = replace(model, headers={**model.headers, versions.header: version})
-        cache = self.gateway.digests
-        return straight_request(
-            self.asked.raw, body, context, model, options, account=account, refused=refused, cache=cache
-        )
+        cache, raw = self.gateway.digests.of(self.asked.tenant), self.asked.raw
+        measured = ask_for_usage(body, resolve_endpoint(model)) if self.asked.call.stream else None
+        self._filter = None if measured is None else UsageFilter()
+        if measured is not None:
+            body, raw = measured, encode_json(measured)
+        return straight_request(raw, body, context, model, options, account=account, refused=refused, cache=cache)
 
     @property
     def is_straight(self) -> bool:
@@ -239,18 +254,33 @@ class Exchange:
         if self.asked.raw:
             self.tap.append(chunk)
 
-    def take_bytes(self) -> bytes:
-        """Take the bytes that arrived."""
+    def take_bytes(self, *, is_last: bool = False) -> bytes:
+        """Take the bytes that arrived, as the client may see them."""
         data = b"".join(self.tap)
         self.tap.clear()
-        return data
+        return data if self._filter is None else self._filter.feed(data, is_last=is_last)
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Note how a request to a provider ended."""
-        self.attempts.append(attempt)
         failure, lease = attempt.failure, self.asked.admission.lease
-        if lease is not None and attempt.usage is not None:
-            self.gateway.spending.count(lease, attempt.usage)
+        if attempt.usage is not None:
+            usage = self._clamp(attempt.usage, attempt.model)
+            if usage is not attempt.usage:
+                self._notes.append(_IMPOSSIBLE)
+                LOG.warning(
+                    "%s: %s reported an impossible usage; it is counted within its limits",
+                    self.id,
+                    name_of(attempt.model),
+                )
+                attempt = replace(attempt, usage=usage)
+            if lease is not None:
+                is_known = usage.cost is not None or not lease.rights.has_money_budget
+                if not is_known:  # a price that is not known may not be spent without end: the list price counts
+                    usage = replace(usage, cost=find_cost(attempt.model.cost, usage))
+                is_reserved = self.is_left and attempt.is_estimated and self.is_reserved
+                is_measured = is_known and not attempt.is_estimated
+                self.gateway.spending.count(lease, usage, is_measured=is_measured, is_reserved=is_reserved)
+        self.attempts.append(attempt)
         if failure is None or failure.kind in _TRANSIENT:
             self.asked.admission.runtime.breaker.note(attempt.model, monotonic(), failed=failure is not None)
         if failure is not None and failure.kind in _RESTING and attempt.model.account:
@@ -259,6 +289,15 @@ class Exchange:
             if failure.kind == FailureKind.RATE_LIMIT and failure.retry_after is not None:
                 seconds = min(failure.retry_after, _LONGEST_REST)
             runtime.breaker.rest(attempt.model, monotonic() + seconds)
+
+    def _clamp(self, usage: Usage, model: Model) -> Usage:
+        return clamp_usage(usage, model, choices=count_choices(self.asked.call.body or {}))
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether all that the request may cost is reserved: then a reply is read to its end for the true figure."""
+        lease = self.asked.admission.lease
+        return lease is not None and lease.rights.has_reserve and lease.reserving != "loose"
 
     def rest_after(self, candidates: tuple[Model, ...], failed: Model) -> tuple[Model, ...]:
         """Give the models after the one that failed."""
@@ -357,7 +396,12 @@ class Exchange:
         attachment, asked = self._attachment, self.asked
         if self._model is not None:
             self.gateway.conversations.note(
-                asked.conversation, self._model, client=asked.client, tenant=asked.tenant, now=now_ms()
+                asked.conversation,
+                self._model,
+                client=asked.client,
+                tenant=asked.tenant,
+                now=now_ms(),
+                is_sure=asked.is_sure,
             )
         wants_reply = asked.call.prompt is not None and is_stored(asked.call) and not self.is_straight
         if attachment is None or attachment.state is None or attachment.seen is None:
@@ -367,22 +411,26 @@ class Exchange:
             return
         native = self._projector is None
         keys = keys_of_reply((), attachment.seen, asked.tenant, native=native, after=asked.chain)
+        # Conversations that begin alike have one name: what a request left is erased by the request then.
+        owner = asked.conversation if asked.is_sure else self.id
+        if not asked.is_sure:
+            self.gateway.conversations.note_reply(self.id, keys, asked.chosen, tenant=asked.tenant)
         put, now = self.gateway.store.put, now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
-        stored = [put(StoredState(asked.tenant, keys, attachment.state, asked.conversation), now, is_kept=True)]
+        stored = [put(StoredState(asked.tenant, keys, attachment.state, owner), now, is_kept=True)]
         if wants_reply:
             seen = self._named(attachment.seen)
             kept = keep_reply(asked.call, seen, self.reply_id, asked.tenant, made=self.made)
-            stored.append(put(kept._replace(conversation=asked.conversation), now))
+            stored.append(put(kept._replace(conversation=owner), now))
         elif self.is_straight and is_stored(asked.call) and message.response_id is not None and self._model is not None:
             # Only clients with this key may continue or retrieve it.
             kept = keep_id(message.response_id, asked.tenant, self._model, made=self.made)
-            stored.append(put(kept._replace(conversation=asked.conversation), now))
+            stored.append(put(kept._replace(conversation=owner), now))
         if asked.tenant and self._model is not None:
             made = keep_made_ids(
                 message, self._named(attachment.seen), asked.call, asked.tenant, self._model, made=self.made
             )
-            stored += [put(each._replace(conversation=asked.conversation), now, is_kept=True) for each in made]
+            stored += [put(each._replace(conversation=owner), now, is_kept=True) for each in made]
         durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
         self.is_unstored = not all(durable)
 
@@ -391,6 +439,7 @@ class Exchange:
         asked = self.asked
         return Continuation(
             conversation=asked.conversation,
+            is_sure=asked.is_sure,
             call=asked.call,
             turns=(),
             reply=(),
@@ -428,7 +477,10 @@ class Exchange:
         """Keep the row of the request."""
         asked = self.asked
         message = self.message
+        if self.is_left and outcome == "done":
+            status, outcome = 499, "aborted"
         drift = () if message is None else find_drift(message)
+        usage = self._find_usage()
         if self.first_byte is None and outcome == "done":
             self.first_byte = now_ms()  # the whole reply is sent next
         self.gateway.count_drift(drift)
@@ -447,7 +499,9 @@ class Exchange:
             restored=asked.restored,
             attempts=attempt_rows(self.attempts),
             changes=change_rows(*self._reports()),
-            usage=None if message is None else message.usage,
+            usage=usage,
+            figures=self._find_figures(),
+            price=None if usage is None else "unknown" if usage.cost is None else "known",
             saved=self._find_saving(),
             first_byte_ms=None if self.first_byte is None else self.first_byte - self._began,
             duration_ms=now_ms() - self._began,
@@ -455,18 +509,29 @@ class Exchange:
             error=None if failure is None else describe_failure(failure),
             drift=drift,
             key=asked.admission.key.name,
+            alike=not asked.is_sure,
             spent=self._find_spent(),
-            notes=asked.routed.notes,
+            notes=(*asked.routed.notes, *self._notes),
         )
         self._keep_content(row.time)
         if self._trace is not None:
             self._trace.end(row, self.attempts[-1].model if self.attempts else None)
         self.gateway.keep_row(row, asked.tenant, None if self._trace is None else self._trace.trace_id)
 
+    def _find_usage(self) -> Usage | None:
+        """Give the usage of the reply, within what is possible."""
+        given = None if self.message is None else self.message.usage
+        return self._clamp(given, self.attempts[-1].model) if given is not None and self.attempts else given
+
+    def _find_figures(self) -> Figures | None:
+        """Say whether tokens and dollars are those of the providers."""
+        billed = [attempt for attempt in self.attempts if attempt.usage is not None]
+        return None if not billed else "estimated" if any(each.is_estimated for each in billed) else "measured"
+
     def _find_spent(self) -> Usage | None:
         """Give what all attempts were billed, if it is not the usage of the reply alone."""
         billed = [attempt.usage for attempt in self.attempts if attempt.usage is not None]
-        alone = self.message is not None and len(billed) == 1 and billed[0] == self.message.usage
+        alone = self.message is not None and len(billed) == 1 and billed[0] == self._find_usage()
         return None if alone or not billed else add_usage(billed)
 
     def _keep_content(self, time: int) -> None:
@@ -488,7 +553,7 @@ class Exchange:
 
     def _find_saving(self) -> float | None:
         """Give what the provider's cache saved."""
-        usage = None if self.message is None else self.message.usage
+        usage = self._find_usage()
         return None if usage is None or not self.attempts else find_saving(self.attempts[-1].model, usage)
 
     def _reports(self) -> list[Report]:

@@ -10,17 +10,24 @@ import msgspec
 
 from segue.gateway.keys import PERIODS, Budget, Period
 from segue.gateway.store.key_table import KeySpending
-from segue.gateway.store.ledger import NANO
+from segue.gateway.store.ledger import NANO, Ledger, Spent
 
 _NAMES: Final[Mapping[Period, str]] = {"day": "today", "week": "this week", "month": "this month", "total": "in all"}
 
 
 @final
-class SpentRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What was spent in the current period: US dollars and tokens."""
+class SpentRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What was spent in the current period: US dollars and tokens, and how much of that is estimated, not measured."""
 
     dollars: float
     tokens: int
+    estimated_dollars: float = 0.0
+    estimated_tokens: int = 0
+
+    def render_dollars(self) -> str:
+        """Render the dollars, with the part that is estimated."""
+        estimated = f" (${self.estimated_dollars:.4f} estimated)" if self.estimated_tokens else ""
+        return f"${self.dollars:.4f}{estimated}"
 
 
 @final
@@ -48,12 +55,12 @@ class KeyRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
         total = self.spent["total"]
         parts = [
             f"{self.name}  {self.id}  ...{self.hint}  {self.state}",
-            f"{self.requests} requests, {total.tokens} tokens, ${total.dollars:.4f}",
+            f"{self.requests} requests, {total.tokens} tokens, {total.render_dollars()}",
         ]
         for period, budget in self.budgets.items():
             spent, name = self.spent[period], _NAMES[period]
             if budget.dollars is not None:
-                parts.append(f"${spent.dollars:.4f} of ${budget.dollars:g} {name}")
+                parts.append(f"{spent.render_dollars()} of ${budget.dollars:g} {name}")
             if budget.tokens is not None:
                 parts.append(f"{spent.tokens} of {budget.tokens} tokens {name}")
         if self.requests_per_minute is not None:
@@ -84,10 +91,17 @@ def describe_key(row: KeySpending, now: int) -> KeyRow:
         budgets=rights.budgets,
         requests_per_minute=rights.requests_per_minute,
         tokens_per_minute=rights.tokens_per_minute,
-        spent={
-            period: SpentRow(dollars=ledger.spent[period].nano / NANO, tokens=ledger.spent[period].tokens)
-            for period in PERIODS
-        },
+        spent={period: _describe_spent(ledger, period) for period in PERIODS},
         requests=ledger.requests,
         unpriced=ledger.unpriced,
+    )
+
+
+def _describe_spent(ledger: Ledger, period: Period) -> SpentRow:
+    spent, estimated = ledger.spent[period], ledger.estimated.get(period, Spent())
+    return SpentRow(
+        dollars=spent.nano / NANO,
+        tokens=spent.tokens,
+        estimated_dollars=estimated.nano / NANO,
+        estimated_tokens=estimated.tokens,
     )

@@ -43,7 +43,7 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
       names or patterns with `*` and `?`.
     - `expires`: Unix milliseconds after which the key is refused.
     - `budgets`: what may be spent in a UTC day, a week (from Monday), a month, or in all.
-    - `requests_per_minute`, `tokens_per_minute`: limits of one UTC minute.
+    - `requests_per_minute`, `tokens_per_minute`: limits of the last 60 seconds, at any time.
     """
 
     routes: tuple[str, ...] = ()
@@ -57,6 +57,17 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def has_limits(self) -> bool:
         """Whether a request has to be counted before it is sent."""
         return bool(self.budgets) or self.requests_per_minute is not None or self.tokens_per_minute is not None
+
+    @property
+    def has_reserve(self) -> bool:
+        """Whether what a request may cost has to be reserved."""
+        return bool(self.budgets) or self.tokens_per_minute is not None
+
+    @property
+    def has_token_limit(self) -> bool:
+        """Whether tokens are limited, of a period or of a minute."""
+        limited = any(budget.tokens is not None for budget in self.budgets.values())
+        return limited or self.tokens_per_minute is not None
 
     @property
     def has_money_budget(self) -> bool:

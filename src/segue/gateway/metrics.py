@@ -56,7 +56,10 @@ class Metrics:
         if row.key and (billed := row.spent or row.usage) is not None:
             key = row.key  # a name that the operator gave: there are as many as keys
             self._count("key_tokens", billed.input + billed.output + billed.cache_read + billed.cache_write, key=key)
-            self._count("key_cost_dollars", 0.0 if billed.cost is None else billed.cost.total, key=key)
+            dollars = 0.0 if billed.cost is None else billed.cost.total
+            self._count("key_cost_dollars", dollars, key=key)
+            self._count("key_estimated_dollars", dollars if row.figures == "estimated" else 0.0, key=key)
+            self._count("key_unpriced", billed.cost is None, key=key)
         if (usage := row.usage) is not None:
             for kind in ("input", "output", "cache_read", "cache_write"):
                 self._count("tokens", getattr(usage, kind), model=model, type=kind)
@@ -114,6 +117,8 @@ _COUNTERS: Final[Mapping[str, str]] = {
     "cost_dollars": "What the replies cost by the prices of the catalogue, in US dollars.",
     "key_tokens": "Tokens of all attempts, by the name of the client's key.",
     "key_cost_dollars": "What all attempts cost, by the name of the client's key, in US dollars.",
+    "key_estimated_dollars": "The part of key_cost_dollars for which no provider gave a figure.",
+    "key_unpriced": "Requests without a known price, by the name of the client's key.",
     "cache_saved_dollars": "What prompt caches of providers saved, in US dollars.",
     "changes": "Changes of projection that lose something.",
     "unstored": "Replies whose state could not be stored.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, final
+from typing import Final, Literal, TypeAlias, final
 
 import msgspec
 
@@ -12,6 +12,8 @@ from segue.client.flow.attempts import Attempt
 from segue.conversation.messages import Usage
 from segue.failures.failure import Failure, FailureKind
 from segue.projection.report import ChangeCode, Report
+
+Figures: TypeAlias = Literal["measured", "estimated"]
 
 
 @final
@@ -75,8 +77,14 @@ class RequestRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     """What the reply has that the provider's SDK does not know, by name."""
     key: str = ""
     """The name of the client's key, if it has one."""
+    alike: bool = False
+    """Whether other conversations that begin alike have the same name: the client gave nothing that separates them."""
     spent: Usage | None = None
     """What all attempts were billed together; `usage` is that of the reply."""
+    figures: Figures | None = None
+    """Whether tokens and dollars are the providers' own figures, or estimates; None if nothing was billed."""
+    price: Literal["known", "unknown"] | None = None
+    """Whether the price of the reply is known; None without a usage."""
     notes: tuple[str, ...] = ()
     """What the route left out, and settings of it that had no effect."""
 
@@ -130,6 +138,11 @@ def attempt_rows(attempts: Sequence[Attempt]) -> tuple[AttemptRow, ...]:
     )
 
 
+_PLAIN: Final = frozenset({ChangeCode.REASONING_WITHHELD})
+"""Changes whose details quote nothing of the conversation."""
+_OUTPUT: Final = ("options", "max_tokens")
+
+
 def change_rows(*reports: Report) -> tuple[ChangeRow, ...]:
     """Describe changes, mostly without their details: those may quote the conversation."""
     return tuple(
@@ -137,7 +150,7 @@ def change_rows(*reports: Report) -> tuple[ChangeRow, ...]:
             code=str(change.code),
             path=change.path,
             loss=str(change.loss),
-            cause=change.detail if change.code == ChangeCode.REASONING_WITHHELD else None,
+            cause=change.detail if change.code in _PLAIN or change.path == _OUTPUT else None,
         )
         for report in reports
         for change in report.changes

@@ -19,6 +19,7 @@ class _Row(msgspec.Struct, rename="camel"):
     usage: Usage | None = None
     spent: Usage | None = None
     first_byte_ms: int | None = None
+    figures: str | None = None
 
 
 class Step(msgspec.Struct, rename="camel"):
@@ -27,6 +28,8 @@ class Step(msgspec.Struct, rename="camel"):
     requests: int = 0
     errors: int = 0
     cost: float = 0.0
+    estimated: float = 0.0
+    """The part of `cost` for which no provider gave a figure."""
     input: int = 0
     cached: int = 0
     waits: list[int] = msgspec.field(default_factory=list[int])
@@ -38,6 +41,7 @@ class Step(msgspec.Struct, rename="camel"):
             "requests": self.requests,
             "errors": self.errors,
             "cost": self.cost,
+            "estimatedCost": self.estimated,
             "cacheShare": self.cached / self.input if self.input else None,
             "firstByte": waits[len(waits) // 2] if waits else None,
             "slowFirstByte": waits[(len(waits) * 19) // 20] if waits else None,
@@ -74,6 +78,7 @@ class Series:
         billed = row.spent or row.usage
         if billed is not None and billed.cost is not None:
             step.cost += billed.cost.total
+            step.estimated += billed.cost.total if row.figures == "estimated" else 0.0
         if (usage := row.usage) is not None:
             step.input += usage.input + usage.cache_read + usage.cache_write
             step.cached += usage.cache_read

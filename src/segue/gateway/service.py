@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -34,6 +34,7 @@ from segue.gateway.metrics import Metrics
 from segue.gateway.records import RequestRow
 from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
+from segue.gateway.shares import SharedCache, SharedDigests
 from segue.gateway.spending import Spending
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.key_table import keys_version, read_keys
@@ -42,12 +43,13 @@ from segue.gateway.store.private_files import read_or_make_secret
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import Limits, StoredRow
 from segue.gateway.tracing import Tracing, log_request, open_telemetry
-from segue.requests.binding.digests import DigestCache
 
 _NO_KEY: Final = "the key is not one of this gateway; its operator makes one with `segue gateway keys create NAME`"
 FIRST_KEY: Final = "the store has its first key: from now on every client needs one, also on this machine"
 LOG: Final = logging.getLogger("segue.gateway")
 _SWEEP_SECONDS: Final = 3600.0
+_GROWTH_SECONDS: Final = 5.0
+"""How often it is looked whether the store has grown so much that it is swept before its time."""
 _WATCH_SECONDS: Final = 0.5
 _KEY_SECONDS: Final = 0.5
 """How often the store is asked whether its keys have changed."""
@@ -104,15 +106,14 @@ class Gateway:
         self.spending: Spending = Spending(self.store, now_ms)
         self.conversations: Conversations = Conversations(self.store)
         self.histories: Histories = Histories()
-        self.digests: DigestCache = DigestCache()
-        """What was digested of the conversations that clients send again with each request."""
+        self.digests: SharedDigests = SharedDigests()
         self.envelopes: Envelopes = Envelopes(self._read_envelope_keys(config))
         self.metrics: Metrics = Metrics()
         self.tracing: Tracing | None = None if made is None else Tracing(made, self.metrics)
         """Writes spans, if telemetry is configured."""
         self.drift: Counter[str] = Counter()
         """How many replies had something that the provider's SDK does not know, by its name, since the start."""
-        self._rows: OrderedDict[str, StoredRow] = OrderedDict()
+        self._rows: SharedCache[str, StoredRow] = SharedCache(_RECENT_ROWS)
         self._tasks: set[asyncio.Task[None]] = set()
         self._retired: set[Runtime] = set()
         self._seen: bytes | None = self._fingerprint()
@@ -226,9 +227,7 @@ class Gateway:
         if not self.has_store:
             return
         stored = StoredRow(row.id, tenant, encode_valid_json(row), row.time, row.conversation)
-        self._rows[row.id] = stored
-        if len(self._rows) > _RECENT_ROWS:
-            self._rows.popitem(last=False)
+        self._rows.put(tenant, row.id, stored)
         self.store.put_later(stored, now_ms())
 
     def find_recent_row(self, name: str, tenant: str | None) -> bytes | None:
@@ -236,12 +235,19 @@ class Gateway:
         row = self._rows.get(name)
         return row.data if row is not None and tenant in (None, row.tenant) else None
 
+    def forget_row(self, name: str, tenant: str | None) -> None:
+        """Drop the row of a request from memory."""
+        row = self._rows.get(name)
+        if row is not None and tenant in (None, row.tenant):
+            self.histories.forget(row.conversation, tenant)
+            self._rows.drop(name)
+
     def forget_rows(self, conversation: str, tenant: str | None) -> None:
         """Drop the rows of a conversation, and what was read of it, from memory."""
         self.histories.forget(conversation, tenant)
-        for name, row in tuple(self._rows.items()):
-            if row.conversation == conversation and tenant in (None, row.tenant):
-                del self._rows[name]
+        for name, owner, row in self._rows.items():
+            if row.conversation == conversation and tenant in (None, owner):
+                self._rows.drop(name)
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
@@ -281,7 +287,10 @@ class Gateway:
     async def _sweep(self) -> None:
         while self.has_store:
             await asyncio.to_thread(self.store.sweep, now_ms())
-            await asyncio.sleep(_SWEEP_SECONDS)
+            for _ in range(round(_SWEEP_SECONDS / _GROWTH_SECONDS)):
+                await asyncio.sleep(_GROWTH_SECONDS)
+                if self.store.has_grown:  # an hour is enough to fill a disk
+                    break
 
     # -- the configuration ---------------------------------------------------------------------------------------------
 

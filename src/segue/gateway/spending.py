@@ -1,36 +1,56 @@
 """What keys spend: requests that may begin, attempts that are billed, and the store that counts them for all gateways.
 
-A request of a key with a budget or a limit waits for the store before it is sent to a provider. It is let through while
-what was spent, and what the requests that run are expected to cost, is below every budget: only what is in flight can
-be overspent. Other keys wait for nothing, and are counted afterwards.
+A request of a key with a budget or a limit waits for the store before it is sent to a provider. What it may cost is
+reserved: its input, and as many output tokens as it may have at the dearest of its models. Where less than that is
+left, it gets fewer output tokens or is refused, so that a budget holds whatever runs at once; what was not used is
+given back when the provider's figure is known. Other keys wait for nothing, and are counted afterwards.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from math import ceil
 from secrets import token_hex
-from typing import Final
+from typing import Final, NamedTuple, final
 
 from msgspec.structs import replace
 
-from segue.conversation.context import Options
+from segue.conversation.context import Context, Options
 from segue.conversation.messages import Usage
+from segue.counting.counter import TokenCounter
 from segue.failures.failure import FailureKind
+from segue.gateway.config import SpendingTable
 from segue.gateway.intake import Admission, Refused
 from segue.gateway.keys import ClientKey
 from segue.gateway.routing import is_priced
 from segue.gateway.store.accounts import Account, Lease, StoredAccount
-from segue.gateway.store.ledger import LEASE, NANO, Amount
+from segue.gateway.store.ledger import LEASE, NANO, Amount, Wanted
 from segue.gateway.store.service import StoreService
 from segue.models.model import Model
-from segue.models.price import find_cost
+from segue.models.price import find_cost, find_share
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.json_values import object_of
 
 _BYTES_PER_TOKEN: Final = 4
 _WINDOW: Final = 200_000
-"""Tokens of a window that is not known: more input than that is not expected, as of a body with pictures."""
-_MOST_OUTPUT: Final = 4_000
-"""Output tokens that a request is expected to cost at most; clients ask for many times what replies have."""
+"""Tokens of a window that is not known."""
+_MILLION: Final = 1_000_000
+_MOST_COST: Final = 10_000.0
+"""Dollars that no reply costs."""
+_MOST_OUTPUT: Final = 128_000
+"""Output tokens of a model whose limit is not known."""
+_LOOSE_OUTPUT: Final = 4_000
+"""Output tokens that a reply is expected to have at most, if nothing is reserved beyond that."""
+_LEAST_OUTPUT: Final = 16
+"""Output tokens below which a request is refused in place of getting fewer."""
+_TOOL_ROUNDS: Final = 50
+"""How often a provider may read its window for one reply, as with tools of its own; more is a wrong figure."""
+_INPUT_SHARE: Final = 1.1
+_INPUT_MORE: Final = 32
+"""Input is estimated: a little more of it is reserved."""
+_CHOICES: Final = (("n",), ("generationConfig", "candidateCount"), ("generation_config", "candidate_count"))
+"""Where a body has the number of replies that it asks for; each of them is billed."""
 _AWAY: Final = (
     "the budget of this key cannot be checked, because the database of the gateway does not answer; try again"
 )
@@ -51,23 +71,32 @@ class Spending:
             found = self._accounts[key.tenant] = Account(key.tenant, self._name)
         return found
 
-    async def begin(self, admission: Admission, model: Model, options: Options | None, protocol: str) -> None:
-        """Let a request begin; `options` is None if it writes nothing, as a count of tokens.
+    async def begin(self, admission: Admission, planned: Planned, protocol: str) -> Granted | None:
+        """Let a request begin. Gives the output tokens that it may have, if the client asked for more or for none.
 
         Raises:
             Refused: a budget is spent, a limit is reached, or that cannot be found out.
         """
-        key = admission.key
+        key, table = admission.key, admission.runtime.config.spending
         if not key.id or self._store.store is None or admission.lease is not None:
-            return
+            return None
+        if key.rights.has_money_budget:
+            _check_price(planned, protocol)
         account, now = self._account(key), self._clock()
-        expected, known = _expect(model, admission.held, options) if options is not None else (Amount(), Amount())
-        lease = Lease(account, key.rights, expected, known, lambda: self._write_later(account, self._clock()))
+        if planned.options is None:
+            wanted = Wanted()
+        elif key.rights.has_reserve and table.reserve != "loose":
+            wanted = await admission.run(_reserve, planned, table.output_tokens)
+        else:
+            wanted = _expect(planned, admission.held)
+        lease = Lease(
+            account, key.rights, wanted, lambda: self._write_later(account, self._clock()), reserving=table.reserve
+        )
         if not key.rights.has_limits:
             account.take(lease, now)
             admission.lease = lease
             self._write_later(account, now)
-            return
+            return None
         try:
             is_written = await self._store.put(StoredAccount(account, lease), now)
         except asyncio.CancelledError:
@@ -80,15 +109,18 @@ class Spending:
             kind = FailureKind.RATE_LIMIT if denied.is_rate else FailureKind.QUOTA
             raise Refused(denied.text, None, kind, protocol, retry_after=denied.retry_after)
         admission.lease = lease
+        return _find_granted(lease, planned, table)
 
     def begin_attempt(self, lease: Lease) -> None:
         """Note that a request to a provider begins: if this process dies, its input was sent."""
         lease.account.note_known(lease, lease.input)
 
-    def count(self, lease: Lease, usage: Usage) -> None:
-        """Count an attempt that was billed."""
-        now = self._clock()
-        lease.account.count(lease, amount_of(usage), now, is_priced=usage.cost is not None)
+    def count(self, lease: Lease, usage: Usage, *, is_measured: bool = True, is_reserved: bool = False) -> None:
+        """Count an attempt that was billed; `is_reserved`: as all that was reserved for it, if that is more."""
+        now, amount = self._clock(), amount_of(usage)
+        if is_reserved:
+            amount = Amount(max(amount.nano, lease.expected.nano), max(amount.tokens, lease.expected.tokens))
+        lease.account.count(lease, amount, now, is_priced=usage.cost is not None, is_measured=is_measured)
         self._write_later(lease.account, now)
 
     def _write_later(self, account: Account, now: int) -> None:
@@ -122,15 +154,151 @@ def amount_of(usage: Usage) -> Amount:
     return Amount(round(cost * NANO), max(tokens, usage.total_tokens))  # the total has those of a compaction as well
 
 
-def _expect(model: Model, size: int, options: Options) -> tuple[Amount, Amount]:
-    """Give what a request is expected to cost, and the part of it that its input costs."""
-    written = min(_MOST_OUTPUT, options.max_tokens or _MOST_OUTPUT)
+@final
+class Planned(NamedTuple):
+    """What decides what a request may cost.
+
+    `options` is None if it writes nothing, as a count of tokens. `is_held`: the provider has a part of its input.
+    """
+
+    models: tuple[Model, ...]
+    context: Context
+    options: Options | None
+    body: Mapping[str, object]
+    protocol: str
+    is_held: bool = False
+
+
+@final
+class Granted(NamedTuple):
+    """The output tokens that a request may have, and why these."""
+
+    max_tokens: int
+    detail: str
+
+
+def _find_share(model: Model, planned: Planned) -> float | None:
+    """Return the part of the list price for the tier that a request names; other protocols do not get the name."""
+    return find_share(model, planned.body) if model.protocol == planned.protocol else 1.0
+
+
+def _check_price(planned: Planned, protocol: str) -> None:
+    """Refuse a request whose price is not known, because a budget in dollars could not count it."""
+    for model in planned.models:
+        if _find_share(model, planned) is None:
+            raise Refused(
+                f"the price of {model.full_name()} with the service tier, speed or region of this request is not known,"
+                " and this key has a budget in dollars; leave that field out, or use a key with a budget in tokens",
+                403,
+                FailureKind.AUTH,
+                protocol,
+            )
+
+
+def _find_granted(lease: Lease, planned: Planned, table: SpendingTable) -> Granted | None:
+    asked = None if planned.options is None else planned.options.max_tokens
+    if lease.output < lease.wanted.output:
+        given = "" if asked is None else f" of {asked}"
+        return Granted(lease.output, f"{lease.output}{given}: no more is left of the budget or limit of this key")
+    if asked is None and planned.options is not None and table.output_tokens is not None and lease.rights.has_reserve:
+        return Granted(lease.output, f"{lease.output}: spending.output_tokens of this gateway")
+    return None
+
+
+def _reserve(planned: Planned, cap: int | None) -> Wanted:
+    """Return what a request may cost: with the dearest of its models, and all output that it may have."""
+    options, choices = planned.options or Options(), count_choices(planned.body)
+    made = [_reserve_at(model, planned, options, cap) for model in planned.models]
+    share = max(_find_share(model, planned) or 1.0 for model in planned.models)
+    return Wanted(
+        input=Amount(ceil(max(each.input.nano for each in made) * share), max(each.input.tokens for each in made)),
+        output=max(each.output for each in made),
+        rate=max(each.rate for each in made) * share,
+        choices=choices,
+        least=max(each.least for each in made),
+    )
+
+
+def _reserve_at(model: Model, planned: Planned, options: Options, cap: int | None) -> Wanted:
+    endpoint = resolve_endpoint(model)
+    window = model.max_input or model.context_window or _WINDOW
+    limit = model.max_tokens or model.context_window or _MOST_OUTPUT
+    output = min(options.max_tokens or cap or limit, limit)
+    if planned.is_held:
+        read = window
+    else:
+        counter = TokenCounter(model)
+        fixed = counter.fixed(planned.context, options)
+        counted = counter.request(planned.context.messages, fixed).tokens
+        read = min(ceil(counted * _INPUT_SHARE) + _INPUT_MORE, window)
+    # What is written to a cache costs more than what is read: the dearest of the three rates is reserved.
+    amount = max(
+        _price(model, Usage(input=read)),
+        _price(model, Usage(cache_write=read)),
+        _price(model, Usage(cache_write=read), long=read),
+    )
+    whole = _price(model, Usage(input=read, output=_MILLION)).nano - _price(model, Usage(input=read)).nano
+    is_fixed = "max_tokens" in endpoint.rules.refused_options or endpoint.dialect.max_tokens_field == "none"
+    least = limit if is_fixed else max(_LEAST_OUTPUT, endpoint.rules.min_max_tokens)
+    return Wanted(input=amount, output=limit if is_fixed else output, rate=whole / _MILLION, least=least)
+
+
+def count_choices(body: Mapping[str, object]) -> int:
+    """Return how many replies a body asks for."""
+    most = 1
+    for path in _CHOICES:
+        value: object = body
+        for name in path:
+            value = object_of(value).get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            most = max(most, value)
+    return most
+
+
+def _expect(planned: Planned, size: int) -> Wanted:
+    """Return what a request is expected to cost, as far as its size and its options tell."""
+    model, options = planned.models[0], planned.options or Options()
+    written = min(_LOOSE_OUTPUT, options.max_tokens or _LOOSE_OUTPUT)
     read = min(size // _BYTES_PER_TOKEN, model.max_input or model.context_window or _WINDOW)
-    return _price(model, Usage(input=read, output=written)), _price(model, Usage(input=read))
+    amount = _price(model, Usage(input=read))
+    whole = _price(model, Usage(input=read, output=_MILLION)).nano - amount.nano
+    return Wanted(input=amount, output=written, rate=whole / _MILLION)
 
 
-def _price(model: Model, usage: Usage) -> Amount:
-    return amount_of(replace(usage, cost=find_cost(model.cost, usage)))
+def _price(model: Model, usage: Usage, *, long: int = 0) -> Amount:
+    return amount_of(replace(usage, cost=find_cost(model.cost, usage, cache_write_long=long)))
+
+
+def clamp_usage(usage: Usage, model: Model, *, choices: int = 1) -> Usage:
+    """Return a usage whose figures are possible: not below 0, and not beyond what a request to the model can have.
+
+    A figure that is not possible is a fault of the upstream. Below 0 it would give money back to a budget, and a huge
+    one would use up the budget at once.
+    """
+    window = model.max_input or model.context_window or _WINDOW
+    read = window * _TOOL_ROUNDS
+    written = max(model.max_tokens, window, _MOST_OUTPUT) * choices
+    figures = {
+        "input": _between(usage.input, read),
+        "cache_read": _between(usage.cache_read, read),
+        "cache_write": _between(usage.cache_write, read),
+        "output": _between(usage.output, written),
+    }
+    total = _between(usage.total_tokens, 3 * read + written)
+    is_same = total == usage.total_tokens and all(getattr(usage, name) == value for name, value in figures.items())
+    clamped = usage
+    if not is_same:
+        counted = replace(usage, **figures, reasoning=_between(usage.reasoning, figures["output"]))
+        most = sum(figures.values())
+        clamped = replace(counted, total_tokens=max(most, total), cost=find_cost(model.cost, counted))
+    cost = clamped.cost
+    if cost is not None and not 0 <= cost.total < _MOST_COST:
+        clamped = replace(clamped, cost=find_cost(model.cost, clamped))
+    return clamped
+
+
+def _between(value: int, most: int) -> int:
+    return min(max(value, 0), most)
 
 
 def check_name(name: str, key: ClientKey, protocol: str) -> None:

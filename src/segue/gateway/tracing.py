@@ -161,6 +161,8 @@ def _describe(row: RequestRow) -> dict[str, Any]:
         found["gen_ai.usage.output_tokens"] = usage.output
         if usage.cost is not None:
             found["segue.usage.cost"] = usage.cost.total
+    if row.figures is not None:
+        found["segue.usage.figures"] = row.figures
     return found
 
 

@@ -23,8 +23,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from segue.models.chinese_labs import CHINESE_LABS, XIAOMI_AND_LING
-from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON
-from segue.models.provider import Provider, ToolFee
+from segue.models.model_ids import CLAUDE_FAST, CLAUDE_FIRST_FAST, GEMINI_1_AND_2, GEMINI_3_ON, OPENAI_PRIORITY
+from segue.models.provider import PriceMode, Provider, ToolFee
 
 _READ: Final = "2026-11-15"
 _HALF: Final = 0.5
@@ -150,6 +150,14 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         dialect={"anthropic-messages": {"strict_tools": True, "count_tokens": True}},
         file_ids=("anthropic-messages",),
         batch_price=_HALF,
+        # Fast mode: $10/$50 for Opus 4.8 and 5, $30/$150 for Opus 4.6 and 4.7 (prices of resellers that pass it on and
+        # name Anthropic's documentation, read 2026-11-18). "A 1.1x pricing multiplier applies" to US inference (Claude
+        # Platform on AWS: data residency, read 2026-11-18). The priority tier is sold by contract: not known.
+        price_modes=(
+            PriceMode(field="speed", value="fast", share=2.0, models=CLAUDE_FAST),
+            PriceMode(field="speed", value="fast", share=6.0, models=CLAUDE_FIRST_FAST),
+            PriceMode(field="inference_geo", value="us", share=1.1),
+        ),
         tool_fees=(
             ToolFee(
                 dollars=0.01,
@@ -193,6 +201,16 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         },
         file_ids=_OPENAI_FILES,
         batch_price=_HALF,
+        # "Tokens are priced at Batch API rates" (OpenAI documentation: flex processing). Priority by the table of
+        # openai.com/api-priority-processing against the list price; later models are not in it. Both read 2026-11-18.
+        price_modes=(
+            PriceMode(field="service_tier", value="flex", share=_HALF),
+            *(
+                PriceMode(field="service_tier", value=value, share=share, models=models)
+                for value in ("priority", "fast")
+                for models, share in OPENAI_PRIORITY.items()
+            ),
+        ),
         tool_fees=(
             ToolFee(dollars=0.01, block={"type": "web_search_call", "action.type": "search"}),
             ToolFee(dollars=0.0025, block={"type": "file_search_call"}),
@@ -293,6 +311,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         file_ids=("google-genai", "google-interactions"),
         dialect={"google-genai": {"count_tokens": True}},
         batch_price=_HALF,
+        # Flex is "50% discount"; priority is "75% to 100% more than standard", by model: not known.
+        # (Google documentation: Gemini API optimization, read 2026-11-18)
+        price_modes=(PriceMode(field="service_tier", value="flex", share=_HALF),),
         tool_fees=(
             ToolFee(dollars=0.014, count="webSearchQueries", models=GEMINI_3_ON),
             ToolFee(dollars=0.035, count="webSearchQueries", models=GEMINI_1_AND_2, once=True),

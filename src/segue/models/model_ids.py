@@ -300,3 +300,18 @@ NATIVE_PROTOCOLS: Final[Mapping[str, frozenset[str]]] = {
 def is_claude(model_id: str) -> bool:
     """Whether an id, of whichever provider, names a Claude model."""
     return CLAUDE in model_id.lower()
+
+
+CLAUDE_FAST: Final = r"claude-opus-(?:4-8|5)(?:-\d{8})?$"
+"""Models with a fast mode at twice the list price."""
+CLAUDE_FIRST_FAST: Final = r"claude-opus-4-[67](?:-\d{8})?$"
+"""Models with a fast mode at six times the list price."""
+OPENAI_PRIORITY: Final[Mapping[str, float]] = {
+    r"gpt-5\.5(?:-\d{4}-.*)?$": 2.5,
+    r"gpt-5\.4(?:-mini)?(?:-\d{4}-.*)?$": 2.0,
+    r"gpt-5\.2(?:-\d{4}-.*)?$": 2.0,
+    r"gpt-5(?:\.1)?(?:-codex)?(?:-\d{4}-.*)?$": 2.0,
+    r"gpt-5-mini(?:-\d{4}-.*)?$": 1.8,
+    r"gpt-4\.1(?:-\d{4}-.*)?$": 1.75,
+}
+"""Parts of the list price that OpenAI takes for priority processing."""

@@ -4,30 +4,73 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from typing import Final, cast
 
 from msgspec.structs import replace
 
 from segue.conversation.messages import Usage, UsageCost
 from segue.models.model import Model, Price, PriceTier
-from segue.models.provider import ToolFee
+from segue.models.provider import PriceMode, ToolFee
 from segue.models.providers import find_row
 
 _MILLION = 1_000_000
+_MODE_FIELDS: Final[Mapping[str, str]] = {
+    "service_tier": "service_tier",
+    "serviceTier": "service_tier",
+    "speed": "speed",
+    "inference_geo": "inference_geo",
+}
+"""Fields of requests and replies that decide the price, and the name of each in `PriceMode`."""
+_STANDARD: Final = frozenset(
+    {"auto", "default", "standard", "standard_only", "on_demand", "unspecified", "global", "not_available", "none", ""}
+)
+"""Values of these fields at the list price. A request with `auto` may be served otherwise; its reply tells."""
 
 
 def find_cost(
-    price: Price, usage: Usage, *, cache_write_long: int = 0, share: float = 1.0, fees: float = 0.0
+    price: Price, usage: Usage, *, cache_write_long: int = 0, share: float | None = 1.0, fees: float = 0.0
 ) -> UsageCost | None:
     """Compute the cost of `usage`; None if no price is known, because 0 would be a wrong price.
 
-    `share` is the part of the list price that is paid, as for a batch; `fees` are dollars beside the tokens.
+    `share` is the part of the list price that is paid, as for a batch, None if that is not known (`find_share`);
+    `fees` are dollars in addition to the tokens.
     """
+    if share is None:
+        return None
     if price.input or price.output or price.cache_read or price.cache_write or price.tiers:
         cost = compute_cost(price, usage, cache_write_long=cache_write_long)
         cost = cost if share == 1.0 else reduce_cost(cost, share)
         return replace(cost, total=cost.total + fees) if fees else cost
     return None
+
+
+def find_share(model: Model, fields: Mapping[str, object]) -> float | None:
+    """Return the part of the list price that is paid for the way in which a request was served; None: not known.
+
+    `fields` are those of a reply, or of a request, that name it.
+    """
+    share = 1.0
+    for name, field in _MODE_FIELDS.items():
+        given = fields.get(name)
+        if given is None:
+            continue
+        value = str(cast("Mapping[str, object]", given).get("type") if isinstance(given, Mapping) else given).lower()
+        if value in _STANDARD:
+            continue
+        if field == "service_tier" and value == "batch":
+            share *= batch_share(model)
+            continue
+        row = find_row(model.provider, model.base_url)
+        modes = () if row is None else row.price_modes
+        found = next((mode for mode in modes if _is_mode(mode, field, value, model)), None)
+        if found is None:
+            return None
+        share *= found.share
+    return share
+
+
+def _is_mode(mode: PriceMode, field: str, value: str, model: Model) -> bool:
+    return (mode.field, mode.value) == (field, value) and re.match(mode.models, model.id) is not None
 
 
 def find_fees(

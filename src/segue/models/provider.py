@@ -26,6 +26,21 @@ class ToolFee(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 @final
+class PriceMode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a provider takes for another way to serve a request than its standard one, in parts of the list price.
+
+    - `field`, `value`: the field of the reply that tells it (`service_tier`, `speed`, `inference_geo`), and its value.
+    - `share`: the part of the list price that is paid.
+    - `models`: a regular expression for the beginning of ids that it holds for.
+    """
+
+    field: str
+    value: str
+    share: float
+    models: str = ""
+
+
+@final
 class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A company or server that serves models.
 
@@ -34,7 +49,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     belongs to another provider, and is not sent. The client replaces `{NAME}` in `base_url` by the environment variable
     of that name, and looks for a key in `key_variables`, in order. `any_id` marks a server that serves what its user
     has loaded: every id is accepted as the name of a model. `batch_price` is the part of the list price that it takes
-    for a batch, `tool_fees` what it takes for runs of its tools. `stated` are flags of the catalogue (`Model.flags`)
+    for a batch, `tool_fees` what it takes for runs of its tools, `price_modes` what it takes for other ways to serve a
+    request; one that is not among them has no known price. `stated` are flags of the catalogue (`Model.flags`)
     that its own documentation or its refusals confirm, so that they are followed: the rule, or `rule=item` for one item
     of a list, with the source. `source` and `read` are the source of the row and the date it was read.
     """
@@ -50,6 +66,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     any_id: bool = False
     batch_price: float = 1.0
     tool_fees: tuple[ToolFee, ...] = ()
+    price_modes: tuple[PriceMode, ...] = ()
     stated: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     source: str
     read: str

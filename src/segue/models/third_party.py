@@ -19,7 +19,7 @@ from functools import partial
 from typing import Final
 
 from segue.models.built_in import LOCAL_HOST
-from segue.models.provider import Provider
+from segue.models.provider import PriceMode, Provider
 
 _READ: Final = "2026-11-15"
 _HALF: Final = 0.5
@@ -180,6 +180,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         stated={
             "refused_input=image": '"messages[1].content must be a string" (gpt-oss-120b: jarvis-aio #17, 2026-09-05)',
         },
+        # "Pricing matches the on-demand tier." (Groq documentation: flex processing, read 2026-11-18)
+        price_modes=(PriceMode(field="service_tier", value="flex", share=1.0),),
         source="groq 1.7.0 (`reasoning` of a message); freellmapi #1093; pi #401 (five images)",
     ),
     _chat_host(

@@ -34,6 +34,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """The provider's own id of the request, for its support; None if it sent none."""
     usage: Usage | None = None
     """What the attempt is billed, also if it failed; an estimate if the reply broke before the provider's counts."""
+    is_estimated: bool = False
+    """Whether `usage` is an estimate in place of the provider's own figures."""
 
 
 def note_attempt(attempt: Attempt) -> Diagnostic:

@@ -308,6 +308,7 @@ class Flow:
 
     def _record(self, failure: Failure | None) -> _StepsFor[None]:
         moment = _as_moment((yield NOW))
+        usage, is_estimated = self._find_usage(failure)
         attempt = Attempt(
             model=self.model,
             reason=self._plan.reason,
@@ -318,23 +319,25 @@ class Flow:
             waited=self._plan.wait,
             duration=moment.clock - self._began.clock,
             request_id=self._request_id,
-            usage=self._find_usage(failure),
+            usage=usage,
+            is_estimated=is_estimated,
         )
         self._began = replace(self._began, chance=moment.chance)
         self.attempts = (*self.attempts, attempt)
         self._is_recorded = True
         yield Note(attempt)
 
-    def _find_usage(self, failure: Failure | None) -> Usage | None:
-        """Give what the current attempt is billed; a refusal costs nothing."""
+    def _find_usage(self, failure: Failure | None) -> tuple[Usage | None, bool]:
+        """Give what the current attempt is billed, and whether that is an estimate; a refusal costs nothing."""
         if not self._is_billed:
-            return None
+            return None, False
         ending = None if self._outcome is None else ending_of(self._outcome.events)
         message = self.message if ending is None else ending.message
         is_empty = not message.content and message.usage is None
         if is_empty and failure is not None and failure.kind != FailureKind.NETWORK and failure.evidence != "aborted":
-            return None  # an error that has the status of a reply
-        return find_usage(message, is_whole=failure is None, request=self._request, model=self.model)
+            return None, False  # an error that has the status of a reply
+        usage = find_usage(message, is_whole=failure is None, request=self._request, model=self.model)
+        return usage, usage is not message.usage
 
     def _with_summaries(self, request: Request) -> _StepsFor[Request]:
         """Have the messages summarised that a request leaves out; the request stays as it is if that fails.

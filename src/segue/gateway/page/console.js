@@ -25,6 +25,13 @@ const dollars = (value) => (value === undefined || value === null ? "" : `$${val
 const seconds = (ms) => (ms === undefined || ms === null ? "" : `${(ms / 1000).toFixed(2)} s`);
 const short = (name) => (name.length > 12 ? `${name.slice(0, 12)}…` : name);
 const read = (usage) => (usage ? (usage.input || 0) + (usage.cacheRead || 0) + (usage.cacheWrite || 0) : 0);
+const billed = (row) => row.spent || row.usage;
+const guessed = (part) => (part ? `, ${dollars(part)} of it estimated` : "");
+function cost(row) {
+  const bill = billed(row);
+  if (!bill) return "";
+  return `${bill.cost ? dollars(bill.cost.total) : "unknown"}${row.figures === "estimated" ? " est." : ""}`;
+}
 const losses = (row) => (row.changes || []).filter((change) => change.loss !== "none");
 const moment = (time) => new Date(time).toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" });
 const share = (cached, all) => (all ? `${Math.round((100 * cached) / all)} %` : "");
@@ -58,7 +65,7 @@ function requestRow(row, keys) {
     cell(seconds(row.firstByteMs), { class: "figure" }),
     cell(usage ? `${number(read(usage))} / ${number(usage.output || 0)}` : "", { class: "figure" }),
     cell(usage ? share(usage.cacheRead || 0, read(usage)) : "", { class: "figure" }),
-    cell(dollars(usage?.cost?.total), { class: "figure" }),
+    cell(cost(row), { class: "figure", title: row.figures || "" }),
     cell(losses(row).length ? String(losses(row).length) : "", { class: "figure" }),
   );
 }
@@ -124,7 +131,7 @@ async function openRequest(id) {
         ["Time", moment(row.time)], ["Client", row.client], ["Protocol", row.protocol], ["Asked for", row.asked], ["Answered by", row.model],
         ["Result", `${row.outcome} ${row.status}`], ["First byte", seconds(row.firstByteMs)], ["Duration", seconds(row.durationMs)],
         ["Tokens in / out", usage ? `${number(read(usage))} / ${number(usage.output || 0)}` : ""], ["From the cache", usage ? share(usage.cacheRead || 0, read(usage)) : ""],
-        ["Cost", dollars(usage?.cost?.total)], ["Saved by the cache", dollars(row.saved)], ["Turns with their state", row.restored], ["Bytes passed on unchanged", row.straight ? "yes" : ""],
+        ["Cost", cost(row)], ["Figures", row.figures], ["Saved by the cache", dollars(row.saved)], ["Turns with their state", row.restored], ["Bytes passed on unchanged", row.straight ? "yes" : ""],
         ["Problem", row.error],
       ]),
       make("h3", {}, "Attempts"),
@@ -134,6 +141,7 @@ async function openRequest(id) {
       changeList(row.changes || [], "Nothing was changed."),
       (row.drift || []).length ? make("p", {}, `New in the reply: ${row.drift.join(", ")}`) : null,
       make("p", {}, make("button", { type: "button", onclick: () => openThread(row.conversation) }, "Open the conversation")),
+      ...(row.alike ? byRequest(row.id) : []),
       make("h3", {}, "Contents"),
       content,
     );
@@ -148,6 +156,16 @@ async function openRequest(id) {
       content.replaceChildren(make("p", { class: "quiet" }, error.message));
     }
   });
+}
+
+function byRequest(id) {
+  const path = `/segue/requests/${encodeURIComponent(id)}`;
+  const say = make("span", { role: "status" });
+  return [
+    make("h3", {}, "What continues this request"),
+    switchForm(path, "Model for what continues this request", ""),
+    make("p", { class: "line" }, make("button", { type: "button", onclick: () => erase(path, "what is kept of this request", say) }, "Erase"), say),
+  ];
 }
 
 function replayForm(id, sent, reply) {
@@ -189,7 +207,7 @@ async function openThread(id) {
       return make("li", {},
         make("button", { type: "button", class: "plain", onclick: () => openRequest(row.id) }, moment(row.time)), " ",
         make("span", { class: isSwitch ? "switch" : "" }, isSwitch ? `switched to ${row.model}` : row.model || "none"), " ",
-        result(row), ` ${row.usage ? `${number(read(row.usage))} / ${number(row.usage.output || 0)} tokens` : ""} ${dollars(row.usage?.cost?.total)}`,
+        result(row), ` ${row.usage ? `${number(read(row.usage))} / ${number(row.usage.output || 0)} tokens` : ""} ${cost(row)}`,
         losses(row).length ? ` ${plural(losses(row).length, "change")}` : "");
     });
     const say = make("p", { role: "status" });
@@ -197,7 +215,7 @@ async function openThread(id) {
       `Conversation ${id}`,
       make("p", { class: "line" },
         make("button", { type: "button", onclick: () => save(id, say) }, "Export as a segue session"),
-        make("button", { type: "button", onclick: () => erase(id, say) }, "Erase"), say),
+        make("button", { type: "button", onclick: () => erase(`/segue/conversations/${encodeURIComponent(id)}`, "all requests, contents and states of this conversation", say) }, "Erase"), say),
       make("ol", {}, ...turns),
     );
   });
@@ -217,10 +235,10 @@ async function save(id, say) {
   }
 }
 
-async function erase(id, say) {
-  if (!window.confirm("Erase all requests, contents and states of this conversation? This cannot be undone.")) return;
+async function erase(path, what, say) {
+  if (!window.confirm(`Erase ${what}? This cannot be undone.`)) return;
   try {
-    const { erased } = await ask(`/segue/conversations/${encodeURIComponent(id)}`, { method: "DELETE" });
+    const { erased } = await ask(path, { method: "DELETE" });
     say.textContent = `Erased: ${plural(erased, "row")}.`;
     shown = "";
     await refresh();
@@ -229,18 +247,25 @@ async function erase(id, say) {
   }
 }
 
-function threadRow(conversation, sums) {
-  const field = make("input", { list: "models", autocomplete: "off", "aria-label": `Model for the conversation of ${conversation.client || "unknown"}`, placeholder: "the model that the client names" });
-  field.value = conversation.chosen || "";
+function switchForm(path, label, chosen) {
+  const field = make("input", { list: "models", autocomplete: "off", "aria-label": label, placeholder: "the model that the client names" });
+  field.value = chosen || "";
   const form = make("form", {}, field, make("button", {}, "Switch"));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const model = field.value.trim() || null;
     await act(async () => {
-      await ask(`/segue/conversations/${encodeURIComponent(conversation.id)}`, { method: "PUT", body: JSON.stringify({ model }) });
+      await ask(path, { method: "PUT", body: JSON.stringify({ model }) });
       $("status").textContent = `The next request of this conversation goes to ${model || "the model that the client names"}.`;
     });
   });
+  return form;
+}
+
+function threadRow(conversation, sums) {
+  const form = conversation.alike
+    ? make("span", { class: "quiet", title: "Several conversations that begin alike may be in this row" }, "by request")
+    : switchForm(`/segue/conversations/${encodeURIComponent(conversation.id)}`, `Model for the conversation of ${conversation.client || "unknown"}`, conversation.chosen);
   return make(
     "tr", {},
     cell(moment(conversation.time)),
@@ -249,7 +274,7 @@ function threadRow(conversation, sums) {
     cell(conversation.model || "no model yet"),
     cell(sums ? number(sums.requests) : "", { class: "figure" }),
     cell(sums ? share(sums.cached, sums.input) : "", { class: "figure" }),
-    cell(dollars(sums?.cost), { class: "figure" }),
+    cell(`${dollars(sums?.cost)}${sums?.estimated ? " est." : ""}`, { class: "figure", title: sums ? `${dollars(sums.cost)}${guessed(sums.estimated)}` : "" }),
     cell(dollars(sums?.saved), { class: "figure" }),
     cell(form),
   );
@@ -274,7 +299,7 @@ async function showSeries() {
   const times = steps.map((each) => each.time);
   const line = (name, scale = 1) => steps.map((each) => (each[name] === null ? null : each[name] * scale));
   const percent = (value) => `${Math.round(value)} %`;
-  $("sums").textContent = `${plural(sum("requests"), "request")}, ${plural(sum("errors"), "error")}, ${dollars(sum("cost"))}${isCut ? "; older requests are left out" : ""}`;
+  $("sums").textContent = `${plural(sum("requests"), "request")}, ${plural(sum("errors"), "error")}, ${dollars(sum("cost"))}${guessed(sum("estimatedCost"))}${isCut ? "; older requests are left out" : ""}`;
   $("plots").replaceChildren(
     plot("Cost", times, step, [["dollars", line("cost")]], dollars, { bars: true }),
     plot("First byte", times, step, [["half of them within", line("firstByte")], ["95 of 100 within", line("slowFirstByte")]], seconds),

@@ -8,26 +8,45 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from math import ceil
 from typing import Final, NamedTuple, Self, final
+
+from msgspec.structs import replace
 
 from segue.conversation.messages import Usage
 from segue.gateway.keys import Rights
 from segue.gateway.store.database import Transaction
 from segue.gateway.store.ledger import (
     LEASE,
+    SLOT,
     Amount,
     Denied,
+    Ledger,
     Part,
+    Recent,
+    Reserving,
+    Slot,
+    Wanted,
     advance,
+    decide,
     dump_ledger,
-    find_denial,
+    find_room,
+    is_recent,
     load_ledger,
     write_part,
+    write_recent,
 )
 
-_MINUTE: Final = 60_000
 _READ: Final = "select data from ledgers where key = ?"
 _READ_LOCKED: Final = "select data from ledgers where key = ? for update"
+
+
+@final
+class Snapshot(NamedTuple):
+    """What a gateway writes of an account."""
+
+    part: Part = Part()
+    recent: Recent = Recent()
 
 
 class Account:
@@ -37,26 +56,29 @@ class Account:
         self.tenant: str = tenant
         self.gateway: str = gateway
         self.lock: threading.Lock = threading.Lock()
-        self.written: Part = Part()
+        self.written: Snapshot = Snapshot()
         """What the store has; only the thread that writes uses it."""
         self.is_queued: bool = False
         """Whether a write waits that will have the newest values."""
         self.leases: set[Lease] = set()
         self._part = Part()
+        self._recent = Recent()
         self._held = Amount()
         self._known = Amount()
 
-    def snapshot(self, now: int) -> Part:
+    def snapshot(self, now: int) -> Snapshot:
         """Give what is to be written now."""
         with self.lock:
             self.is_queued = False
-            return self._part._replace(until=now + LEASE, held=self._held, known=self._known)
+            part = self._part._replace(until=now + LEASE, held=self._held, known=self._known)
+            return Snapshot(part, self._recent)
 
     @property
     def is_written(self) -> bool:
         """Whether the store has all of it."""
         with self.lock:
-            return self.written._replace(until=0) == self._part._replace(held=self._held, known=self._known)
+            part = self._part._replace(held=self._held, known=self._known)
+            return self.written.part._replace(until=0) == part and self.written.recent == self._recent
 
     def take(self, lease: Lease, now: int) -> bool:
         """Begin a request; False if its client is gone."""
@@ -66,9 +88,8 @@ class Account:
             lease.is_taken = True
             self.leases.add(lease)
             self._hold(lease, 1)
-            self._turn_minute(now)
-            part = self._part
-            self._part = part._replace(requests=part.requests + 1, minute_requests=part.minute_requests + 1)
+            self._part = self._part._replace(requests=self._part.requests + 1)
+            lease.slot = self._add_recent(now, requests=1)
         return True
 
     def give_back(self, lease: Lease) -> None:
@@ -79,8 +100,8 @@ class Account:
                 if not lease.is_ended:
                     self.leases.discard(lease)
                     self._hold(lease, -1)
-                part = self._part
-                self._part = part._replace(requests=part.requests - 1, minute_requests=max(0, part.minute_requests - 1))
+                self._part = self._part._replace(requests=self._part.requests - 1)
+                self._add_recent(lease.slot, requests=-1)
 
     def end(self, lease: Lease) -> None:
         """End a request; it holds nothing any more."""
@@ -97,18 +118,20 @@ class Account:
                 self._known = self._known.plus(Amount(known.nano - lease.known.nano, known.tokens - lease.known.tokens))
                 lease.known = known
 
-    def count(self, lease: Lease, amount: Amount, now: int, *, is_priced: bool) -> None:
-        """Count an attempt that ended."""
+    def count(self, lease: Lease, amount: Amount, now: int, *, is_priced: bool, is_measured: bool = True) -> None:
+        """Count an attempt that ended; `is_measured`: the amount is that of the provider."""
         self.note_known(lease, Amount())
         with self.lock:
-            self._turn_minute(now)
+            lease.counted = lease.counted.plus(amount)
             part = self._part
             self._part = part._replace(
                 nano=part.nano + amount.nano,
                 tokens=part.tokens + amount.tokens,
                 unpriced=part.unpriced + (not is_priced),
-                minute_tokens=part.minute_tokens + amount.tokens,
             )
+            self._add_recent(now, tokens=amount.tokens)
+            if not is_measured:
+                self._recent = replace(self._recent, estimated=self._recent.estimated.plus(amount))
 
     def _hold(self, lease: Lease, sign: int) -> None:
         self._held = Amount(
@@ -116,10 +139,14 @@ class Account:
         )
         self._known = Amount(self._known.nano + sign * lease.known.nano, self._known.tokens + sign * lease.known.tokens)
 
-    def _turn_minute(self, now: int) -> None:
-        minute = now - now % _MINUTE
-        if minute > self._part.minute:
-            self._part = self._part._replace(minute=minute, minute_requests=0, minute_tokens=0)
+    def _add_recent(self, now: int, *, requests: int = 0, tokens: int = 0) -> int:
+        """Count in the slot of a time; give when it began."""
+        start = now - now % SLOT
+        kept = {slot.start: slot for slot in self._recent.slots if is_recent(slot, now)}
+        slot = kept.get(start, Slot(start))
+        kept[start] = Slot(start, max(0, slot.requests + requests), slot.tokens + tokens)
+        self._recent = replace(self._recent, slots=tuple(kept[key] for key in sorted(kept)))
+        return start
 
 
 @final
@@ -127,21 +154,50 @@ class Lease:
     """A request of a key that runs: what it may cost in all, and what the running attempt costs at least."""
 
     def __init__(
-        self, account: Account, rights: Rights, expected: Amount, known: Amount, on_end: Callable[[], object]
+        self,
+        account: Account,
+        rights: Rights,
+        wanted: Wanted,
+        on_end: Callable[[], object],
+        reserving: Reserving = "lower",
     ) -> None:
         self._on_end = on_end
         self.account: Account = account
         self.rights: Rights = rights
-        self.expected: Amount = expected
-        self.known: Amount = known
-        self.input: Amount = known
+        self.wanted: Wanted = wanted
+        self.reserving: Reserving = reserving
+        self.output: int = wanted.output
+        """The output tokens that it may have: those that are wanted, or fewer."""
+        self.room: int | None = None
+        """The output tokens that everything that was left had room for."""
+        self.counted: Amount = Amount()
+        """What its attempts were billed so far."""
+        self.expected: Amount = wanted.at_most(wanted.output)
+        self.known: Amount = wanted.input
+        self.input: Amount = wanted.input
         """What the input of one attempt costs."""
+        self.slot: int = 0
+        """The slot that it was counted in."""
         self.progress: Callable[[], Usage | None] | None = None
         """Gives what the attempt that runs costs at this moment."""
         self.denied: Denied | None = None
         """Why the store refused it, once it was decided."""
         self.is_taken: bool = False
         self.is_ended: bool = False
+
+    def grant(self, output: int, room: int | None) -> None:
+        """Give the request so many output tokens; all that is left has `room` for more."""
+        self.output, self.room, self.expected = output, room, self.wanted.at_most(output)
+
+    def output_again(self) -> int:
+        """Return the output tokens of an attempt after those that were counted: they used what was left."""
+        if self.room is None or self.reserving == "loose" or not any(self.counted):
+            return self.output
+        wanted = self.wanted
+        by_money = ceil(self.counted.nano / (wanted.rate * wanted.choices)) if wanted.rate else 0
+        by_tokens = ceil(self.counted.tokens / wanted.choices) if self.rights.has_token_limit else 0
+        left = self.room - max(by_money, by_tokens)
+        return max(min(self.output, left), min(wanted.least, wanted.output))
 
     def end(self) -> None:
         """End the request; it holds nothing any more."""
@@ -163,7 +219,7 @@ class Syncing:
     def __init__(self) -> None:
         self._wanted: dict[str, tuple[Account, list[Lease]]] = {}
         self._taken: list[Lease] = []
-        self._written: list[tuple[Account, Part]] = []
+        self._written: list[tuple[Account, Snapshot]] = []
 
     def add(self, work: StoredAccount) -> None:
         """Add an account."""
@@ -176,15 +232,17 @@ class Syncing:
         for tenant, (account, leases) in sorted(self._wanted.items()):
             ledger = load_ledger(_read_locked(transaction, tenant, is_local=is_local))
             advance(ledger, now)
-            part = account.snapshot(now)
-            write_part(ledger, account.gateway, part, account.written)
+            snapshot = _write_snapshot(ledger, account, now)
             for lease in leases:
-                lease.denied = find_denial(ledger, lease.rights, now)
-                if lease.denied is None and account.take(lease, now):
+                decided = decide(ledger, lease.rights, lease.wanted, now, lease.reserving)
+                lease.denied = decided if isinstance(decided, Denied) else None
+                if isinstance(decided, Denied):
+                    continue
+                lease.grant(decided, find_room(ledger, lease.rights, lease.wanted, now))
+                if account.take(lease, now):
                     self._taken.append(lease)
-                    part = account.snapshot(now)
-                    write_part(ledger, account.gateway, part, account.written)
-            self._written.append((account, part))
+                    snapshot = _write_snapshot(ledger, account, now)
+            self._written.append((account, snapshot))
             transaction.run("update ledgers set data = ? where key = ?", (dump_ledger(ledger), tenant))
 
     def __enter__(self) -> Self:
@@ -193,11 +251,18 @@ class Syncing:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Note that all of it is committed, or take back what was decided."""
         if kind is None:
-            for account, part in self._written:
-                account.written = part
+            for account, snapshot in self._written:
+                account.written = snapshot
         else:
             for lease in self._taken:
                 lease.account.give_back(lease)
+
+
+def _write_snapshot(ledger: Ledger, account: Account, now: int) -> Snapshot:
+    snapshot = account.snapshot(now)
+    write_part(ledger, account.gateway, snapshot.part, account.written.part)
+    write_recent(ledger, account.gateway, snapshot.recent, account.written.recent)
+    return snapshot
 
 
 def _read_locked(transaction: Transaction, tenant: str, *, is_local: bool) -> bytes | None:

@@ -13,20 +13,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final, NamedTuple, final
+from math import ceil, floor
+from typing import Final, Literal, NamedTuple, TypeAlias, final
 
 import msgspec
 
 from segue.gateway.keys import PERIODS, Period, Rights
 
+Reserving: TypeAlias = Literal["lower", "refuse", "loose"]
+"""What happens to a request that may cost more than is left (`SpendingTable.reserve`)."""
 NANO: Final = 1_000_000_000
 _SECOND: Final = 1000
 _MINUTE: Final = 60 * _SECOND
 LEASE: Final = _MINUTE
 """Milliseconds after which a gateway that wrote nothing is dead."""
 _FORGOTTEN: Final = 60 * _MINUTE
-_SOON: Final = 60 * _MINUTE
-"""Milliseconds to the end of a period within which clients are told to wait for it."""
+SLOT: Final = 2 * _SECOND
+"""Milliseconds that are counted together for the limits of a minute."""
 
 
 @final
@@ -51,13 +54,22 @@ class Spent(NamedTuple):
 
 
 @final
+class Slot(NamedTuple):
+    """Requests and tokens of the `SLOT` that began then."""
+
+    start: int
+    requests: int = 0
+    tokens: int = 0
+
+
+@final
 class Part(NamedTuple):
-    """What one gateway wrote last.
+    """What one gateway wrote last. Its length is fixed: gateways of an earlier version read it, too.
 
     - `nano`, `tokens`, `requests`, `unpriced`: what it has counted since its start; `unpriced` are requests to models
       without a known price.
     - `held`: what its running requests are expected to cost; `known`: what they cost at least.
-    - `minute`, `minute_requests`, `minute_tokens`: requests and tokens of the minute that began then.
+    - `minute`, `minute_requests`, `minute_tokens`: written by earlier versions (`Recent` has more).
     """
 
     until: int = 0
@@ -73,13 +85,51 @@ class Part(NamedTuple):
 
 
 @final
+class Recent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one gateway wrote last in addition to its part: its last minute, and how much of `Part` is estimated."""
+
+    slots: tuple[Slot, ...] = ()
+    estimated: Amount = Amount()
+
+
+@final
 class Ledger(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The row of a key."""
+    """The row of a key. `estimated` is the part of `spent` for which no provider gave a figure."""
 
     spent: dict[Period, Spent] = msgspec.field(default_factory=dict[Period, Spent])
     requests: int = 0
     unpriced: int = 0
     parts: dict[str, Part] = msgspec.field(default_factory=dict[str, Part])
+    recent: dict[str, Recent] = msgspec.field(default_factory=dict[str, Recent])
+    estimated: dict[Period, Spent] = msgspec.field(default_factory=dict[Period, Spent])
+
+
+@final
+class Wanted(NamedTuple):
+    """What a request may cost: its input, and `output` tokens at most, at `rate` billionths of a dollar each.
+
+    `choices` is how many replies it asks for; `least` is the smallest number of output tokens that makes sense.
+    """
+
+    input: Amount = Amount()
+    output: int = 0
+    rate: float = 0.0
+    choices: int = 1
+    least: int = 0
+
+    def at_most(self, output: int) -> Amount:
+        """Return what the request costs at most with so many output tokens."""
+        written = output * self.choices
+        return Amount(self.input.nano + ceil(written * self.rate), self.input.tokens + written)
+
+    def affordable(self, left: int, *, in_tokens: bool) -> int:
+        """Return how many output tokens fit into what is left of a limit; below 0 if the input does not."""
+        if in_tokens:
+            return (left - self.input.tokens) // self.choices
+        room = left - self.input.nano
+        if not self.rate:
+            return self.output if room >= 0 else -1
+        return floor(room / (self.rate * self.choices))
 
 
 @final
@@ -137,9 +187,11 @@ def advance(ledger: Ledger, now: int) -> None:
         start, known = _start_of(period, day), ledger.spent.get(period)
         if known is None or start > known.start:  # never back: the clocks of gateways differ
             ledger.spent[period] = Spent(start)
+            ledger.estimated.pop(period, None)
     for name, part in list(ledger.parts.items()):
         if part.until < now:
             _count(ledger, part.known)
+            _count_estimated(ledger, part.known)
             left = part._replace(
                 nano=part.nano + part.known.nano,
                 tokens=part.tokens + part.known.tokens,
@@ -149,12 +201,27 @@ def advance(ledger: Ledger, now: int) -> None:
             ledger.parts[name] = left  # it may come back, and must not count the same again
             if part.until < now - _FORGOTTEN:
                 del ledger.parts[name]
+                ledger.recent.pop(name, None)
 
 
 def _count(ledger: Ledger, amount: Amount) -> None:
     if any(amount):
         for period, spent in ledger.spent.items():
             ledger.spent[period] = Spent(spent.start, spent.nano + amount.nano, spent.tokens + amount.tokens)
+
+
+def _count_estimated(ledger: Ledger, amount: Amount) -> None:
+    if any(amount):
+        for period, spent in ledger.spent.items():
+            known = ledger.estimated.get(period, Spent())
+            ledger.estimated[period] = Spent(spent.start, known.nano + amount.nano, known.tokens + amount.tokens)
+
+
+def write_recent(ledger: Ledger, gateway: str, recent: Recent, before: Recent) -> None:
+    """Replace what a gateway wrote in addition to its part; `before` as in `write_part`."""
+    counted = ledger.recent.get(gateway, before).estimated
+    _count_estimated(ledger, Amount(recent.estimated.nano - counted.nano, recent.estimated.tokens - counted.tokens))
+    ledger.recent[gateway] = recent
 
 
 def write_part(ledger: Ledger, gateway: str, part: Part, before: Part) -> None:
@@ -166,51 +233,146 @@ def write_part(ledger: Ledger, gateway: str, part: Part, before: Part) -> None:
     ledger.parts[gateway] = part
 
 
+class _Limit(NamedTuple):
+    """One limit of a key as it is now: `most` of it, what is spent, and what running requests hold."""
+
+    name: str
+    most: int
+    spent: int
+    held: int
+    in_tokens: bool
+    period: Period | None = None
+    """None: the last minute."""
+
+    @property
+    def left(self) -> int:
+        return self.most - self.spent - self.held
+
+
+def decide(ledger: Ledger, rights: Rights, wanted: Wanted, now: int, reserving: Reserving) -> int | Denied:
+    """Return how many output tokens a request may have, or why it may not begin."""
+    if (denied := find_denial(ledger, rights, now)) is not None:
+        return denied
+    if reserving == "loose":
+        return wanted.output
+    granted, least = wanted.output, wanted.output if reserving == "refuse" else min(wanted.least, wanted.output)
+    for limit in _limits_of(ledger, rights, now):
+        fits = wanted.affordable(limit.left, in_tokens=limit.in_tokens)
+        if fits < least:
+            return _deny(limit, wanted, least, now, _slots_of(ledger, now))
+        granted = min(granted, fits)
+    return granted
+
+
+def find_room(ledger: Ledger, rights: Rights, wanted: Wanted, now: int) -> int | None:
+    """Return how many output tokens all that is left has room for; None if nothing limits them."""
+    limits = _limits_of(ledger, rights, now)
+    return min((wanted.affordable(limit.left, in_tokens=limit.in_tokens) for limit in limits), default=None)
+
+
 def find_denial(ledger: Ledger, rights: Rights, now: int) -> Denied | None:
     """Say why a key may not make another request now: its budgets and limits, with what running requests hold."""
+    for limit in _limits_of(ledger, rights, now):
+        if limit.period is not None and limit.left <= 0:
+            return _deny_period(limit, limit.period, now)
+    slots, most = _slots_of(ledger, now), rights.requests_per_minute
+    if most is not None and sum(slot.requests for slot in slots) >= most:
+        wait = _find_wait([(slot.start, slot.requests) for slot in slots], most - 1, now)
+        return Denied(f"this key may make {most} requests a minute", is_rate=True, retry_after=wait)
+    for limit in _limits_of(ledger, rights, now):
+        if limit.period is None and limit.left <= 0:
+            wait = _find_wait([(slot.start, slot.tokens) for slot in slots], limit.most - limit.held - 1, now)
+            return Denied(f"this key may use {limit.name}", is_rate=True, retry_after=wait)
+    return None
+
+
+def _limits_of(ledger: Ledger, rights: Rights, now: int) -> list[_Limit]:
     parts = tuple(ledger.parts.values())
     held = Amount(sum(part.held.nano for part in parts), sum(part.held.tokens for part in parts))
+    limits: list[_Limit] = []
     for period in PERIODS:
         if (budget := rights.budgets.get(period)) is not None:
             spent = ledger.spent[period]
+            name = "" if period == "total" else f" for the {period}"
             if budget.dollars is not None:
-                text, most = f"${budget.dollars:g}", round(budget.dollars * NANO)
-                if denied := _compare(period, text, now, spent=spent.nano, held=held.nano, most=most):
-                    return denied
+                text, most = f"{name}, ${budget.dollars:g},", round(budget.dollars * NANO)
+                limits.append(_Limit(text, most, spent.nano, held.nano, in_tokens=False, period=period))
             if budget.tokens is not None:
-                text = f"{budget.tokens} tokens"
-                if denied := _compare(period, text, now, spent=spent.tokens, held=held.tokens, most=budget.tokens):
-                    return denied
-    return _find_rate_denial(parts, rights, held, now)
+                text = f"{name}, {budget.tokens} tokens,"
+                limits.append(_Limit(text, budget.tokens, spent.tokens, held.tokens, in_tokens=True, period=period))
+    if (most := rights.tokens_per_minute) is not None:
+        used = sum(slot.tokens for slot in _slots_of(ledger, now))
+        limits.append(_Limit(f"{most} tokens a minute", most, used, held.tokens, in_tokens=True))
+    return limits
 
 
-def _compare(period: Period, text: str, now: int, *, spent: int, held: int, most: int) -> Denied | None:
-    name = "" if period == "total" else f" for the {period}"
-    if spent >= most:
+def _deny_period(limit: _Limit, period: Period, now: int) -> Denied:
+    if limit.spent >= limit.most:
         end = end_of(period, now)
-        wait = None if end is None or end - now > _SOON else -(-(end - now) // _SECOND)
         when = "" if end is None else f"; the next {period} begins at {_render_time(end)}"
-        return Denied(f"the budget of this key{name}, {text}, is spent{when}", retry_after=wait)
-    if spent + held >= most:
+        return Denied(f"the budget of this key{limit.name} is spent{when}", retry_after=_seconds_to(end, now))
+    return Denied(
+        f"requests of this key that run may use up the rest of its budget{limit.name.removesuffix(',')}; wait until"
+        " one has ended",
+        is_rate=True,
+        retry_after=1,
+    )
+
+
+def _deny(limit: _Limit, wanted: Wanted, least: int, now: int, slots: Sequence[Slot]) -> Denied:
+    """Say why a request that may cost more than is left of a limit is refused, with the figures."""
+    asked = wanted.at_most(least)
+    text = f"this request may cost {_render(asked, in_tokens=limit.in_tokens)}, with {least} output tokens"
+    left = Amount(limit.left, limit.left)
+    if limit.period is not None:
+        if wanted.affordable(limit.most - limit.spent, in_tokens=limit.in_tokens) >= least:
+            return Denied(
+                f"{text}, and requests of this key that run may use up the rest of its budget"
+                f"{limit.name.removesuffix(',')}; wait until one has ended",
+                is_rate=True,
+                retry_after=1,
+            )
+        end = end_of(limit.period, now)
         return Denied(
-            f"requests of this key that run may use up the rest of its budget{name}, {text}; wait until one has ended",
-            is_rate=True,
-            retry_after=1,
+            f"{text}, and {_render(left, in_tokens=limit.in_tokens)} of the budget of this key{limit.name} are left;"
+            " send less, or ask for fewer output tokens",
+            retry_after=_seconds_to(end, now),
         )
-    return None
+    if wanted.affordable(limit.most, in_tokens=True) >= least:
+        room = limit.most - limit.held - asked.tokens
+        wait = _find_wait([(slot.start, slot.tokens) for slot in slots], room, now)
+        return Denied(f"{text}, and this key may use {limit.name}", is_rate=True, retry_after=wait)
+    return Denied(f"{text}, and this key may use {limit.name}; send less, or ask for fewer output tokens")
 
 
-def _find_rate_denial(parts: Sequence[Part], rights: Rights, held: Amount, now: int) -> Denied | None:
-    minute = now - now % _MINUTE
-    wait = -(-(minute + _MINUTE - now) // _SECOND)
-    current = [part for part in parts if part.minute == minute]
-    most = rights.requests_per_minute
-    if most is not None and sum(part.minute_requests for part in current) >= most:
-        return Denied(f"this key may make {most} requests a minute", is_rate=True, retry_after=wait)
-    most = rights.tokens_per_minute
-    if most is not None and sum(part.minute_tokens for part in current) + held.tokens >= most:
-        return Denied(f"this key may use {most} tokens a minute", is_rate=True, retry_after=wait)
-    return None
+def _render(amount: Amount, *, in_tokens: bool) -> str:
+    return f"{amount.tokens} tokens" if in_tokens else f"${amount.nano / NANO:.6f}".rstrip("0").rstrip(".")
+
+
+def _seconds_to(end: int | None, now: int) -> int | None:
+    return None if end is None else -(-(end - now) // _SECOND)
+
+
+def _slots_of(ledger: Ledger, now: int) -> list[Slot]:
+    """Return what all gateways counted in the last minute: a slot counts until all of it is older."""
+    given = (slot for recent in ledger.recent.values() for slot in recent.slots)
+    return sorted(slot for slot in given if is_recent(slot, now))
+
+
+def is_recent(slot: Slot, now: int) -> bool:
+    """Whether a slot, or a part of it, lies in the last minute."""
+    return slot.start + SLOT + _MINUTE > now
+
+
+def _find_wait(counts: Sequence[tuple[int, int]], most: int, now: int) -> int:
+    """Return the seconds after which at most `most` are left in the minute; 1 if running requests have to end."""
+    rest, wait = sum(count for _, count in counts), 1
+    for start, count in counts:
+        if rest <= most:
+            break
+        rest -= count
+        wait = max(1, -(-(start + SLOT + _MINUTE - now) // _SECOND))
+    return wait
 
 
 def _render_time(milliseconds: int) -> str:

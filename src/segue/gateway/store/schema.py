@@ -72,6 +72,16 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "create index contents_seen on contents (seen)",
         "create index contents_conversation on contents (conversation)",
     ),
+    (
+        # Each key has a share of every table: sizes are added up by tenant. Rows of earlier versions count nothing.
+        "alter table requests add column size bigint not null default 0",
+        "alter table conversations add column size bigint not null default 0",
+        "create index states_share on states (tenant, seen, size)",
+        "create index requests_share on requests (tenant, time, size)",
+        "create index responses_share on responses (tenant, seen, size)",
+        "create index conversations_share on conversations (tenant, seen, size)",
+        "create index contents_share on contents (tenant, seen, size)",
+    ),
 )
 META: Final = "create table if not exists meta (name text primary key, value text not null)"
 VERSION_NAME: Final = "schema"

@@ -31,6 +31,8 @@ _RETRY_SECONDS: Final = 0.1
 _READERS: Final = 8
 _CLOSE_SECONDS: Final = 10.0
 _SWEEP_TRIES: Final = 3
+_GROWTH: Final = 20
+"""The part of the limit that may be written until the store is swept again."""
 
 
 class StoreService:
@@ -212,6 +214,11 @@ class StoreService:
             return True
         self._on_error("the store is too slow; the state of a reply was not stored")
         return False
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether much was written since the last sweep."""
+        return self.store is not None and self.store.grown > self._limits.state_bytes // _GROWTH
 
     def sweep(self, now: int) -> None:
         """Delete what is too old or too much; blocks."""

@@ -17,6 +17,7 @@ from segue.envelope.canonical import text_bytes
 from segue.envelope.state import State, dump_state, load_state
 from segue.errors import SettingsError
 from segue.gateway.config import StateTable
+from segue.gateway.shares import find_share
 from segue.gateway.store.accounts import StoredAccount, Syncing
 from segue.gateway.store.database import Database, Transaction
 from segue.gateway.store.schema import META, MIGRATIONS, VERSION_NAME
@@ -43,7 +44,7 @@ _PUT_STATE: Final = (
 _USE_STATE: Final = "update states set seen = ? where id = ? and seen < ?"
 _PUT_KEY: Final = "insert into state_keys (key, state, made) values (?, ?, ?) on conflict do nothing"
 _PUT_REQUEST: Final = (
-    "insert into requests (id, tenant, time, data, conversation) values (?, ?, ?, ?, ?) on conflict do nothing"
+    "insert into requests (id, tenant, time, data, conversation, size) values (?, ?, ?, ?, ?, ?) on conflict do nothing"
 )
 _PUT_REPLY: Final = (
     "insert into responses (id, tenant, seen, size, data, conversation) values (?, ?, ?, ?, ?, ?)"
@@ -53,8 +54,8 @@ _PUT_CONTENT: Final = (
     "insert into contents (id, tenant, conversation, seen, size, data) values (?, ?, ?, ?, ?, ?) on conflict do nothing"
 )
 _PUT_CONVERSATION: Final = (
-    "insert into conversations (id, tenant, seen, data) values (?, ?, ?, ?)"
-    " on conflict (id) do update set seen = excluded.seen, data = excluded.data"
+    "insert into conversations (id, tenant, seen, data, size) values (?, ?, ?, ?, ?)"
+    " on conflict (id) do update set seen = excluded.seen, data = excluded.data, size = excluded.size"
 )
 _WRITES: Final = (_PUT_STATE, _USE_STATE, _PUT_KEY, _PUT_REQUEST, _PUT_REPLY, _PUT_CONTENT, _PUT_CONVERSATION)
 """In the order in which they are run."""
@@ -151,6 +152,8 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self.database: Database = database
+        self.grown: int = 0
+        """Bytes that were written since the last sweep."""
         self._migrate()
 
     def __repr__(self) -> str:
@@ -204,13 +207,15 @@ class Store:
                     tables.setdefault(_PUT_STATE, {})[name] = row
                     tables.setdefault(_PUT_KEY, {}).update({(key, name): (key, name, now) for key in each.keys})
                 case StoredRow():
-                    row = each.id, each.tenant, now if each.time is None else each.time, each.data, each.conversation
+                    time = now if each.time is None else each.time
+                    row = each.id, each.tenant, time, each.data, each.conversation, len(each.data)
                     tables.setdefault(_PUT_REQUEST, {}).setdefault(each.id, row)
                 case StoredReply():
                     row = each.id, each.tenant, now, len(each.data), each.data, each.conversation
                     tables.setdefault(_PUT_REPLY, {}).setdefault(each.id, row)
                 case StoredConversation():
-                    tables.setdefault(_PUT_CONVERSATION, {})[each.id] = each.id, each.tenant, now, each.data
+                    row = each.id, each.tenant, now, each.data, len(each.data)
+                    tables.setdefault(_PUT_CONVERSATION, {})[each.id] = row
                 case StoredContent():
                     row = each.id, each.tenant, each.conversation, now, len(each.data), each.data
                     tables.setdefault(_PUT_CONTENT, {})[each.id] = row
@@ -224,6 +229,9 @@ class Store:
                     # The order in which rows are locked is the same in every gateway.
                     transaction.run_many(statement, sorted(rows.values()))
             accounts.write(transaction, now, is_local=self.database.is_local)
+        self.grown += sum(
+            len(value) for rows in tables.values() for row in rows.values() for value in row if isinstance(value, bytes)
+        )
 
     def probe(self, now: int) -> None:
         """Write one value, to find out whether the database takes writes."""
@@ -338,7 +346,10 @@ class Store:
     # -- expiry --------------------------------------------------------------------------------------------------------
 
     def sweep(self, limits: Limits, now: int) -> int:
-        """Delete what is too old, then the oldest states until the rest fits; give the number of deleted states.
+        """Delete what is too old, then what is too much; give the number of rows that were too much, and old states.
+
+        Every table holds so many bytes at most. Keys that have less than their equal share of them lose nothing, the
+        others lose what they did not use for the longest time.
 
         Age is measured by a clock of its own, which follows `now` by at most a day in each sweep. A system clock that
         is wrong for a while therefore deletes next to nothing, and after a long pause the sweeps catch up one by one.
@@ -350,18 +361,25 @@ class Store:
             transaction.run("delete from conversations where seen < ?", (clock - limits.state_age,))
             transaction.run("delete from requests where time < ?", (clock - limits.request_age,))
             transaction.run("delete from contents where seen < ?", (clock - limits.content_age,))
-            return (
-                count
-                + _shrink(transaction, "states", limits.state_bytes)
-                + _shrink(transaction, "responses", limits.state_bytes)
-                + _shrink(transaction, "contents", limits.state_bytes)
-            )
+            count += sum(_shrink(transaction, table, limits.state_bytes) for table in _TABLES)
+        self.grown = 0
+        return count
 
     def delete_tenant(self, tenant: str) -> None:
         """Delete everything of a tenant."""
         with self.database.transaction() as transaction:
             for table in _TABLES:
                 transaction.run(f"delete from {table} where tenant = ?", (tenant,))  # noqa: S608
+
+    def delete_request(self, name: str, tenant: str | None) -> int:
+        """Delete the row and the content of a request, and what it left if its conversation has no name of its own."""
+        of_tenant, values = ("", (name,)) if tenant is None else (" and tenant = ?", (name, tenant))
+        columns = {"requests": "id", "contents": "id", "states": "conversation", "responses": "conversation"}
+        with self.database.transaction() as transaction:
+            return sum(
+                transaction.run(f"delete from {table} where {column} = ?{of_tenant}", values)  # noqa: S608
+                for table, column in sorted(columns.items())
+            )
 
     def delete_conversation(self, name: str, tenant: str | None) -> int:
         """Delete everything of a conversation, of one tenant or of all; give how many rows that were."""
@@ -428,12 +446,18 @@ def _bytes(data: object) -> bytes:
 
 
 def _shrink(transaction: Transaction, table: str, most: int) -> int:
-    """Delete the rows that were not used for the longest time, until at most `most` bytes are left."""
-    rows = transaction.read(
-        f"select id from (select id, sum(size) over (order by seen desc, id) as total from {table}) as sized"  # noqa: S608
-        " where total > ?",
-        (most,),
-    )
-    if rows:
+    """Delete rows until at most `most` bytes are left: the oldest of the keys that have more than their share."""
+    totals = transaction.read(f"select tenant, sum(size) from {table} group by tenant")  # noqa: S608
+    sizes = {str(tenant): int(str(size)) for tenant, size in totals}
+    if sum(sizes.values()) <= most:
+        return 0
+    share, seen, deleted = find_share(sizes.values(), most), "time" if table == "requests" else "seen", 0
+    for tenant in sorted(tenant for tenant, size in sizes.items() if size > share):
+        rows = transaction.read(
+            f"select id from (select id, sum(size) over (order by {seen} desc, id) as total from {table}"  # noqa: S608
+            " where tenant = ?) as sized where total > ?",
+            (tenant, share),
+        )
         transaction.run_many(f"delete from {table} where id = ?", sorted(rows, key=str))  # noqa: S608
-    return len(rows)
+        deleted += len(rows)
+    return deleted

@@ -39,7 +39,7 @@ from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.models.price import batch_share, find_cost, find_fees
+from segue.models.price import find_cost, find_fees, find_share
 from segue.protocols.anthropic_messages.content import decode_reply_block, encode_assistant_blocks
 from segue.protocols.anthropic_messages.native import find_writer
 from segue.protocols.anthropic_messages.rules import PROTOCOL
@@ -209,7 +209,7 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     wire = cast("Block", given)
     usage, kept_long = _counted(wire)
     model = endpoint.model
-    share = batch_share(model) if wire.get("service_tier") == "batch" else 1.0
+    share = find_share(model, wire)
     fees = find_fees(model, counts=wire) if wire.get("server_tool_use") else 0.0
     compacted = [_counted(each) for each in objects_in(wire.get("iterations")) if each.get("type") == "compaction"]
     if compacted:  # "not included in the top-level `usage` fields" (anthropic 2.8.0: BetaUsage.iterations)

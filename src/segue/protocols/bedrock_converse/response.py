@@ -35,7 +35,7 @@ from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost
+from segue.models.price import find_cost, find_share
 from segue.protocols.bedrock_converse.content import decode_assistant_block, encode_assistant_blocks
 from segue.protocols.bedrock_converse.native import DocumentNames
 from segue.protocols.bedrock_converse.rules import PROTOCOL
@@ -157,6 +157,8 @@ _ROWS: Final[Mapping[str, ErrorRow]] = {
     "payload_too_large": ErrorRow(413, "RequestEntityTooLargeException", "validationException"),
     "rate_limit": ErrorRow(429, "ThrottlingException", "throttlingException"),
     "quota": ErrorRow(429, "ThrottlingException", "throttlingException"),
+    # A throttling exception is repeated; this one is not (botocore 1.44.0: retries).
+    "quota 402": ErrorRow(402, "ServiceQuotaExceededException", "validationException"),
     "auth": ErrorRow(403, "AccessDeniedException", "validationException"),
     "opaque_rejected": ErrorRow(400, "ValidationException", "validationException"),
     "invalid_history": ErrorRow(400, "ValidationException", "validationException"),
@@ -250,7 +252,7 @@ def finish_response(
         protocol=PROTOCOL,
         response_id=text_of(object_of(body.get("ResponseMetadata")).get("RequestId")),
         response_model=_invoked_model(body),
-        usage=decode_usage(body.get("usage"), endpoint),
+        usage=decode_usage(body, endpoint),
         stop_reason=stop,
         raw_stop_reason=raw,
         error_message=error,
@@ -270,8 +272,9 @@ def _invoked_model(body: Block) -> str | None:
     return text_of(router.get("invokedModelId"))
 
 
-def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
-    """Read the counts, and compute the cost."""
+def decode_usage(body: Block, endpoint: Endpoint) -> Usage | None:
+    """Read the counts of a reply, and compute the cost."""
+    given = body.get("usage")
     if not isinstance(given, Mapping) or given == _default_usage(Usage()):
         return None  # what a reply without counts has: the fields are required
     wire = cast("Block", given)
@@ -283,7 +286,8 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     )
     total = counted.input + counted.output + counted.cache_read + counted.cache_write
     usage = replace(counted, total_tokens=number_of(wire.get("totalTokens")) or total)
-    cost = find_cost(endpoint.model.cost, usage, cache_write_long=min(_long_writes(wire), usage.cache_write))
+    long, share = min(_long_writes(wire), usage.cache_write), find_share(endpoint.model, body)
+    cost = find_cost(endpoint.model.cost, usage, cache_write_long=long, share=share)
     return replace(usage, cost=cost, extra=keep(PROTOCOL, wire, _default_usage(usage), known=_COUNTS))
 
 

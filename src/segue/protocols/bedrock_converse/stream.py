@@ -322,7 +322,7 @@ class _Reader:
     def _update(self, out: Assembly) -> None:
         """Give the assembly the fields of the whole reply that are known so far."""
         out.raw_stop_reason = text_of(self._body.get("stopReason"))
-        out.usage = decode_usage(self._body.get("usage"), self._endpoint)
+        out.usage = decode_usage(self._body, self._endpoint)
 
     def _finish(self, out: Assembly) -> None:
         self._close_all(out)

@@ -41,7 +41,7 @@ from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost, find_fees
+from segue.models.price import find_cost, find_fees, find_share
 from segue.protocols.google_genai.content import TO_CAMEL, encode_assistant_parts, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.turns import decode_model_parts, parts_of
@@ -87,6 +87,7 @@ _ROWS: Final[Mapping[str, ErrorRow]] = {
     "payload_too_large": ErrorRow(413, "INVALID_ARGUMENT"),
     "rate_limit": ErrorRow(429, "RESOURCE_EXHAUSTED"),
     "quota": ErrorRow(429, "RESOURCE_EXHAUSTED"),
+    "quota 402": ErrorRow(402, "RESOURCE_EXHAUSTED"),
     "auth": ErrorRow(401, "UNAUTHENTICATED"),
     "auth 403": ErrorRow(403, "PERMISSION_DENIED"),
     "auth 400": ErrorRow(400, "INVALID_ARGUMENT"),
@@ -265,7 +266,8 @@ def decode_usage(given: object, endpoint: Endpoint, candidate: Block) -> Usage |
     )
     grounding = read_keys(object_of(candidate.get("groundingMetadata")))
     fees = find_fees(endpoint.model, counts=grounding) if grounding else 0.0
-    return replace(usage, cost=find_cost(endpoint.model.cost, usage, fees=fees))
+    share = find_share(endpoint.model, wire)
+    return replace(usage, cost=find_cost(endpoint.model.cost, usage, share=share, fees=fees))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

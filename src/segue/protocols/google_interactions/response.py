@@ -36,7 +36,7 @@ from segue.conversation.content import AssistantContent, NativeContent, TextCont
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost
+from segue.models.price import find_cost, find_share
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.google_interactions.turns import TurnReader, write_turn
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject
@@ -169,7 +169,8 @@ def finish_message(body: JsonObject, content: Sequence[AssistantContent], endpoi
     stop, raw = stop_of(body, content)
     usage = decode_usage(body.get("usage"))
     if usage is not None:
-        usage = replace(usage, cost=find_cost(endpoint.model.cost, usage))
+        share = find_share(endpoint.model, body)
+        usage = replace(usage, cost=find_cost(endpoint.model.cost, usage, share=share))
     return replace(
         new_assistant_message(endpoint.model),
         protocol=PROTOCOL,

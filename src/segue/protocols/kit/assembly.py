@@ -52,7 +52,6 @@ from segue.conversation.limits import ABOVE_A_MESSAGE
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason, Usage
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost
 from segue.protocols.kit.storable import make_plain, repair
 
 PartKind: TypeAlias = Literal["text", "thinking", "toolCall", "native"]
@@ -106,7 +105,6 @@ class Assembly:
         self.response_id: str | None = None
         self.response_model: str | None = None
         self.usage: Usage | None = None
-        self.cache_write_long = 0
         self.stop_reason: StopReason | None = None
         self.raw_stop_reason: str | None = None
         self.error_message: str | None = None
@@ -143,7 +141,7 @@ class Assembly:
                 StartEvent(
                     id=self.response_id,
                     model=self.response_model,
-                    usage=None if usage is None else self._priced(usage),
+                    usage=usage,
                     extra={self.protocol: self.first} if self.first else None,
                 )
             )
@@ -154,7 +152,7 @@ class Assembly:
         if usage is self._reported or usage is None or not self.started or self.final is not None:
             return
         if usage != self._reported:
-            self.events.append(UsageEvent(usage=self._priced(usage)))
+            self.events.append(UsageEvent(usage=usage))
         self._reported = usage
 
     def notice(self, diagnostic: Diagnostic) -> None:
@@ -310,7 +308,7 @@ class Assembly:
         if self.final is not None:
             return self.final
         content = tuple(part.closed or self._content(part, record_diagnostics=False) for part in self.parts)
-        usage = None if self.usage is None else self._priced(self.usage)
+        usage = self.usage
         message = replace(
             new_assistant_message(self.model, content=content),
             protocol=self.protocol,
@@ -326,11 +324,6 @@ class Assembly:
         if self.stamp is not None:
             message = self.stamp(message)
         return message if self._replaced is None else repair(message, ABOVE_A_MESSAGE, self._replaced)
-
-    def _priced(self, usage: Usage) -> Usage:
-        if usage.cost is not None:
-            return usage
-        return replace(usage, cost=find_cost(self.model.cost, usage, cache_write_long=self.cache_write_long))
 
 
 def join_chunks(chunks: list[str]) -> str:

@@ -7,6 +7,8 @@ Facts this file rests on:
                                                                                           (opencode @d545d8fb: retry.ts)
 - Claude Code repeats a request seven times after a 401 and stops after a 403: a 403 stays one.
                                                                                (claude-code 2.1.325, run 2026-11-16)
+- The SDKs of OpenAI and Anthropic do not repeat a request after `x-should-retry: false`; that of OpenAI neither after a
+  `retry-after` of more than two minutes.                              (openai 3.49.0, anthropic 2.8.0: _base_client)
 - pi sends a request again by the words of an error; "Connection error" is among them.   (pi 0.87.1, run 2026-11-16)
 """
 
@@ -21,6 +23,8 @@ from segue.protocols.kit.codec import Fault
 _WAIT_STATUSES: Final = frozenset({429, 503, 529})
 _DEFAULT_WAIT: Final = 5
 """Seconds, where the failure has none."""
+_FINAL: Final = frozenset({"quota"})
+"""Kinds that no wait of seconds ends: clients are told not to try again, and the time only if it is known."""
 OTHER: Final = "server"
 """The kind whose row serves for kinds without one: what cannot be classified is a failure of the server."""
 
@@ -71,8 +75,12 @@ def find_status(statuses: Mapping[str, int], fault: Fault) -> int:
 def error_headers(fault: Fault, status: int) -> dict[str, str]:
     """Give the headers of an error: the type of its body, and the time to wait."""
     headers = {"content-type": "application/json"}
-    if status in _WAIT_STATUSES:
-        wait = fault.retry_after
+    wait = fault.retry_after
+    if str(fault.kind) in _FINAL:
+        headers["x-should-retry"] = "false"
+        if wait is not None:
+            headers["retry-after"] = str(max(0, ceil(wait)))
+    elif status in _WAIT_STATUSES:
         headers["retry-after"] = str(_DEFAULT_WAIT if wait is None else max(0, ceil(wait)))
     return headers
 

@@ -21,6 +21,7 @@ ROWS: Final[Mapping[str, ErrorRow]] = {
     "payload_too_large": ErrorRow(413, "invalid_request_error", "request_too_large"),
     "rate_limit": ErrorRow(429, "requests", "rate_limit_exceeded"),
     "quota": ErrorRow(429, "insufficient_quota", "insufficient_quota"),
+    "quota 402": ErrorRow(402, "insufficient_quota", "insufficient_quota"),
     "auth": ErrorRow(401, "invalid_request_error", "invalid_api_key"),
     "auth 403": ErrorRow(403, "invalid_request_error"),
     "auth 400": ErrorRow(400, "invalid_request_error"),

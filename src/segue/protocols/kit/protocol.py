@@ -101,6 +101,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `headers`: headers of every request, besides the key.
     - `reads_apart`: the turns from a reply on are read alike with and without the turns before them, as long as their
       results are those of their own calls.
+    - `usage_option`: the field of a request, and the key in it, that ask for usage in a stream; None: always there.
     - `versions`: the versions of the API that a header names, and what each refuses; None: there is no such header.
     - `copies_arguments`: `encode_request` shares no dict or list with the arguments of calls, whose texts or copies it
       writes where `Endpoint.owned` asks for it. Without it the whole body is copied for callers that may change it.
@@ -182,6 +183,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     held_content: HeldContent = NO_HELD_CONTENT
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     reads_apart: bool = False
+    usage_option: tuple[str, str] | None = None
     versions: ApiVersions | None = None
     affects_later: Callable[[Message], bool] | None = None
     namespaces: Namespaces | None = None

@@ -32,7 +32,7 @@ from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.errors import DecodeError, Path
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost
+from segue.models.price import find_cost, find_share
 from segue.protocols.chat_family.errors import describe_unknown, find_error_object
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
 from segue.protocols.kit.error_bodies import describe_error
@@ -253,7 +253,7 @@ def decode_usage(given: object, model: Model) -> Usage | None:
         reasoning=number_of(object_of(wire.get("completion_tokens_details")).get("reasoning_tokens")),
         total_tokens=number_of(wire.get("total_tokens")) or prompt + completion,
     )
-    return replace(usage, cost=find_cost(model.cost, usage))
+    return replace(usage, cost=find_cost(model.cost, usage, share=find_share(model, wire)))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

@@ -76,6 +76,7 @@ PROTOCOL: Final = Protocol(
     json_mode={"response_format": {"type": "json_object"}},  # openai 3.49.0: ResponseFormatJSONObject
     framing="sse",
     reads_apart=True,
+    usage_option=("stream_options", "include_usage"),
     path=_PATH,
     model_list=OPENAI_MODEL_LIST,
     token_count=TokenCount(path=below(_PATH, "/input_tokens"), body=only(_COUNTED), field="input_tokens"),

@@ -45,7 +45,7 @@ from segue.conversation.messages import AssistantMessage, StopReason, Usage, Usa
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost
+from segue.models.price import find_cost, find_share
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.openai_errors import write_error
@@ -64,8 +64,8 @@ _KNOWN: Final = (*_CACHED, "cache_creation_input_tokens", "reasoning_tokens")
 _TICK: Final = 1e-10
 
 
-def decode_usage(wire: Block, model: Model) -> Usage:
-    """Read usage into tokens by category, and the cost."""
+def decode_usage(wire: Block, model: Model, around: Block) -> Usage:
+    """Read usage into tokens by category, and the cost; `around` is the reply or the chunk that has the usage."""
     prompt, completion = number_of(wire.get("prompt_tokens")), number_of(wire.get("completion_tokens"))
     read, written = object_of(wire.get("prompt_tokens_details")), object_of(wire.get("completion_tokens_details"))
     cached = _first(read.get("cached_tokens"), *(wire.get(key) for key in _CACHED))
@@ -84,7 +84,7 @@ def decode_usage(wire: Block, model: Model) -> Usage:
         total_tokens=total or prompt + completion,
     )
     extra = keep(PROTOCOL, wire, encode_usage(usage), _KNOWN)
-    return replace(usage, cost=_cost(wire, usage, model), extra=extra)
+    return replace(usage, cost=_cost(wire, usage, model, around), extra=extra)
 
 
 def encode_usage(usage: Usage) -> Wire:
@@ -110,8 +110,9 @@ def _first(*counts: object) -> int:
     return next((number for count in counts if (number := number_of(count)) > 0), 0)
 
 
-def _cost(wire: Block, usage: Usage, model: Model) -> UsageCost | None:
-    computed = find_cost(model.cost, usage)
+def _cost(wire: Block, usage: Usage, model: Model, around: Block) -> UsageCost | None:
+    share = 1.0 if around.get("service_tier") is None else find_share(model, around)
+    computed = find_cost(model.cost, usage, share=share)
     billed = _billed(wire)
     if billed is None:
         return computed
@@ -265,7 +266,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         protocol=PROTOCOL,
         response_id=response_id if isinstance(response_id, str) and response_id else None,
         response_model=model if isinstance(model, str) and model else None,
-        usage=decode_usage(cast("Block", usage), endpoint.model) if isinstance(usage, Mapping) else None,
+        usage=decode_usage(cast("Block", usage), endpoint.model, body) if isinstance(usage, Mapping) else None,
         **fields,
     )
     try:

@@ -138,7 +138,7 @@ class ChatReader:
         if out.response_model is None and isinstance(model := frame.get("model"), str) and model:
             out.response_model = model
         if isinstance(usage, Mapping):
-            out.usage = decode_usage(cast("Block", usage), self._endpoint.model)
+            out.usage = decode_usage(cast("Block", usage), self._endpoint.model, frame)
             self._usages += 1
             self._last_usage = self._chunks
         if not out.started:
@@ -154,7 +154,7 @@ class ChatReader:
                 if usage is None and isinstance(value, Mapping):
                     nested = cast("Block", value).get("usage")
                     if isinstance(nested, Mapping) and "prompt_tokens" in nested:
-                        out.usage = decode_usage(cast("Block", nested), self._endpoint.model)
+                        out.usage = decode_usage(cast("Block", nested), self._endpoint.model, frame)
 
     def _read_choice(self, choice: dict[str, Json], frame: Block, out: Assembly) -> None:
         index = choice.get("index")
@@ -172,7 +172,7 @@ class ChatReader:
             self._read_frame(frame, None, out)
         nested = choice.get("usage")
         if nested is not None and isinstance(nested, Mapping):
-            out.usage = decode_usage(cast("Block", nested), self._endpoint.model)
+            out.usage = decode_usage(cast("Block", nested), self._endpoint.model, frame)
         error = choice.get("error")
         if error:
             self._fail({"error": error}, out)

@@ -35,7 +35,7 @@ from segue.conversation.context import ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost, find_fees
+from segue.models.price import find_cost, find_fees, find_share
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
@@ -152,7 +152,9 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     usage, written_long = decode_usage(body.get("usage"))
     if usage is not None:
         fees = find_fees(endpoint.model, blocks=items)
-        usage = replace(usage, cost=find_cost(endpoint.model.cost, usage, cache_write_long=written_long, fees=fees))
+        share = find_share(endpoint.model, body)
+        cost = find_cost(endpoint.model.cost, usage, cache_write_long=written_long, share=share, fees=fees)
+        usage = replace(usage, cost=cost)
     message = replace(
         new_assistant_message(endpoint.model, content=content),
         protocol=PROTOCOL,
