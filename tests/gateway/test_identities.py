@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from gateway.running import KEYS, Running, config_text, running
-from segue.calls import read_call
+from segue.calls.reading import read_call
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.hints import Identity, find_conversation

@@ -26,6 +26,7 @@ from segue.conversation.replayed import message_events
 from segue.envelope.attaching import DELTAS, Attachment
 from segue.envelope.keys import keys_of_reply
 from segue.failures.failure import Failure, FailureKind
+from segue.foundation.json_text import encode_json
 from segue.gateway.asking import Asked, Continuation
 from segue.gateway.caching import find_saving, with_caching
 from segue.gateway.cleaning import without_client_texts
@@ -40,7 +41,6 @@ from segue.gateway.straight import straight_request
 from segue.gateway.stream_usage import UsageFilter, ask_for_usage
 from segue.gateway.tracing import RequestTrace
 from segue.gateway.transport import TAP
-from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.models.price import add_usage, find_cost
 from segue.projection.policy import Policy

@@ -32,7 +32,7 @@ import msgspec
 
 from segue.conversation.context import Prompt
 from segue.envelope.keys import digest_message
-from segue.json_text import encode_valid_json
+from segue.foundation.json_text import encode_valid_json
 from segue.protocols.kit.json_values import object_of
 
 _HEADERS: Final = (

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final, Generic, TypeVar, final
 
-from segue.binding.digests import DigestCache
+from segue.requests.binding.digests import DigestCache
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
