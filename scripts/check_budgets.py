@@ -15,7 +15,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final, cast, get_origin, get_type_hints
 
 from segue.histories.kit.format import Format
 from segue.models.dialect import Dialect
@@ -71,7 +71,7 @@ def count_lines(source: str) -> int:
 
 def _statements(node: ast.AST) -> Iterable[ast.AST]:
     body: object = getattr(node, "body", ())
-    return body if isinstance(body, list) else ()
+    return cast("list[ast.AST]", body) if isinstance(body, list) else ()
 
 
 def room_of(path: Path) -> str:
@@ -82,6 +82,11 @@ def room_of(path: Path) -> str:
     return "/".join(parts[:2]) if parts[0] in ("protocols", "histories") and parts[2:] else parts[0]
 
 
+def _fields(kind: type) -> list[str]:
+    """Return the fields of a record, without constants of the class."""
+    return [name for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar]
+
+
 def measure() -> dict[str, dict[str, int]]:
     """Return every figure, by section and name."""
     rooms: defaultdict[str, int] = defaultdict(int)
@@ -90,10 +95,7 @@ def measure() -> dict[str, dict[str, int]]:
     return {
         "kernel": {"all": sum(rooms[name] for name in KERNEL)},
         "code": dict(sorted(rooms.items())),
-        "records": {
-            kind.__name__: len(kind.__struct_fields__ if hasattr(kind, "__struct_fields__") else kind.__annotations__)
-            for kind in (Rules, Dialect, Protocol, Format)
-        },
+        "records": {kind.__name__: len(_fields(kind)) for kind in (Rules, Dialect, Protocol, Format)},
         "codes": {"check": len(CheckCode), "changes": len(ChangeCode)},
         "files": {"all": sum(1 for _ in SOURCES.rglob("*.py")), "top": sum(1 for _ in SOURCES.glob("*.py"))},
     }

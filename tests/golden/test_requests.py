@@ -65,9 +65,9 @@ EXEMPTIONS: Final[tuple[Exemption, ...]] = (
         "the cached prefix from that image on, once, where the conversation came from another protocol",
     ),
     Exemption(
-        "8bc4b52: gateway, Stored gpt tools store",
+        "8bc4b52: gateway, * store",
         frozenset({"body"}),
-        "a request that continues a stored reply belongs to the conversation of the first request: its cache key",
+        "the cache key: a conversation is named by what its client gives, and by the first request of a chain",
         "one miss of the provider's cache for a conversation that was stored before",
     ),
 )

@@ -757,6 +757,7 @@ NOT_IN_A_BODY = {
     "input_cache_marks": "projection alone: where a mark is written",
     "tool_changes": "projection alone: how a changed list of tools is sent",
     "minimal_with_server_tools": "projection alone: a level is raised",
+    "output_any_root": "projection alone: whether a schema is wrapped in an object",
     "max_tokens_needed": "checked by `max_tokens` of the protocol that requires it",
 }
 """Rules that no check reads, each with the reason."""

@@ -23,6 +23,9 @@ MAY_NAME_PROTOCOLS = {
     "gateway/hints.py": "the name of an SDK, which is also the name of a protocol",
     "gateway/setup_lines.py": "a setting of another program, which has the same name for it",
     "gateway/sockets.py": "the events on a WebSocket are those of one protocol, which this module reads and writes",
+    "models/provider_fields.py": "rows of keys, which are those of the vendors of one protocol",
+    "projection/replies/shared.py": "rows of fields that replies of several protocols have, with a column for each",
+    "requests/provider_data.py": "the two protocols of one maker, where a last turn of the assistant begins the reply",
     "testing/emulator/refusals.py": "the words in which providers refuse a request, which only the emulator writes",
     "testing/histories.py": "samples of models and of native tools, from which histories are generated",
 }

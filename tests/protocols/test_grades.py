@@ -14,6 +14,7 @@ from segue.models.rules import Rules
 from segue.models.weights import WEIGHTS
 from segue.protocols.api import check, resolve_endpoint
 from segue.protocols.kit import counterevidence
+from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Violation
 from segue.protocols.kit.counterevidence import Answered, graded
 from segue.protocols.kit.limits import Limit, Limits
@@ -118,7 +119,10 @@ def test_families_of_the_weights_hold_on_every_protocol_that_serves_them():
 # -- replies that contradict a check -----------------------------------------------------------------------------------
 
 ENDPOINT = resolve_endpoint(Model("gemini-2.5-flash", "google", "google-genai"))
-FOUND = [Violation("result_count_wrong", ("contents", 1), "x"), Violation("role_unknown", ("contents", 0), "x")]
+FOUND = [
+    Violation(CheckCode.RESULT_COUNT_WRONG, ("contents", 1), "x"),
+    Violation(CheckCode.ROLE_UNKNOWN, ("contents", 0), "x"),
+]
 
 
 def test_a_recorded_reply_lowers_the_grade_of_a_finding():

@@ -31,7 +31,7 @@ _VIDEO_BY_URL: Final[Mapping[str, object]] = {
 """`video_url` and `input_audio`, each with a URL or with data."""
 _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     "refused_options": ("-session_id",),
-    "assistant_prefix": True,  # `partial` (Moonshot documentation: partial mode, read 2026-11-18)
+    "assistant_prefix": True,  # `partial`, as clients of Moonshot send it; not verified
     **_REQUIRED_REASONING,
     "refused_text": "empty",  # "text content is empty" (kimi-cli #2621, 2026-08-27)
     "image_sources": frozenset({"data"}),  # "unsupported image url" (OpenHands/software-agent-sdk #3219, 2026-05-12)

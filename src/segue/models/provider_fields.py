@@ -1,7 +1,8 @@
 """The keys of a request body that a provider of a shared protocol has.
 
-One protocol serves many providers, and each has its own keys besides those that all have. The rows are those of the
-providers' SDKs and documentation; a key that the documentation lists and no model supports is left out.
+One protocol serves many providers, and each has its own keys besides those that all have. Rows that name a version are
+those of the provider's SDK. Rows marked "not verified" are gathered from clients and articles: a key may be missing
+there, or be one that the provider does not have.
 """
 
 from __future__ import annotations
@@ -24,28 +25,28 @@ _OPENAI: Final = _CHAT | {
 """OpenAI's own keys.                                  (openai 3.51.0 completion_create_params.py, read 2026-11-18)"""
 
 _CHAT_FIELDS: Final[Mapping[str, str]] = {
-    # DeepSeek's create-chat-completion, by its clients; read 2026-11-18, sure 1.
+    # DeepSeek's create-chat-completion, as its clients send it; not verified.
     "deepseek": "frequency_penalty presence_penalty response_format logprobs top_logprobs stream_options thinking"
     " reasoning_effort",
-    # groq 1.7.0; it lists penalties, logprobs and logit_bias, "not yet supported by any of our models".
+    # groq 1.7.0; penalties, logprobs and logit_bias are left out, because Groq refuses them (`limits` has the source).
     "groq": "citation_options compound_custom disable_tool_validation documents exclude_domains function_call functions"
     " include_domains include_reasoning metadata n parallel_tool_calls reasoning_effort reasoning_format"
     " response_format search_settings service_tier stream_options user",
     # xai-sdk 1.21.0 chat.py (gRPC; REST has the same names).
     "xai": "user logprobs top_logprobs parallel_tool_calls response_format frequency_penalty presence_penalty"
     " reasoning_effort search_parameters service_tier stream_options n deferred web_search_options",
-    # openrouter.ai/docs/api_reference/parameters; read 2026-11-18.
+    # OpenRouter's list of parameters; not verified.
     "openrouter": "top_k top_a min_p frequency_penalty presence_penalty repetition_penalty logit_bias logprobs"
     " top_logprobs response_format structured_outputs parallel_tool_calls verbosity reasoning reasoning_effort"
     " include_reasoning user prediction metadata modalities models provider route transforms plugins usage session_id"
     " trace stream_options web_search_options audio prompt_cache_key cache_control",
-    # Moonshot's OpenAPI of 2026-10; kimi-cli sends prompt_cache_key.
+    # kimi-cli sends prompt_cache_key; the others are not verified.
     "moonshotai": "frequency_penalty presence_penalty n response_format thinking safety_identifier prompt_cache_key"
     " stream_options reasoning_effort",
     # zai-sdk 0.2.3 api_resource/chat/completions.py.
     "zai": "request_id user_id do_sample sensitive_word_check meta response_format thinking watermark_enabled"
     " tool_stream reasoning_effort stream_options",
-    # Model Studio, OpenAI compatible chat, 2026-10.
+    # Model Studio, OpenAI compatible chat; not verified.
     "alibaba": "top_k presence_penalty repetition_penalty n response_format logprobs top_logprobs enable_thinking"
     " thinking_budget preserve_thinking enable_search search_options modalities audio stream_options"
     " parallel_tool_calls vl_high_resolution_images reasoning_effort",
@@ -63,7 +64,7 @@ _CHAT_FIELDS: Final[Mapping[str, str]] = {
     "cerebras": "clear_thinking disable_reasoning frequency_penalty logit_bias logprobs min_completion_tokens"
     " min_tokens model_parameters n parallel_tool_calls prediction presence_penalty prompt_cache_key reasoning_effort"
     " reasoning_format response_format service_tier stream_options top_logprobs user",
-    # vLLM's OpenAI-compatible server, its documentation of 2026-10.
+    # vLLM's OpenAI-compatible server; not verified.
     "vllm": "frequency_penalty presence_penalty repetition_penalty top_k min_p logit_bias logprobs top_logprobs n user"
     " response_format stream_options parallel_tool_calls reasoning_effort include_reasoning best_of use_beam_search"
     " length_penalty stop_token_ids include_stop_str_in_output ignore_eos min_tokens skip_special_tokens"
@@ -71,13 +72,13 @@ _CHAT_FIELDS: Final[Mapping[str, str]] = {
     " add_generation_prompt continue_final_message add_special_tokens documents chat_template chat_template_kwargs"
     " mm_processor_kwargs structured_outputs guided_json guided_regex guided_choice guided_grammar priority request_id"
     " return_token_ids cache_salt kv_transfer_params thinking_token_budget",
-    # llama.cpp's server, its documentation of 2026-10.
+    # llama.cpp's server; not verified.
     "llama.cpp": "frequency_penalty presence_penalty repeat_penalty repeat_last_n top_k min_p typical_p top_n_sigma"
     " logit_bias logprobs top_logprobs n n_probs response_format stream_options parallel_tool_calls grammar json_schema"
     " ignore_eos mirostat mirostat_tau mirostat_eta dry_multiplier dry_base dry_allowed_length dry_penalty_last_n"
     " xtc_probability xtc_threshold dynatemp_range dynatemp_exponent n_keep samplers cache_prompt chat_template_kwargs"
     " reasoning_format timings_per_token",
-    # SGLang's sampling parameters, 2026-10.
+    # SGLang's sampling parameters; not verified.
     "sglang": "frequency_penalty presence_penalty repetition_penalty top_k min_p min_tokens logit_bias logprobs"
     " top_logprobs n user response_format stream_options parallel_tool_calls regex ebnf stop_token_ids ignore_eos"
     " skip_special_tokens spaces_between_special_tokens no_stop_trim continue_final_message chat_template_kwargs"

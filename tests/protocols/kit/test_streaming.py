@@ -6,11 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from segue.conversation.messages import StopReason, Usage
 from segue.conversation.stored import dump_message, load_message
 from segue.errors import DecodeError
 from segue.models.model import Model, Price
+from segue.models.price import find_cost
 from segue.protocols.api import resolve_endpoint, stream_decoder
 from segue.protocols.kit.assembly import Assembly, join_chunks
 from segue.protocols.kit.streaming import StreamDecoder, parse_frame
@@ -42,7 +44,8 @@ class Script:
             case "fail":
                 out.fail("broken")
             case "usage":
-                out.usage = Usage(input=1_000_000, output=100_000)
+                usage = Usage(input=1_000_000, output=100_000)
+                out.usage = replace(usage, cost=find_cost(out.model.cost, usage))
             case "nonsense":
                 raise DecodeError("not that")
 
@@ -138,7 +141,7 @@ def test_tool_names_are_mapped_back():
     assert events[1].name == "a.b"
 
 
-def test_the_cost_is_computed_from_the_models_price():
+def test_the_cost_that_a_reader_computes_is_that_of_the_reply():
     _, decoder = run({"do": "text"}, {"do": "usage"}, STOP)
     assert decoder.message.usage.cost.total == pytest.approx(2.0 + 1.0)
 

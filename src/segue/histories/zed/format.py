@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, UserContent
 from segue.conversation.context import Origin, Summary
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
-from segue.errors import LoadError
+from segue.errors import LoadError, install_line
 from segue.foundation.plurals import counted
 from segue.histories.kit.documents import finish_history, json_text, parse_object, refuse_branch
 from segue.histories.kit.envelope import with_envelope
@@ -125,7 +125,7 @@ def _unpacked(row: Mapping[str, object]) -> bytes:
         module: Any = import_module("compression.zstd" if sys.version_info >= (3, 14) else "zstandard")
     except ImportError:
         raise LoadError(
-            "threads of Zed are compressed with zstd; install the package zstandard: pip install 'segue[corpus]'"
+            f"threads of Zed are compressed with zstd; install the package zstandard: {install_line('corpus')}"
         ) from None
     try:
         if sys.version_info >= (3, 14):

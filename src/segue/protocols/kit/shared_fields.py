@@ -7,7 +7,7 @@ of a protocol have a key is in `models.provider_fields`.
 
 Sources of the columns: openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, botocore 1.44.3, mistralai 3.7.0, ollama
 0.6.3, cohere 7.3.1, groq 1.7.0, together 3.1.1, cerebras_cloud_sdk 1.91.0, fireworks_ai 1.2.28 (their types, read
-2026-11-18; sure), and the documentation of OpenRouter, vLLM, llama.cpp and SGLang (the same day; less sure).
+2026-11-18); the columns of OpenRouter, vLLM, llama.cpp and SGLang are not verified.
 Token ids belong to one tokenizer (`logit_bias`, `stop_token_ids`), so no row carries them.
 """
 
