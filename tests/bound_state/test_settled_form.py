@@ -107,7 +107,7 @@ class Watched:
 @pytest.mark.parametrize("varied", VARIED.values(), ids=VARIED)
 def test_options_change_nothing_that_was_sent(model: Model, varied: tuple[Options, ...], has_tools: bool) -> None:
     emulator = Emulator(strict=False)
-    keys = dict.fromkeys(("anthropic", "amazon-bedrock", "openai"), "key")
+    keys: dict[str, str] = dict.fromkeys(("anthropic", "amazon-bedrock", "openai"), "key")
     watched, outbox = Watched(), Outbox(model)
     context = Context(system_prompt="Be brief.", tools=(LOOK,) if has_tools else ())
     with Client(api_key=keys, transport=transport(lambda: emulator), environment={}) as client:
@@ -134,7 +134,7 @@ def test_options_change_nothing_that_was_sent(model: Model, varied: tuple[Option
 def test_a_turn_that_a_request_needed_is_in_the_next_one_too(model: Model, start: tuple[Message, ...]) -> None:
     emulator, watched, outbox = Emulator(strict=False), Watched(), Outbox(model)
     context = Context(system_prompt="Be brief.", messages=start)
-    keys = dict.fromkeys(("anthropic", "amazon-bedrock"), "key")
+    keys: dict[str, str] = dict.fromkeys(("anthropic", "amazon-bedrock"), "key")
     with Client(api_key=keys, transport=transport(lambda: emulator), environment={}) as client:
         for number in range(5):
             emulator.script.add(THINK)

@@ -214,6 +214,7 @@ class Chain:
     def over_socket(self, body: dict[str, Any], *, generate: bool) -> dict[str, Any]:
         if self.socket is None:
             self.connect()
+        assert self.socket is not None
         event = {"type": "response.create", **body, **({} if generate else {"generate": False})}
         self.socket.send(json.dumps(event))
         while True:

@@ -28,7 +28,7 @@ NO_LIMITS = Rights()
 BODY = {"model": "m-anthropic", "max_tokens": 50, "messages": [{"role": "user", "content": "Hello"}]}
 
 
-def add(running_: Running, name: str = "alice", rights: Rights = NO_LIMITS) -> str:
+def add(running_: Any, name: str = "alice", rights: Rights = NO_LIMITS) -> str:
     """Make a key in the store of a gateway, and let the gateway see it."""
     store = running_.gateway.store.store
     assert store is not None

@@ -126,7 +126,8 @@ def test_a_request_that_may_cost_more_than_is_left_is_refused_with_the_figures(t
 def test_the_configured_output_tokens_are_sent_where_a_client_names_none(tmp_path: Path) -> None:
     with served(f"sqlite:{tmp_path / 'gateway.db'}", "[spending]\noutput_tokens = 5000") as gateway:
         key, free = add(gateway, rights=DOLLAR), add(gateway, "bob")
-        for secret, more, expected in ((key, {}, 5_000), (key, {"max_tokens": 7_000}, 7_000), (free, {}, LIMIT)):
+        cases: Any = ((key, {}, 5_000), (key, {"max_tokens": 7_000}, 7_000), (free, {}, LIMIT))
+        for secret, more, expected in cases:
             assert ask(gateway, secret, **more).status_code == 200
             assert gateway.upstream.output_of(gateway.upstream.bodies[-1]) == expected
 

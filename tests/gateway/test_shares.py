@@ -29,6 +29,10 @@ from segue.gateway.store.store import (
 DATA = b"x" * 1_000
 
 
+def _read(store: Any, query: str) -> dict[str, Any]:
+    return dict(store.database.query(query))
+
+
 def entry(table: str, tenant: str, number: int) -> Stored:
     """Make something to store in a table."""
     name = f"{tenant}-{number}"
@@ -54,8 +58,8 @@ def test_a_key_that_fills_a_table_pushes_out_nothing_of_others(address: str, tab
     for number in range(40):
         store.put_all([entry(table, "mallory", number)], NOW + number + 1)
     store.sweep(Limits(state_bytes=20_000), NOW + 50)
-    totals = dict(store.database.query(f"select tenant, sum(size) from {table} group by tenant"))
-    counts = dict(store.database.query(f"select tenant, count(*) from {table} group by tenant"))
+    totals = _read(store, f"select tenant, sum(size) from {table} group by tenant")
+    counts = _read(store, f"select tenant, count(*) from {table} group by tenant")
     store.close()
     assert counts["bob"] == 3
     assert 10 < int(str(counts["mallory"])) < 20

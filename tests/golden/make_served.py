@@ -3,6 +3,8 @@
 Called by `make.py`, with the code of the version whose files are written.
 """
 
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import gzip

@@ -3,6 +3,8 @@
 `make.py` calls `project_all` with the version whose files it writes, `test_requests.py` with the version under test.
 """
 
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import gzip

@@ -1,5 +1,7 @@
 """Trees of Claude Code as its program reads them: each case was compared with what the program sent for such a file."""
 
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import json

@@ -1,5 +1,7 @@
 """Formats that are only read: databases, archives, and the samples beside the repository."""
 
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import json
