@@ -189,7 +189,7 @@ class Flow:
         self._is_billed = False  # whether the provider began to answer, or may have
         self._sender: tuple[str | None, str | None] = (None, None)  # account and key of the current attempt
         self._refused: frozenset[str] = frozenset()  # marks that some attempt showed to be refused
-        self.judged = Judged()  # the value of the last reply that ended, if a type is asked for
+        self.judged: Judged = Judged()  # the value of the last reply that ended, if a type is asked for
         self._asked: Asked | None = None  # how the current request asks for it
         self._misfit: _Outcome | None = None  # the last reply that was sent back
         self._repairs = 0
