@@ -193,7 +193,7 @@ def _counting(prepared: PreparedCase) -> HotPath:
 def _small(prepared: PreparedCase) -> Model:
     """Give the target with a window that holds a third of the history; the turn that is measured is none that cuts."""
     tokens = count_all(prepared.context, TokenCounter(prepared.case.target))
-    return replace(prepared.case.target, context_window=max(2000, round(tokens / 2.9)), max_input=0)
+    return replace(prepared.case.target, context_window=max(2000, round(tokens / 3.1)), max_input=0)
 
 
 def _fitting(prepared: PreparedCase) -> HotPath:
