@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx2
 import pytest
@@ -27,6 +28,7 @@ from segue.gateway.store.ledger import LEASE, NANO
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.store import Store
 from segue.testing.emulator import EmulatorServer, Step, emulate, serve_in_thread
+from segue.testing.emulator import app as emulator_app
 
 SMALL = {**BODY, "max_tokens": 5}
 LARGEST = 0.0001
@@ -135,10 +137,22 @@ def test_two_gateways_overspend_a_budget_by_less_than_one_request(
 def test_without_what_running_requests_hold_the_budget_would_be_overspent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """All forty run before one ends, and none of them holds anything: together they cost twice the budget."""
+    send, arrived, all_arrived = emulator_app._send, 0, asyncio.Event()
+
+    async def send_after_all(*parts: Any) -> None:
+        nonlocal arrived
+        arrived += 1
+        if arrived == 40:
+            all_arrived.set()
+        await all_arrived.wait()
+        await send(*parts)
+
+    monkeypatch.setattr(emulator_app, "_send", send_after_all)
     monkeypatch.setattr(Account, "_hold", lambda *_: None)
-    with replicas(f"sqlite:{tmp_path / 'gateway.db'}", 0.005) as found:
-        spend(found, 100, 16)
-        assert found.upstream.emulator.bill().cost > 0.005 + LARGEST
+    with replicas(f"sqlite:{tmp_path / 'gateway.db'}", 0.002) as found:
+        assert spend(found, 40, 40) == ["done"] * 40
+        assert found.upstream.emulator.bill().cost > 0.002 + 5 * LARGEST
 
 
 @pytest.mark.proof
