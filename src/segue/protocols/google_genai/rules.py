@@ -20,7 +20,13 @@ from typing import Final
 
 from segue.models.dialect import Dialect
 from segue.models.family import Family
-from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON, GEMINI_MINIMAL, GEMINI_TAKES_EMPTY, GEMINI_WITHOUT_PREFILL
+from segue.models.model_ids import (
+    GEMINI_1_AND_2,
+    GEMINI_3_ON,
+    GEMINI_MINIMAL,
+    GEMINI_TAKES_EMPTY,
+    GEMINI_WITHOUT_PREFILL,
+)
 from segue.models.rules import Rules
 
 PROTOCOL: Final = "google-genai"

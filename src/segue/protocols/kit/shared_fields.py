@@ -470,6 +470,57 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
 )
 
 
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+class SharedBlock(NamedTuple):
+    """The form of a native block on one wire: `read` gives its neutral value, None for any other block."""
+
+    read: Callable[[Block], Block | None]
+    write: Callable[[Block], Block]
+    models: str = ""
+
+
+def _search_result(held: Block, keys: int, text_keys: int) -> Block | None:
+    """Read a search result of texts alone, without a field that the other wire lacks."""
+    texts = [object_of(one) for one in list_of(held.get("content"))]
+    is_plain = len(held.keys() | {"citations"}) == keys and {"source", "title", "content"} <= held.keys()
+    if not is_plain or not texts or any(len(one) != text_keys or "text" not in one for one in texts):
+        return None
+    return {**held, "content": [{"text": one["text"]} for one in texts]}
+
+
+SHARED_BLOCKS: Final[tuple[Mapping[str, SharedBlock], ...]] = (
+    {
+        "anthropic-messages": SharedBlock(
+            read=lambda block: _search_result(block, 5, 2) if block.get("type") == "search_result" else None,
+            write=lambda value: {
+                **value,
+                "type": "search_result",
+                "content": [{"type": "text", **object_of(one)} for one in list_of(value["content"])],
+            },
+        ),
+        "bedrock-converse": SharedBlock(
+            read=lambda block: _search_result(object_of(block.get("searchResult")), 4, 1),
+            write=lambda value: {"searchResult": {key: held for key, held in value.items() if key != "type"}},
+            models="claude",  # AWS documentation: search results are for Claude
+        ),
+    },
+)
+"""Blocks that two wires have. (anthropic 2.9.0: SearchResultBlockParam; botocore 1.44.3: SearchResultBlock)"""
+
+
+def share_block(block: Block, protocol: str, model: Model) -> Block | None:
+    """Return a native block of a protocol in the form that a model has for it; None if it has none."""
+    for forms in SHARED_BLOCKS:
+        source, place = forms.get(protocol), forms.get(model.protocol)
+        if source is not None and place is not None and place.models in model.id:
+            value = source.read(block)
+            if value is not None:
+                return place.write(value)
+    return None
+
+
 # -- finding -----------------------------------------------------------------------------------------------------------
 
 
@@ -532,6 +583,18 @@ def move_fields(level: Level, part: Block, protocol: str, model: Model, defaults
             yield Carried(part, added, place.member, difference, column.path)
             if key not in part:
                 break
+
+
+def find_unplaced(name: str, parts: Mapping[str, Block], model: Model) -> tuple[Block, dict[str, Block]] | None:
+    """Return an object that a model has no place for, and the parts of `extra` without it; None if there is none."""
+    row = next(row for row in SHARED_FIELDS if row.name == name)
+    for key, part in parts.items():
+        for column in row.columns.get(key.partition(":")[0], ()):
+            value, rest = read_column(row, column, part)
+            if value is not None and column_of(row, model) is None:
+                others = {other: held for other, held in parts.items() if other != key}
+                return object_of(value), {**others, key: rest} if rest else others
+    return None
 
 
 def read_column(row: SharedField, column: Column, part: Block) -> tuple[object, Block]:
