@@ -474,51 +474,34 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
 
 
 class SharedBlock(NamedTuple):
-    """The form of a native block on one wire: `read` gives its neutral value, None for any other block."""
+    """The form of a native block on one wire: its `type`, or the key that `wraps` its fields."""
 
-    read: Callable[[Block], Block | None]
-    write: Callable[[Block], Block]
+    type: str = ""
+    wraps: str = ""
     models: str = ""
 
 
-def _search_result(held: Block, keys: int, text_keys: int) -> Block | None:
-    """Read a search result of texts alone, without a field that the other wire lacks."""
-    texts = [object_of(one) for one in list_of(held.get("content"))]
-    is_plain = len(held.keys() | {"citations"}) == keys and {"source", "title", "content"} <= held.keys()
-    if not is_plain or not texts or any(len(one) != text_keys or "text" not in one for one in texts):
-        return None
-    return {**held, "content": [{"text": one["text"]} for one in texts]}
-
-
-SHARED_BLOCKS: Final[tuple[Mapping[str, SharedBlock], ...]] = (
-    {
-        "anthropic-messages": SharedBlock(
-            read=lambda block: _search_result(block, 5, 2) if block.get("type") == "search_result" else None,
-            write=lambda value: {
-                **value,
-                "type": "search_result",
-                "content": [{"type": "text", **object_of(one)} for one in list_of(value["content"])],
-            },
-        ),
-        "bedrock-converse": SharedBlock(
-            read=lambda block: _search_result(object_of(block.get("searchResult")), 4, 1),
-            write=lambda value: {"searchResult": {key: held for key, held in value.items() if key != "type"}},
-            models="claude",  # AWS documentation: search results are for Claude
-        ),
-    },
-)
-"""Blocks that two wires have. (anthropic 2.9.0: SearchResultBlockParam; botocore 1.44.3: SearchResultBlock)"""
+_RESULT_KEYS: Final = frozenset({"source", "title", "content", "citations"})
+SEARCH_RESULT: Final[Mapping[str, SharedBlock]] = {
+    "anthropic-messages": SharedBlock(type="search_result"),
+    "bedrock-converse": SharedBlock(wraps="searchResult", models="claude"),  # AWS documentation: for Claude alone
+}
+"""A search result of texts. (anthropic 2.9.0: SearchResultBlockParam; botocore 1.44.3: SearchResultBlock)"""
 
 
 def share_block(block: Block, protocol: str, model: Model) -> Block | None:
     """Return a native block of a protocol in the form that a model has for it; None if it has none."""
-    for forms in SHARED_BLOCKS:
-        source, place = forms.get(protocol), forms.get(model.protocol)
-        if source is not None and place is not None and place.models in model.id:
-            value = source.read(block)
-            if value is not None:
-                return place.write(value)
-    return None
+    source, place = SEARCH_RESULT.get(protocol), SEARCH_RESULT.get(model.protocol)
+    if source is None or place is None or place.models not in model.id:
+        return None
+    held = dict(object_of(block.get(source.wraps)) if source.wraps else block)
+    texts = [object_of(one) for one in list_of(held.get("content"))]
+    is_plain = all(one.keys() - {"type"} == {"text"} for one in texts)  # without a field that only one wire has
+    if held.pop("type", "") != source.type or not is_plain or held.keys() | {"citations"} != _RESULT_KEYS:
+        return None
+    start = {"type": "text"} if place.type else {}
+    held["content"] = [{**start, "text": one["text"]} for one in texts]
+    return {place.wraps: held} if place.wraps else {"type": place.type, **held}
 
 
 # -- finding -----------------------------------------------------------------------------------------------------------
