@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from segue import Model, convert, get_model
-from segue.projection.report import Loss
+from segue.projection.report import ChangeCode, Loss
 from segue.wire import check
 
 CLAUDE: Final = get_model("anthropic/claude-sonnet-4-5")
@@ -92,9 +92,9 @@ def _chat(mode: str, names: Sequence[str], **fields: Any) -> dict[str, Any]:
 )
 def test_only_the_allowed_tools_are_sent_where_the_target_has_no_such_choice(target, mode):
     made = convert(_chat(mode, ["c", "b"]), source="openai-chat", target=target)
-    assert [tool.name for tool in made.projection.context.tools] == ["b", "c"]
+    assert [getattr(tool, "name", "") for tool in made.projection.context.tools] == ["b", "c"]
     assert made.projection.options.tool_choice == ("required" if mode == "required" else None)
-    assert [change.path for change in made.report.of("tool_removed")] == [("tools", 0)]
+    assert [change.path for change in made.report.of(ChangeCode.TOOL_REMOVED)] == [("tools", 0)]
     assert all(change.loss is Loss.NONE for change in made.report.changes)
     assert any("allowed_tools: only b, c" in change.detail for change in made.report.changes)
 

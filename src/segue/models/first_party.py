@@ -110,18 +110,8 @@ _OPENAI_TOOLS: Final = frozenset(
     {"web_search", "web_search_preview", "code_interpreter", "file_search", "tool_search", "mcp"}
 )
 _GEMINI_TOOLS: Final = frozenset({"googleSearch", "googleSearchRetrieval", "urlContext", "codeExecution", "fileSearch"})
-_INTERACTIONS_TOOLS: Final = frozenset(
-    [
-        "google_search",
-        "url_context",
-        "code_execution",
-        "file_search",
-        "google_maps",
-        "retrieval",
-        "mcp_server",
-        "computer_use",
-    ]
-)
+_GOOGLE_TOOLS: Final = ("google_search", "url_context", "code_execution", "file_search", "google_maps", "retrieval")
+_INTERACTIONS_TOOLS: Final = frozenset({*_GOOGLE_TOOLS, "mcp_server", "computer_use"})
 _VERTEX_TOOLS: Final = frozenset(
     {"vertex_googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "urlContext", "codeExecution"}
 )

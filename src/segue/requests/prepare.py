@@ -554,6 +554,9 @@ def convert(
     protocols name the model in the URL and not in the body (Google, Bedrock, Vertex). Then the writer is unknown and
     the signatures are dropped: a provider refuses signatures of another model.
 
+    A body for the model that it was written for comes out unchanged, unless a rule refuses something in it or the
+    policy is not the default.
+
     Raises:
         DecodeError: the protocol cannot be detected, or the body does not fit it.
         UnknownModel: the catalogue has no model of that name.

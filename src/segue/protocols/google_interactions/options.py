@@ -165,7 +165,7 @@ def decode_options(body: JsonObject, endpoint: Endpoint) -> Options:
     # asked for: another protocol may have to be asked for them.
     _drop_replaced(default, received, "store")
     if _SUMMARIES in generation:
-        cast("JsonObject", default.get(GENERATION, {})).pop(_SUMMARIES, None)
+        cast("Wire", default.get(GENERATION, {})).pop(_SUMMARIES, None)
     known = [f"{GENERATION}.tool_choice"] if options.tool_choice is not None else []
     model = text_of(body.get("model")) or endpoint.model.id
     extra = keep(PROTOCOL, received, default, known, only_for=model)

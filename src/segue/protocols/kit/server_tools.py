@@ -41,7 +41,7 @@ KeyPath: TypeAlias = tuple[str, ...]
 _CAPITAL: Final = re.compile("[A-Z]")
 LOCATION: Final = ("city", "region", "country", "timezone")
 RESTRICTING: Final[frozenset[str]] = frozenset({"allowed_domains", "allowed_tools"})
-"""Options without which a tool may do more than was allowed; a target that cannot express them does not get the tool."""
+"""Options without which a tool may do more than was allowed; a target without a place for them does not get it."""
 
 
 def location(*path: str) -> dict[ToolOption, KeyPath]:
