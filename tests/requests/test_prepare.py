@@ -557,6 +557,75 @@ _STORED = {
 @pytest.mark.parametrize(
     ("body", "protocol", "model"),
     [
+        (
+            {"model": "gpt-5.4", "input": "hi", "background": True},
+            "openai-responses",
+            Model("gpt-5.4", "openai", "openai-responses", reasoning=True),
+        ),
+        (
+            {
+                "model": "deepseek-v4-flash",
+                "input": [
+                    {"role": "user", "content": "hi"},
+                    {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]},
+                    {"role": "assistant", "content": "Hello."},
+                    {"role": "user", "content": "and?"},
+                ],
+                "tools": [
+                    {
+                        "type": "function",
+                        "name": "a",
+                        "strict": True,
+                        "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+                    }
+                ],
+            },
+            "openai-responses",
+            Model("deepseek-v4-flash", "deepseek", "openai-responses", reasoning=True),
+        ),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": [{"text": "hi"}]},
+                    {"role": "assistant", "content": [{"toolUse": {"toolUseId": "a", "name": "get", "input": {}}}]},
+                    {
+                        "role": "user",
+                        "content": [
+                            {
+                                "toolResult": {
+                                    "toolUseId": "a",
+                                    "content": [
+                                        {
+                                            "document": {
+                                                "name": "a",
+                                                "format": "pdf",
+                                                "source": {"bytes": "JVBERi0xLjM="},
+                                            }
+                                        }
+                                    ],
+                                }
+                            }
+                        ],
+                    },
+                ],
+                "toolConfig": {"tools": [{"toolSpec": {"name": "get", "inputSchema": {"json": {"type": "object"}}}}]},
+            },
+            "bedrock-converse",
+            get_model("amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+        ),
+    ],
+    ids=["background", "open reasoning and strict tools of DeepSeek", "a PDF in a result at Bedrock"],
+)
+def test_what_providers_answered_is_sent_by_prepare_as_well(body, protocol, model):
+    prompt = decode_request(body, protocol=protocol, model=model)
+    made = prepare(prompt.context, model, options=prompt.options)
+    assert {key: made.body.get(key) for key in body} == body
+    assert not made.report.losses
+
+
+@pytest.mark.parametrize(
+    ("body", "protocol", "model"),
+    [
         (_own_body(temperature=1), "openai-chat", _NANO),
         (_STORED, "openai-responses", Model("gpt-5", "openai", "openai-responses", reasoning=True)),
     ],

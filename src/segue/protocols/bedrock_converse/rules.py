@@ -133,7 +133,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "image_sources": frozenset({"data"}),
             "file_sources": frozenset({"data"}),
             "exact_image_types": True,  # "the image appears to be a image/png image" (llxprt-code #2130)
-            "result_media": _IMAGES,
+            "result_media": (*_IMAGES, "application/pdf"),  # a PDF: recorded 200s of Sonnet 4.5, 2026-11
             "error_result_media": False,
             "first_user": False,
             "reasoning_replay": "signed",

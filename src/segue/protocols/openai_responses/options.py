@@ -447,7 +447,7 @@ def _default_options(options: Options, endpoint: Endpoint, tools: Sequence[Tool]
     wire: Wire = {}
     data = data_of(options.extra, PROTOCOL)
     is_user = chosen(options.extra, PROTOCOL, "field", "safety_identifier") == "user"
-    if endpoint.dialect.store and "store" not in data:
+    if endpoint.dialect.store and "store" not in data and data.get("background") is not True:  # it has to be stored
         wire["store"] = False
     if endpoint.model.reasoning and "include" not in data:
         wire["include"] = [_ENCRYPTED]
