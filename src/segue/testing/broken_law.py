@@ -66,7 +66,7 @@ def naming(record: Named, law: Callable[..., None], where: str) -> Generator[Non
 
 
 def title_of(law: Callable[..., None]) -> str:
-    """Give the name of a law as words."""
+    """Return the name of a law, as words."""
     return cast("str", getattr(law, "__name__", "")).removeprefix("check_").replace("_", " ")
 
 

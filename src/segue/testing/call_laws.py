@@ -20,7 +20,7 @@ _REPLY: Final = "resp_0123"
 
 
 def evidence_of(route: Route, *, first: bool = True) -> tuple[dict[str, str], str]:
-    """Give the headers and the query with which a client of this route is recognised."""
+    """Return the headers and the query that identify a client of this route."""
     headers: dict[str, str] = {}
     query: list[str] = []
     for name, beginning in list(route.evidence.items())[: 1 if first else None]:
@@ -90,7 +90,7 @@ def check_sent_requests(record: Protocol, sample: Sample) -> None:
 
 
 def _client_headers(record: Protocol) -> dict[str, str]:
-    """Give headers by which a client of the protocol is known where it needs any."""
+    """Return headers that identify a client of the protocol, if it needs any."""
     return {
         name: value
         for route in record.routes
@@ -100,7 +100,7 @@ def _client_headers(record: Protocol) -> dict[str, str]:
 
 
 def _without_address(prompt: Prompt | None) -> Prompt | None:
-    """Give a prompt without what the path may decide."""
+    """Return a prompt without the fields that the path may set."""
     return None if prompt is None else replace(prompt, model=None, options=replace(prompt.options, stream=None))
 
 

@@ -37,7 +37,7 @@ def joined_turns(context: Context) -> Context:
 
 
 def message_given(message: Message, not_carried: Collection[str] = ()) -> tuple[object, ...]:
-    """Give the role, the joined text without whitespace, the calls, the kinds of media and the answered call's id.
+    """Return the role, the joined text without whitespace, the calls, the kinds of media and the answered call's id.
 
     It is for protocols that join the texts of a turn. Ids of calls are left out if `not_carried` has `id`.
     """
@@ -54,10 +54,10 @@ def message_given(message: Message, not_carried: Collection[str] = ()) -> tuple[
 
 
 def messages_given(context: Context, not_carried: Collection[str] = ()) -> list[tuple[object, ...]]:
-    """Give `message_given` of every message, and for each result the place of the call that it answers.
+    """Return `message_given` of every message, and for each result the place of the call that it answers.
 
     The place is the number of the last earlier call with the id of the result, counted from the start of the
-    conversation. It is compared besides the id: without ids on the wire, it shows that results were mixed up.
+    conversation. It is compared in addition to the id: without ids on the wire, it shows that results were mixed up.
     """
     count = 0
     places: dict[str, int] = {}
@@ -73,7 +73,7 @@ def messages_given(context: Context, not_carried: Collection[str] = ()) -> list[
 
 
 def prompt_given(context: Context) -> str:
-    """Give the text of the system prompt without whitespace, however it is divided."""
+    """Return the text of the system prompt without whitespace, however it is divided."""
     prompt = context.system_prompt
     if isinstance(prompt, tuple):
         prompt = "".join(piece.text for piece in prompt if piece.kind == "text")
@@ -81,7 +81,7 @@ def prompt_given(context: Context) -> str:
 
 
 def tools_given(context: Context, names: Collection[str]) -> list[object]:
-    """Give the tools without the named fields.
+    """Return the tools without the named fields.
 
     A native tool is only its protocol: a key that its `extra` adds is read back as part of the definition.
     """

@@ -78,7 +78,7 @@ class DamagedFiles:
             self._check_source(self._written(changed), f"document {number}, {render_path(path)} {form}")
 
     def _changes(self) -> Iterator[tuple[int, Path, str, _Edit]]:
-        """Give each change of one value: the number of the document, the path, and what is done."""
+        """Yield each change of one value: the number of the document, the path, and the edit."""
         names = self._names
         for number, document in enumerate(self._documents):
             for path in _keys_of(document):
@@ -185,7 +185,7 @@ class DamagedFiles:
         return tuple(texts), frozenset((None, *map(_loss_in, history.report.changes)))
 
     def _lost(self, source: Source, history: History) -> str | None:
-        """Find a text that stands in the damaged file as often as in the whole one, but not in the history.
+        """Find a text that occurs in the damaged file as often as in the whole one, but not in the history.
 
         It is reported if the report has any loss that the report of the whole file does not have.
         """
@@ -204,7 +204,7 @@ class DamagedFiles:
 
 
 def _loss_in(change: Change) -> object:
-    """Give what a change says about content: nothing if nothing is lost, and of records no size."""
+    """Return what a change says about lost content: nothing if nothing is lost, and no sizes of records."""
     is_record = change.code is ChangeCode.RECORD_LEFT_OUT
     if change.code is ChangeCode.MODEL_UNKNOWN or (change.loss is Loss.NONE and not is_record):
         return None
@@ -217,7 +217,7 @@ def _loss_in(change: Change) -> object:
 
 
 def _rename(holder: dict[str, Any], key: str) -> None:
-    """Give a value another key, at the same place."""
+    """Move a value to another key, in the same position."""
     items = list(holder.items())
     holder.clear()
     holder.update({f"{name}2" if name == key else name: value for name, value in items})
@@ -231,7 +231,7 @@ _VALUES: Final = (
     "null", "true", "-1", "1" + 400 * "0", '""', '"x"', '"' + 5000 * "9" + '"',
     "[]", "[1]", '["x"]', "[{}]", "{}", '{"a": 1}',
 )  # fmt: skip
-"""Values that may stand in the place of any other, as JSON."""
+"""Values that may replace any other value, as JSON."""
 _FORMS: Final[Mapping[str, _Edit]] = {
     "missing": lambda holder, key: holder.pop(key),
     "under another key": _rename,
@@ -244,7 +244,7 @@ _FORMS: Final[Mapping[str, _Edit]] = {
 
 
 def _keys_of(value: object, path: Path = ()) -> Iterator[Path]:
-    """Give the path of every value under a key."""
+    """Yield the path of every value under a key."""
     if isinstance(value, dict):
         for key, inner in value.items():  # pyright: ignore[reportUnknownVariableType]
             yield (*path, key)
@@ -262,7 +262,7 @@ def _value_at(document: object, path: Path) -> object:
 
 
 def _with_change(document: object, path: Path, change: _Edit) -> object:
-    """Give a document in which one value is written in another form."""
+    """Return a document in which one value is written in another form."""
     copied = deepcopy(document)
     change(cast("dict[str, Any]", _value_at(copied, path[:-1])), str(path[-1]))
     return copied
@@ -275,7 +275,7 @@ def _bytes_of(source: Source) -> bytes:
 
 
 def _stands(before: bytes, after: bytes, text: str) -> bool:
-    """Whether a text stands in a file as often as before, as JSON or as it is."""
+    """Whether a text occurs in a file as often as before, as JSON or verbatim."""
     quoted = {json.dumps(text).encode(), json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")}
     ways = (quoted, {text.encode("utf-8", "replace")})
     counts = ((sum(before.count(each) for each in way), sum(after.count(each) for each in way)) for way in ways)
@@ -283,7 +283,7 @@ def _stands(before: bytes, after: bytes, text: str) -> bool:
 
 
 def _texts_of(history: History) -> Iterator[str]:
-    """Give every text of a history: of the messages, of what was compacted, of sub-agents, of other branches."""
+    """Yield every text of a history: of the messages, of what was compacted, of sub-agents, of other branches."""
     prompt = history.context.system_prompt
     if isinstance(prompt, str):
         yield prompt

@@ -12,7 +12,7 @@
 4. *Complete*: every text, call, result and image is in what is written, or its message is in the report.
 5. *Pure*: the same input gives the same history and the same bytes.
 6. *Total*: any bytes give a history, or one error of segue; a torn last line is reported, and so is everything that a
-   damaged file still has and its history has no more.
+   damaged file still has and its history no longer has.
 7. *Stored round trip*: a conversation that was stored in a file of segue is written as it would have been before.
 8. *Fixed point*: from the first writing on, reading and writing again changes nothing, and adds nothing.
 9. *Returned*: a session that comes back from an agent has its original messages, then what the agent added; what was
@@ -56,7 +56,7 @@ FormatLaw: TypeAlias = Callable[[Format, FormatSample], None]
 HistoryFormatLaw: TypeAlias = Callable[[Format, int], None]
 
 _NOW: Final = 1_767_225_600_000
-"""The time of writing in every law: that of a clock would give other bytes each time."""
+"""The time of writing in every law: a clock would give different bytes each time."""
 _SESSION: Final = "0f5a3c1e-7b2d-4c8f-9a6e-1d2c3b4a5f60"
 
 
@@ -247,7 +247,7 @@ def _expect_fixed_point(record: Format, where: str, history: History | Context, 
     if record.kind == "agent":
         return  # ids and display events of its lines may differ, as long as the messages do not
     for one, other in zip(first.files, again.files, strict=True):
-        # The order of keys says nothing, and an entry that was read has its own.
+        # The order of keys is not significant, and an entry that was read keeps its own.
         for at, (before, after) in enumerate(zip(_values(one), _values(other), strict=False)):
             if before != after:
                 fail(record, law, where, f"{one.name} has {after!r} at line {at + 1}, it had {before!r}")
@@ -280,7 +280,7 @@ def _expect_messages(record: Format, law: str, where: str, found: Sequence[Messa
 
 
 def _instructions(context: Context) -> list[Message]:
-    """Give the system prompt as a message: instructions at the beginning are read as the prompt."""
+    """Return the system prompt as a message: instructions at the beginning are read as the prompt."""
     prompt = context.system_prompt
     if not prompt:
         return []
@@ -288,7 +288,7 @@ def _instructions(context: Context) -> list[Message]:
 
 
 def _pieces(messages: Sequence[Message], *, flags: bool = True) -> Iterator[tuple[object, ...]]:
-    """Give what a model reads of messages, piece by piece; `flags` says that results have an error flag."""
+    """Yield what a model reads of messages, piece by piece; `flags` means that results have an error flag."""
     for message in messages:
         if message.role == "toolResult":
             # Some formats have one text for each result.
@@ -308,7 +308,7 @@ def _piece(content: AnyContent) -> tuple[object, ...]:
             return ("thinking", content.thinking, content.thinking_signature or None)
         case "toolCall":
             return ("call", content.id, content.name, content.arguments)
-        # Some formats tell images from files by the type of the data alone.
+        # Some formats distinguish images from files by the type of the data alone.
         case "image":
             return (
                 "image" if (content.mime_type or "image/").startswith("image/") else "file",

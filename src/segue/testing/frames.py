@@ -1,6 +1,6 @@
 """Encode the frames of a stream as bytes, and split bytes into frames, for tests of any protocol.
 
-Facts this file rests on:
+Facts:
 - An AWS message is a prelude with two lengths and their CRC-32, headers, a payload and a CRC-32 of all these bytes.
                                                    (AWS: event stream encoding; botocore 1.44.0, read 2026-11-15)
 """

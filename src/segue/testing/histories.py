@@ -142,7 +142,7 @@ class Choices:
         return options[int(self.random.random() * len(options))]
 
     def chance(self, one_in: int) -> bool:
-        """Give True with a probability of 1 / `one_in`."""
+        """Return True with a probability of 1 / `one_in`."""
         return self.random.random() * one_in < 1
 
     def count(self, most: int) -> int:

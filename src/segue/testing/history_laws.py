@@ -230,7 +230,7 @@ def check_options(record: Protocol, model: Model, seed: int) -> None:
     found = {name: cast("object", getattr(read, name)) for name in names}
     wanted = {name: cast("object", getattr(result, name)) for name in names}
     for values in (found, wanted):
-        # Unset means `auto`, which some protocols have to write beside other fields.
+        # Unset means `auto`, which some protocols have to write with other fields.
         values["tool_choice"] = values.get("tool_choice") or "auto"
     expect_equal(record, "an option is sent or its removal is reported", history_name(model, seed), found, wanted)
 
@@ -252,7 +252,7 @@ def check_incremental(record: Protocol, model: Model, seed: int) -> None:
 
 
 def check_instructions(record: Protocol, model: Model, seed: int) -> None:
-    """Instructions before the first turn stay instructions, each a text of its own, also without any turn.
+    """Instructions before the first turn stay instructions, each a separate text, even without any turn.
 
     Raises:
         BrokenLaw: a text is missing, joined with another one or in a user turn, or `check` finds a violation.
@@ -294,9 +294,9 @@ _SEEN: Final = frozenset(
 
 
 def check_plain(record: Protocol, model: Model, seed: int) -> None:
-    """A plain conversation of this protocol gives no report of what nobody sees; a value that is lost is reported.
+    """A plain conversation of this protocol reports no change that a reader could not see; a lost value is reported.
 
-    Empty fields and the defaults of the protocol, which programs write into bodies, are no values.
+    Empty fields and the defaults of the protocol, which programs write into bodies, do not count as values.
 
     Raises:
         BrokenLaw: the report has such a change, or lacks one.

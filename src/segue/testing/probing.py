@@ -55,14 +55,14 @@ class ProbeFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an endpoint: its model as segue should describe it, and the findings behind that."""
+    """What is known of an endpoint: its model as segue should describe it, and the findings that show it."""
 
     model: Model
     findings: tuple[ProbeFinding, ...]
     requests: int
 
     def catalogue(self, read: str, key_variable: str | None = None) -> dict[str, object]:
-        """Give a catalogue file: the provider's row and the model. `read` is the date."""
+        """Return a catalogue file: the provider's row and the model. `read` is the date."""
         model = self.model
         row: dict[str, object] = {
             "name": model.provider,
@@ -101,7 +101,7 @@ def probe(model: Model, client: Client, *, overflow: int = 0) -> Card:
 
 
 def quick_client(api_key: str | None, **settings: Any) -> Client:  # noqa: ANN401 - those of the client
-    """Give a client for `probe`: a refusal is an answer, so nothing is tried again."""
+    """Return a client for `probe`: a refusal is an answer, so nothing is retried."""
     return Client(api_key=api_key or "none", retry=Retry(max_retries=0), **settings)
 
 
@@ -136,7 +136,7 @@ class _Probe:
     def _ask(
         self, context: Context, options: Options | None = None, model: Model | None = None
     ) -> AssistantMessage | Failure:
-        """Send a request, and give the reply, or the first failure: what the client repaired after it is no answer."""
+        """Send a request; return the reply or the first failure: what the client repaired after it is not an answer."""
         given = options or Options()
         limited = replace(given, max_tokens=given.max_tokens or _MAX_TOKENS)
         attempts: list[Attempt] = []
@@ -282,7 +282,7 @@ class _Probe:
             self._note("reasoning", "no", failure=reply)
             return
         thinking = [piece for piece in reply.content if piece.kind == "thinking"]
-        # In some protocols only the name of a field stands there.
+        # In some protocols there is only the name of a field.
         signed = any(len(piece.thinking_signature or "") > _SHORTEST_SIGNATURE for piece in thinking)
         self._note("reasoning", "yes" if thinking else "no", "signed" if signed else "")
         if not thinking:
@@ -298,7 +298,7 @@ class _Probe:
             self._bound(again)
 
     def _bound(self, context: Context) -> None:
-        """Whether signed thinking is refused behind another system prompt."""
+        """Whether signed thinking is refused after another system prompt."""
         changed = replace(context, system_prompt="You are a calculator.")
         # A model that is known to bind its thinking would not be sent it.
         free = replace(self._model, rules={**self._model.rules, "bound_prefix": False, "drops_unbound": False})
@@ -310,7 +310,7 @@ class _Probe:
             self._note("reasoning bound to its prefix", "no")
 
     def unknown_model(self) -> None:
-        """What is said of a model that is not there."""
+        """How the endpoint refuses a model that does not exist."""
         reply = self._ask(_user("Hi"), model=replace(self._model, id=_UNKNOWN_MODEL))
         if isinstance(reply, Failure):
             self._note("unknown model refused", "yes", failure=reply)
@@ -318,7 +318,7 @@ class _Probe:
             self._note("unknown model refused", "no", "any name is answered")
 
     def overflow(self, words: int) -> None:
-        """What is said of a prompt that does not fit."""
+        """How the endpoint refuses a prompt that does not fit."""
         reply = self._ask(_user("one " * words))
         if not isinstance(reply, Failure):
             self._note("overflow refused", "no", f"{words} words were accepted")
@@ -359,7 +359,7 @@ def _called(reply: AssistantMessage) -> str:
 
 
 def _red_square() -> str:
-    """Give a red picture of 32 x 32 pixels, as base64 of a PNG."""
+    """Return a red picture of 32 x 32 pixels, as base64 of a PNG."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return len(data).to_bytes(4, "big") + kind + data + crc32(kind + data).to_bytes(4, "big")

@@ -30,8 +30,8 @@ from segue.testing.stream_laws import check_written_errors
 def check_protocol(record: Protocol, *, models: Sequence[Model] = (), histories: int = 30) -> None:
     """Check every law on a protocol. The record is registered first, because laws about requests look it up by name.
 
-    `models` are targets besides the record's example: with and without reasoning, with and without images. `histories`
-    is the number of generated histories for each law and model.
+    `models` are targets in addition to the record's example: with and without reasoning, with and without images.
+    `histories` is the number of generated histories for each law and model.
 
     Raises:
         BrokenLaw: lists every law that does not hold, with the sample or the seed that reproduces the failure.

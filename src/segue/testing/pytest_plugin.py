@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def segue_emulator() -> Iterator[EmulatorServer]:
-    """Give a server that answers like the providers and refuses what they refuse; `.url` is its address."""
+    """Provide a server that answers like the providers and refuses what they refuse; `.url` is its address."""
     from segue.testing.emulator import emulate
 
     with emulate() as server:
@@ -32,7 +32,7 @@ def segue_emulator() -> Iterator[EmulatorServer]:
 
 @pytest.fixture
 def assert_accepted() -> Callable[[Mapping[str, object], str], None]:
-    """Give a function that fails if a provider would refuse a request body, for a model or a protocol."""
+    """Provide a function that fails if a provider would refuse a request body, for a model or a protocol."""
     from segue.errors import render_path
     from segue.models.catalogue import get_model
     from segue.protocols.registry import PROTOCOLS
@@ -50,7 +50,7 @@ def assert_accepted() -> Callable[[Mapping[str, object], str], None]:
 
 @pytest.fixture
 def assert_stable_prefix() -> Callable[..., None]:
-    """Give `segue.testing.assert_continues`: each request of a conversation only adds to the one before it."""
+    """Provide `segue.testing.assert_continues`: each request of a conversation only adds to the one before it."""
     from segue.testing import assert_continues
 
     return assert_continues

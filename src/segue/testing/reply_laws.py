@@ -27,7 +27,7 @@ from segue.testing.broken_law import expect_equal, fail
 from segue.testing.stream_laws import decode_frames, encode_events
 
 MARK: Final = "Zm9yZWlnbi1vcGFxdWU"
-"""What stands in every opaque place. It is base64, which some protocols require there."""
+"""The content of every opaque place. It is base64, which some protocols require there."""
 _LABEL: Final = "[web search results]"
 
 
@@ -144,7 +144,7 @@ def _check_calls(record: Protocol, model: Model, message: AssistantMessage, repl
 
 
 def _readable(message: AssistantMessage) -> object:
-    """Give what every protocol carries of a reply."""
+    """Return the part of a reply that every protocol carries."""
     return {
         "text": "".join("".join(piece.text.split()) for piece in message.content if piece.kind == "text"),
         "thinking": "".join("".join(piece.thinking.split()) for piece in message.content if piece.kind == "thinking"),

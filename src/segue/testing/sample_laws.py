@@ -168,7 +168,7 @@ def check_tool_names(record: Protocol, sample: Sample) -> None:
 
 
 def check_damaged_stream(record: Protocol, sample: Sample) -> None:
-    """A stream of which one frame has a key removed, replaced or added at any depth ends with one terminal event.
+    """A stream ends with one terminal event even if a frame has a key removed, replaced or added at any depth.
 
     Raises:
         BrokenLaw: the decoder raises, or the stream has no terminal event, or several.
@@ -221,7 +221,7 @@ _UNKNOWN: Final = "vendor_key"
 
 
 def _damaged(value: object, path: Path = ()) -> Iterator[tuple[Any, str]]:
-    """Give copies of a JSON value, each with one key removed, replaced or added, and a description of the change.
+    """Yield copies of a JSON value, each with one key removed, replaced or added, and a description of the change.
 
     The change is in an object at any depth.
     """

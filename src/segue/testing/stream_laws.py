@@ -118,7 +118,7 @@ def check_written_bytes(record: Protocol, sample: Sample) -> None:
 
 
 def _comparable(message: AssistantMessage) -> object:
-    """Give what a stream carries in any division: adjacent parts of one kind are joined, ids of replies left out."""
+    """Return the content of a stream in any division: adjacent parts of one kind are joined, reply ids left out."""
     content: list[dict[str, object]] = []
     signatures: list[str] = []
     for piece in message.content:
@@ -237,7 +237,7 @@ def check_any_reply(record: Protocol, model: Model, seed: int) -> None:
 
 
 def _given(message: AssistantMessage, back: AssistantMessage, record: Protocol) -> object:
-    """Give what every protocol carries; counts and stop reasons only if the protocol has them, as `back` shows."""
+    """Return what every protocol carries; counts and stop reasons only if the protocol has them, as `back` shows."""
     has_ids = "id" not in record.not_carried
     usage = message.usage
     return {

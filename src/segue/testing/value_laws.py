@@ -186,7 +186,7 @@ def _check_stored(message: AssistantMessage) -> None:
 def check_half_surrogates(record: Protocol, sample: Sample) -> None:
     """Half a surrogate pair in any string of a request, a reply or a stream can be sent on, as valid UTF-8.
 
-    The string may also be the value of an unknown key, which is kept beside what is read.
+    The string may also be the value of an unknown key, which is kept with what is read.
 
     Raises:
         BrokenLaw: what was read cannot be written, for this protocol or for others.
@@ -404,7 +404,7 @@ def _get(value: object, path: Path) -> object:
 
 
 def _put(value: object, path: Path, new: object) -> object:
-    """Give a copy of the value with another one at the path; without it if it is `_ABSENT`."""
+    """Return a copy of the value with another one at the path; without it if it is `_ABSENT`."""
     if not path:
         return new
     step, rest = path[0], path[1:]
@@ -419,7 +419,7 @@ def _put(value: object, path: Path, new: object) -> object:
 
 
 def _replace_keys(value: object, keys: set[str], new: object) -> object:
-    """Give a copy of the value in which the given keys have another value at any depth."""
+    """Return a copy of the value in which the given keys have another value at any depth."""
     if isinstance(value, dict):
         node = cast("dict[str, object]", value)
         return {

@@ -114,7 +114,7 @@ class EmulatedProvider:
         return replace(answer, transformations=state.verdict.transformations)
 
     def _model(self, call: Call) -> Model:
-        """Give the model that a request names; what no catalogue has can do everything."""
+        """Return the model that a request names; a model that is not in the catalogue can do everything."""
         endpoint = find_checked({"model": call.model or ""}, call.protocol, None, None)
         named = replace(endpoint.model, id=call.model or endpoint.model.id)
         return named if is_listed(endpoint) else replace(named, reasoning=True)
@@ -140,7 +140,7 @@ class EmulatedProvider:
         return Refusal(Failure(kind=FailureKind.OPAQUE_REJECTED, status=400, message=text), reason)
 
     def _refuse_strictly(self, call: Call, model: Model, caller: Caller) -> Refusal | None:
-        """Refuse a model that nobody serves, a reply that was never stored, and what a body shows."""
+        """Refuse a model that is not served, a reply that was never stored, and what a body shows."""
         is_served = call.model in self._models or self.script.names(call.model or "")
         if not is_served and (refusal := refuse_model(call)) is not None:
             return refusal
@@ -277,9 +277,9 @@ class EmulatedProvider:
 def _with_server_tool(
     content: Sequence[AssistantContent], step: Step, prompt: Prompt, model: Model
 ) -> tuple[Sequence[AssistantContent], str | None]:
-    """Continue the run of a tool of the provider in which the last reply paused; pause in one, if the step says so.
+    """Continue the server tool's run in which the last reply paused; pause in one if the step asks for it.
 
-    Gives the content, and the reason why the reply ends if it pauses.
+    Returns the content, and the reason why the reply ends if it pauses.
     """
     last = prompt.context.messages[-1] if prompt.context.messages else None
     opened = last.content[-1] if last is not None and last.role == "assistant" and last.content else None
@@ -294,7 +294,7 @@ def _with_server_tool(
 
 
 def _searched(protocol: str, blocks: Sequence[Mapping[str, object]], searches: int) -> list[AssistantContent]:
-    """Give what searches leave in a reply."""
+    """Return the content that searches add to a reply."""
     found: list[AssistantContent] = []
     for at in range(searches):
         for block in blocks:
@@ -327,7 +327,7 @@ def refuse(call: Call, refusal: Refusal) -> Answer:
 
 
 def _written(piece: AssistantContent) -> bytes:
-    """Give what the model wrote for a piece of content."""
+    """Return what the model wrote for a piece of content."""
     match piece.kind:
         case "text":
             return text_bytes(piece.text)
@@ -370,7 +370,7 @@ def _fault(call: Call, step: Step) -> Answer:
 def _name_namespaces(
     content: list[AssistantContent], prompt: Prompt, namespaces: Namespaces | None
 ) -> list[AssistantContent]:
-    """Name the namespace of each called function that stands in one, as the provider does."""
+    """Name the namespace of each called function that is in one, as the provider does."""
     if namespaces is None:
         return content
     found = [namespaces.read(tool) for tool in prompt.context.tools if tool.kind == "native"]
@@ -410,5 +410,5 @@ def _divided(events: Sequence[Event]) -> list[Event]:
 
 
 def framing_of(call: Call) -> str:
-    """Give how a stream is framed."""
+    """Return the framing of a stream."""
     return call.framing or get_protocol(call.protocol).framing

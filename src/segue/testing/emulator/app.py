@@ -1,4 +1,4 @@
-"""The emulator as an ASGI application: the endpoints of every protocol, and some of its own.
+"""The emulator as an ASGI application: the endpoints of every protocol, and a few for tests.
 
 - `GET /emulator/requests`: the requests so far, with what was answered; `DELETE` empties the list.
 - `POST /emulator/steps`: adds steps to the script.
@@ -99,7 +99,7 @@ class Emulator:
     - `ledger` is what the emulator remembers of its replies: pass that of another emulator to continue where it ended.
     - `clock` gives the time in seconds, for the prompt caches; `advance` lets time pass.
     - `strict=False` accepts what only a strict provider refuses: bodies in which `check` finds something, models that
-      nobody serves, prompts that are longer than the window. `models` are names that are served besides those of the
+      are not served, prompts that are longer than the window. `models` are names that are served in addition to the
       catalogue, such as deployments. `api_key` is the only key that is accepted; None accepts any.
     """
 
@@ -158,7 +158,7 @@ class Emulator:
         return Reply(answer.status, {**_stream_headers(framing), **answer.headers}, data + encoder.finish())
 
     def bill(self, key: str | None = None) -> Bill:
-        """Give what the requests of an API key cost; without a key, of all keys."""
+        """Return what the requests of an API key cost; without a key, of all keys."""
         return sum(self.bills.values(), Bill()) if key is None else self.bills.get(key, Bill())
 
     def advance(self, seconds: float) -> None:
@@ -166,11 +166,11 @@ class Emulator:
         self._skipped += seconds
 
     def refused_for_state(self) -> list[RecordedRequest]:
-        """Give the requests that were refused because of reasoning that they sent back."""
+        """Return the requests that were refused because of reasoning that they sent back."""
         return [request for request in self.requests if request.is_refused_for_state]
 
     def repeated(self) -> list[RecordedRequest]:
-        """Give the requests that a client sent again, body and headers unchanged, after they had been refused."""
+        """Return the requests that a client sent again, body and headers unchanged, after they had been refused."""
         refused: set[bytes] = set()
         found: list[RecordedRequest] = []
         for request in self.requests:
@@ -183,7 +183,7 @@ class Emulator:
         return found
 
     def withheld(self, request: RecordedRequest, known: Collection[str]) -> tuple[str, ...]:
-        """Give the signatures that a request did not send although the Claude model would have accepted them.
+        """Return the signatures that a request did not send although the Claude model would have accepted them.
 
         `known` is what the client had: signatures of Claude thinking, which the emulator made.
         """
@@ -322,7 +322,7 @@ def _refuse_call(error: CallError) -> Answer:
 
 
 def _key_in(path: str, headers: Mapping[str, str], query: Mapping[str, str] | None = None) -> str:
-    """Give the API key of a request; of a signed one the id of its key."""
+    """Return the API key of a request; for a signed request, the id of its key."""
     given = headers.get("x-api-key") or headers.get("x-goog-api-key")
     given = given or (dict(parse_qsl(path.partition("?")[2])) if query is None else query).get("key")
     authorization = headers.get("authorization", "")

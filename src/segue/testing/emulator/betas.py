@@ -1,8 +1,8 @@
-"""Rules of the Messages API about fields and blocks that need a beta header, and about where system messages may stand.
+"""Rules of the Messages API about fields and blocks that need a beta header, and about where system messages may be.
 
-Facts this file rests on, read 2026-11-16:
+Facts, read 2026-11-16:
 - `thinking.block_binding` needs `thinking-binding-controls-2026-08-01`; without it the refusal ends in `block_binding:
-  Extra inputs are not permitted`. It is accepted beside `adaptive` and `enabled`, not beside `between_tools`. At
+  Extra inputs are not permitted`. It is accepted with `adaptive` and `enabled`, not with `between_tools`. At
   Bedrock it needs no header.                            (anthropic 2.8.0; recorded requests of other projects, 2026-09)
 - `clear_at`, `output_config` of a message, `tool_addition`, `tool_removal`, a tool definition in them, and compaction
   blocks need each its header.                             (anthropic 2.8.0; Anthropic documentation, 2026-09)
@@ -37,21 +37,21 @@ _BEHAVIORS: Final = ("error", "drop_block")
 
 
 def thinking_of(wire: ClaudeWire, body: Body) -> Body:
-    """Give the thinking parameters of a request."""
+    """Return the thinking parameters of a request."""
     holder: object = body.get("additionalModelRequestFields") if wire == "converse" else body
     thinking = cast("Body", holder).get("thinking") if isinstance(holder, Mapping) else None
     return cast("Body", thinking) if isinstance(thinking, Mapping) else {}
 
 
 def behavior_of(wire: ClaudeWire, body: Body) -> Behavior | None:
-    """Give what a request wants done about thinking of another conversation; None if it does not say."""
+    """Return what a request wants done about thinking of another conversation; None if it does not say."""
     binding = thinking_of(wire, body).get("block_binding")
     value = cast("Body", binding).get("prefix_mismatch_behavior") if isinstance(binding, Mapping) else None
     return value if value in _BEHAVIORS else None
 
 
 def find_beta_refusal(wire: ClaudeWire, body: Body, model: Claude, betas: Collection[str]) -> str | None:
-    """Give the message about the first field or block that this request may not have; None if there is none."""
+    """Return the message about the first field or block that this request may not have; None if there is none."""
     return next(_refusals(wire, body, model, betas), None)
 
 
@@ -100,7 +100,7 @@ def _message_refusals(body: Body, model: Claude, betas: Collection[str]) -> Iter
 
 
 def _needed(block: Body) -> str | None:
-    """Give the header that a block needs."""
+    """Return the header that a block needs."""
     kind = block.get("type")
     if kind == "compaction":
         return _COMPACTIONS[block.get("signature") is not None]

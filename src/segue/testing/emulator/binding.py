@@ -1,12 +1,12 @@
 """The check of Claude thinking that comes back: account, model, conversation, and the chain of blocks.
 
-Facts this file rests on:
+Facts:
 - The order of the checks is account, model, conversation. What fails the first two is dropped; a mismatch of the
   conversation is refused, dropped or let through. A damaged signature is always refused.    (anthropic 2.8.0; probed)
 - Each block remembers the one before it: kept blocks have to be one unbroken run. Blocks may be left out from the start
   or from the end, not from the middle, and a block that is put back makes those invalid that were made without it.
                                                                 (Anthropic documentation: preserved thinking, 2026-09)
-- With `drop_block`, every block behind the first one that fails is dropped too.                           (the same)
+- With `drop_block`, every block after the first one that fails is dropped too.                           (the same)
 - A block that the model check drops does not break the chain: the advice is to send all of them.          (the same)
 - Not documented: whether a model that checks does so for a block of a model that does not. Here it does.
 - The refusal names the first block that fails, the header if the request did not send it, and what differs.
@@ -43,7 +43,7 @@ _CHAIN: Final = " The `thinking` block that preceded this one when it was create
 
 @final
 class Issued(NamedTuple):
-    """A block that the emulator made: by whom, for whom, after what, and behind which block."""
+    """A block that the emulator made: by which model, for which account, after which messages and which block."""
 
     model: Claude
     organization: str
@@ -109,11 +109,11 @@ class Ledger:
             before = token
 
     def bound(self) -> tuple[str, ...]:
-        """Give the signatures of all blocks so far whose models check the conversation, the oldest first."""
+        """Return the signatures of all blocks so far whose models check the conversation, the oldest first."""
         return tuple(token for token, issued in self._issued.items() if binds(issued.model))
 
     def unbound(self) -> tuple[str, ...]:
-        """Give the signatures of all other blocks, the oldest first."""
+        """Return the signatures of all other blocks, the oldest first."""
         return tuple(token for token, issued in self._issued.items() if not binds(issued.model))
 
     def judge(
@@ -154,7 +154,7 @@ class Ledger:
         return mismatch(issued, asked.before(block.message), last)
 
     def withheld(self, asked: AskedBody, known: Collection[str], reader: Recipient) -> tuple[str, ...]:
-        """Give the known blocks that a request does not send although they would be accepted at their places.
+        """Return the known blocks that a request does not send although they would be accepted at their places.
 
         These are the blocks that can be added to those it sends, and the newest block that is valid on its own, if the
         request sends only older ones. A request that is itself refused withholds nothing.
@@ -218,7 +218,7 @@ def differs_in_messages(made: Prefix, sent: Prefix) -> bool:
 
 
 def is_chain_broken(issued: Issued, last: str | None) -> bool:
-    """Whether another block stands before this one than when it was made; nothing may stand there."""
+    """Whether the block before this one is another than the one it was made after; having none is fine."""
     return last is not None and last != issued.before
 
 

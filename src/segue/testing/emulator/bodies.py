@@ -1,6 +1,6 @@
-"""The bodies of requests as a check of the conversation sees them: what counts, and where the reasoning stands.
+"""The bodies of requests as a check of the conversation sees them: what counts, and where the reasoning is.
 
-Facts this file rests on:
+Facts:
 - What counts is system, tools and messages as the client sent them, without `cache_control` and without thinking. The
   order of keys does not count.                                 (Anthropic documentation: preserved thinking, 2026-09)
 - A tool with `defer_loading` that nothing has referenced does not count.                         (the same; probed)
@@ -28,7 +28,7 @@ Value: TypeAlias = str
 
 @final
 class Block(NamedTuple):
-    """A reasoning block in a request: where it stands, its token, and its text."""
+    """A reasoning block in a request: its position, its token, and its text."""
 
     message: int
     piece: int
@@ -54,7 +54,7 @@ class AskedBody(NamedTuple):
     """The message with the newest compaction block; 0 without one."""
 
     def before(self, message: int) -> Prefix:
-        """Give what stands before a message."""
+        """Return the prefix before a message."""
         messages = self.messages[self.start : message]
         tools = self.tools
         if self.deferred:
@@ -64,7 +64,7 @@ class AskedBody(NamedTuple):
 
 @final
 class Prefix(NamedTuple):
-    """What stands before a reply."""
+    """What comes before a reply."""
 
     system: Value
     tools: tuple[Value, ...]
@@ -151,7 +151,7 @@ class BodyReader:
 
 
 def first_difference(one: Prefix, other: Prefix) -> str | None:
-    """Give the path of the first message content that differs, as the API names it; None if the messages are equal."""
+    """Return the path of the first message content that differs, as the API names it; None if messages are equal."""
     for at in range(max(len(one.messages), len(other.messages))):
         mine = one.messages[at] if at < len(one.messages) else None
         theirs = other.messages[at] if at < len(other.messages) else None

@@ -3,18 +3,18 @@
 It is typed here a second time, on purpose: an emulator that read these facts from segue's own tables would agree with
 every mistake in them.
 
-Facts this file rests on, read 2026-11-16:
+Facts, read 2026-11-16:
 - These models accept thinking only after the conversation that it was made in: Fable and Mythos from 5.1, Opus, Sonnet
   and Haiku from 5.5; the check also runs at Bedrock.                      (Anthropic documentation: preserved thinking)
 - Fable and Mythos 5.2 and Mythos 5.1 refuse a mismatch on every account, the others on accounts created since
   2026-08-31. On older accounts these let it through.                       (Anthropic documentation, 2026-11-09)
 - Which model reads whose thinking is documented for each model; what it cannot read is dropped. For models that the
-  documentation does not name, a model reads its own thinking only: nothing else was found.
+  documentation does not name, a model reads its own thinking only: no other rule was found.
                                                                            (Anthropic documentation, 2026-09 to 2026-11)
 - Thinking of Sonnet and Haiku 5.5 works only in the account that made it; an account at Bedrock is another one than an
   account at Anthropic. Fable and Mythos 5.2, and later versions of all, are taken to be like that.
                                                                             (Anthropic documentation; inferred)
-- From Opus 4.8, Sonnet and Haiku 5.5, Fable and Mythos 5 on, system messages may stand between messages.
+- From Opus 4.8, Sonnet and Haiku 5.5, Fable and Mythos 5 on, system messages may come between messages.
                                                                             (Anthropic documentation, 2026-09)
 - Fable and Mythos from 5, Opus and Sonnet from 5.5 always think; others if `thinking` asks for it.
                                                                             (Anthropic documentation: models, 2026-11)
@@ -48,7 +48,7 @@ class Claude(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def claude_of(model_id: str) -> Claude | None:
-    """Read a model id of the Claude API or of Bedrock; None if it is no Claude."""
+    """Read a model id of the Claude API or of Bedrock; None if it is not a Claude model."""
     match = _ID.match(model_id)
     return None if match is None else Claude(match["family"], (int(match["major"]), int(match["minor"] or 0)))
 
@@ -97,7 +97,7 @@ _READS: Final[Mapping[Claude, Mapping[str, Version]]] = {
     Claude("opus", (5, 5)): {"opus": (5, 0), "sonnet": (5, 0), "haiku": (4, 5)},
     Claude("sonnet", (5, 5)): {"opus": (4, 8), "sonnet": (5, 0), "haiku": (4, 5)},
 }
-"""For each reader, the newest version of each family whose thinking it reads, besides its own."""
+"""For each reader, the newest version of each family whose thinking it reads, in addition to its own."""
 _READS_ALSO: Final[frozenset[tuple[ClaudeWire, Claude, Claude]]] = frozenset(
     (
         ("messages", Claude("fable", (5, 1)), Claude("opus", (5, 5))),
@@ -130,7 +130,7 @@ def is_account_bound(producer: Claude) -> bool:
 
 
 def takes_system_messages(model: Claude) -> bool:
-    """Whether system messages may stand between messages."""
+    """Whether system messages may come between messages."""
     return _since(_SYSTEM_MESSAGES_SINCE, model)
 
 

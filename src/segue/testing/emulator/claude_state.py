@@ -1,6 +1,6 @@
 """A request to a Claude model: what its body says about thinking, what the check finds, and what the reply reports.
 
-Facts this file rests on:
+Facts:
 - `input_transformations` is in replies and counts of tokens if the header is sent; in streams it is in `message_start`.
                                                                                     (anthropic 2.8.0, read 2026-11-16)
 - Bedrock returns fields of the model's reply that `additionalModelResponseFieldPaths` names, in a stream with
@@ -51,7 +51,7 @@ class ClaudeState:
         self._bodies = BodyReader()
 
     def read(self, call: Call, caller: Caller) -> RequestState | None:
-        """Read and check a request; None if no Claude model is asked in a protocol of its own."""
+        """Read and check a request; None unless it asks a Claude model in one of Claude's own protocols."""
         model, wire = claude_of(call.model or ""), get_protocol(call.protocol).signatures.claude
         if model is None or wire is None or call.body is None or call.body_protocol != call.protocol:
             return None
@@ -99,7 +99,7 @@ class ClaudeState:
 
 
 def request_body(call: Call) -> Mapping[str, Any]:
-    """Give the body of the request whose reply, or whose tokens, are asked for."""
+    """Return the body of the request for which a reply or a token count is requested."""
     assert call.body is not None, "only requests with a body are read"
     counted = get_protocol(call.protocol).token_count if call.kind == "count" else None
     return call.body if counted is None else counted.request_in(call.body)

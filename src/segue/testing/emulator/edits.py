@@ -1,11 +1,11 @@
 """What providers do themselves about long conversations when a request asks for it: context editing and compaction.
 
-Facts this file rests on:
+Facts:
 - `context_management.edits` of the Messages API: each edit needs its header, `clear_thinking` has to be the first one,
   and the trigger of a compaction is at least 50,000 tokens, by default 150,000.
                                              (Anthropic documentation; anthropic 2.8.0; probed 2026-09; read 2026-11-17)
 - A compaction block without a signature is refused without the edit, and ends what is before it; `compaction` asks for
-  a summary at once, which is signed and stands first in later requests. It is refused beside `context_management`,
+  a summary at once, which is signed and comes first in later requests. It is refused with `context_management`,
   stop sequences, an output format, a forced tool choice and an unanswered call.                            (the same)
 - `context_management` of the Responses API is a list; the reply has an encrypted `compaction` item.
                                               (OpenAI documentation: compaction; openai 3.49.0; read 2026-11-17)
@@ -45,7 +45,7 @@ _KEPT_USES: Final = 3
 
 @final
 class Edited(NamedTuple):
-    """What a server did: content before that of the reply, fields beside it, and whether the reply is that alone."""
+    """What a server did: content before that of the reply, fields next to it, and whether the reply is only that."""
 
     content: tuple[AssistantContent, ...] = ()
     fields: Mapping[str, object] = {}
@@ -53,7 +53,7 @@ class Edited(NamedTuple):
 
 
 def find_edit_refusal(body: Body, betas: Collection[str], signer: Signer) -> str | None:
-    """Give the message about the first thing that a request to a Claude model may not have; None if there is none."""
+    """Return the message about the first part that a request to a Claude model may not have; None if there is none."""
     return next(_refusals(body, betas, signer), None)
 
 
@@ -145,7 +145,7 @@ def edit_responses(body: Body, prompt: Prompt, model: Model, signer: Signer, pro
 
 
 def find_item_refusal(body: Body, signer: Signer) -> str | None:
-    """Give the message about a compaction item that no reply had; None if there is none."""
+    """Return the message about a compaction item that no reply contained; None if there is none."""
     for at, item in enumerate(_objects(body.get("input"))):
         if item.get("type") == "compaction" and signer.read(str(item.get("encrypted_content")), b"compaction") is None:
             return f"input[{at}].encrypted_content: could not be verified"
@@ -153,7 +153,7 @@ def find_item_refusal(body: Body, signer: Signer) -> str | None:
 
 
 def _tokens_behind(prompt: Prompt, model: Model, protocol: str) -> int:
-    """Estimate what the server reads: that behind the newest compaction; 0 if the content cannot be read."""
+    """Estimate what the server reads: what follows the newest compaction; 0 if the content cannot be read."""
     messages = prompt.context.messages
     start = max(
         (

@@ -45,7 +45,7 @@ def _claude(rate: float, output: float, cache_read: float, limit: int = 0, facto
 
 
 def _gpt(rate: float, output: float, cache_read: float, *, limit: int = 272_000) -> Rates:
-    """Give the rates of a model whose cache writes are billed."""
+    """Return the rates of a model whose cache writes are billed."""
     return Rates(rate, output, cache_read, rate * 1.25, rate * 1.25, limit, 2.0, 1.5)
 
 

@@ -4,11 +4,11 @@ Nothing here is shared with the part of segue that places cache marks. A prompt 
 which providers render it: tools, instructions, then the blocks of the messages. Tokens of a segment are its share of
 the tokens of the whole request.
 
-Facts this file rests on, read 2026-11-17:
+Facts, read 2026-11-17:
 - Claude: at most four marks; a mark reads the longest live entry among the 20 blocks before it, and writes one. Entries
-  live 5 minutes or an hour from their last use. Changing `tool_choice` or `thinking` invalidates what stands in
+  live 5 minutes or an hour from their last use. Changing `tool_choice` or `thinking` invalidates what is in
   messages. The smallest prefix is 512 to 4,096 tokens, by model; below it nothing is cached and nothing is refused.
-  `cache_control` beside `messages` marks the last block.                 (Anthropic documentation: prompt caching)
+  `cache_control` next to `messages` marks the last block.                 (Anthropic documentation: prompt caching)
 - The smallest prefix of Haiku 5.5 was not found; that of Haiku 4.5 is taken.
 - GPT-5.6 and later: a breakpoint at the end of the request unless `prompt_cache_options.mode` is `explicit`, and up to
   three (four) `prompt_cache_breakpoint`; a prefix is matched exactly at one of the latest 80; 1,024 tokens; 30 minutes
@@ -76,7 +76,7 @@ _RULES: Final = (
 
 
 def find_rule(model_id: str) -> CacheRule | None:
-    """Find how a model caches; None if it does not, or nobody says how."""
+    """Find how a model caches; None if it does not, or its provider does not document how."""
     return next((rule for rule in _RULES if re.search(rf"(?:^|[/.])(?:{rule.ids})", model_id)), None)
 
 
@@ -163,7 +163,7 @@ class PromptCache:
         return name in self._entries and self._entries[name].expires > now
 
     def _keep_common(self, rule: CacheRule, names: list[str], counts: list[int], found: int, now: float) -> None:
-        """Make a prefix that an earlier request had too an entry of its own."""
+        """Add an entry for a prefix that this request shares with an earlier one."""
         common = max((at for at, name in enumerate(names) if name in self._seen), default=-1)
         if common > found and counts[common] >= rule.minimum:
             self._entries.setdefault(names[common], _Entry(now + rule.lifetime, rule.lifetime, counts[common]))
@@ -185,7 +185,7 @@ class PromptCache:
 
 
 def _digests(realm: str, pieces: list[str] | list[bytes]) -> Iterator[bytes]:
-    """Give a digest of each prefix."""
+    """Yield a digest of each prefix."""
     state = blake2b(realm.encode("utf-8", "surrogatepass"), digest_size=16)
     for piece in pieces:
         state.update(piece if isinstance(piece, bytes) else piece.encode("utf-8", "surrogatepass"))

@@ -1,7 +1,7 @@
-"""What an emulated provider refuses besides the state of a conversation, in its own words and error types.
+"""What an emulated provider refuses in addition to invalid conversation state, in its own words and error types.
 
 What a body shows is found by `check`, with the rules that projection follows; this file gives the provider's words for
-it. Headers, models that nobody serves, stored replies and the window are checked here.
+it. Headers, models that are not served, stored replies and the window are checked here.
 
 Words, read 2026-11-17:
 - OpenAI: reported 400s, with `param` and `code` (spring-ai #2969, 2025-05-02; ExtractThinker #346, 2025-06-24); "The
@@ -42,7 +42,7 @@ _DATED: Final = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|latest)$")
 
 @final
 class Refusal(NamedTuple):
-    """A refused request: the failure, the reason for tests, and what OpenAI names besides."""
+    """A refused request: the failure, the reason for tests, and the additional fields of OpenAI."""
 
     failure: Failure
     reason: str
@@ -198,7 +198,7 @@ def refuse_headers(call: Call, headers: Mapping[str, str]) -> Refusal | None:
 
 
 def refuse_model(call: Call) -> Refusal | None:
-    """Refuse a model that nobody serves."""
+    """Refuse a model that is not served."""
     if not call.model or is_known_model(call.model):
         return None
     text, status = _WORDS.get(call.protocol, _DEFAULT).model
@@ -261,7 +261,7 @@ def refuse_body(call: Call, model: Model) -> Refusal | None:
 
 
 def _plain_body(call: Call, body: Mapping[str, object]) -> Mapping[str, object]:
-    """Give a body as the protocol itself has it: without the fields of a transport, and with the model of its path."""
+    """Return a body as the protocol defines it: without the fields of a transport, and with the model of its path."""
     transport = get_protocol(call.protocol).transports.get(call.transport or "")
     return body if transport is None else {"model": call.model, **transport.open(body)[0]}
 

@@ -41,7 +41,7 @@ def serve_in_thread(
         import uvicorn
     except ModuleNotFoundError as error:
         raise MissingExtra("serving needs uvicorn, which is not installed", extra="ui") from error
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a stream that a script cuts is no error
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a stream cut by a script is not an error
     listener = socket.create_server(("127.0.0.1", port))
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # for loops that do not set it, see cli/listening.py
     config = uvicorn.Config(

@@ -65,7 +65,7 @@ def load_steps(data: bytes) -> tuple[Step, ...]:
     """Read a list of steps from JSON.
 
     Raises:
-        SettingsError: it is no list of steps.
+        SettingsError: it is not a list of steps.
     """
     try:
         given: object = msgspec.json.decode(data)
@@ -80,7 +80,7 @@ def read_steps(steps: Iterable[StepInput]) -> tuple[Step, ...]:
     """Check steps; a dict with the fields of a step, with hyphens or underscores, is one.
 
     Raises:
-        SettingsError: one is no step, or has a field or value that steps do not have.
+        SettingsError: one is not a step, or has a field or value that steps do not have.
     """
     return tuple(_read_step(number, step) for number, step in enumerate(steps, 1))
 
@@ -107,7 +107,7 @@ class Script:
         """Add steps at the end.
 
         Raises:
-            SettingsError: one is no step.
+            SettingsError: one is not a step.
         """
         self._steps.extend(read_steps(steps))
 
@@ -128,7 +128,7 @@ class Script:
 
 
 def content_of(step: Step, prompt: Prompt, call_ids: list[str]) -> list[AssistantContent]:
-    """Give the content of a step, unsigned."""
+    """Return the content of a step, unsigned."""
     content: list[AssistantContent] = []
     if step.thinking is not None and prompt.options.thinking != "off":
         content.append(ThinkingContent(thinking=step.thinking))

@@ -4,12 +4,12 @@ A token names the model and the realm that it belongs to, and is bound to the te
 arguments of the call. It is authenticated with the emulator's key, so that another emulator refuses it, as one endpoint
 of a provider refuses the signatures of another.
 
-How a protocol holds a token, and how it is refused, stands in its record (`SignatureForm`).
+How a protocol holds a token, and how it refuses one, is in its record (`SignatureForm`).
 
-Facts this file rests on:
+Facts:
 - The text of Claude's thinking is for display since Claude 5: a changed one is accepted.           (probed, 2026-09)
 
-What Claude's thinking is bound to besides is checked in `binding`.
+What else Claude's thinking is bound to is checked in `binding`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ACCEPTED: Final = frozenset(_PLACEHOLDERS) | {b64encode(text.encode()).decode()
 
 
 def realm_of(form: SignatureForm, caller: Caller) -> str:
-    """Give where a signature is valid: in an organization, or at one of a provider's endpoints."""
+    """Return where a signature is valid: in an organization, or at one of a provider's endpoints."""
     return {"organization": caller.organization, "endpoint": caller.surface, None: ""}[form.valid_in]
 
 
@@ -66,7 +66,7 @@ class Signer:
     def sign(
         self, content: Sequence[AssistantContent], form: SignatureForm, model: str, realm: str, number: int
     ) -> tuple[AssistantContent, ...]:
-        """Sign the content of a reply as providers of this protocol do; `number` tells replies apart."""
+        """Sign the content of a reply as providers of this protocol do; `number` distinguishes replies."""
         if form.holder is None:
             return tuple(content)
         places = count()
@@ -101,7 +101,7 @@ class Signer:
         return Token(model, head[-_REALM_BYTES:]) if is_whole else None
 
     def find_refusal(self, messages: Sequence[Message], form: SignatureForm, model: str, realm: str) -> str | None:
-        """Give the provider's message about the first signature that is not valid; None if all are."""
+        """Return the provider's message about the first signature that is not valid; None if all are."""
         if form.holder is None:
             return None
         for place, message in enumerate(messages):
@@ -123,7 +123,7 @@ def _realm_digest(realm: str) -> bytes:
 
 
 def _covered(model: str, bound: bytes) -> bytes:
-    """Give what a token of this model covers."""
+    """Return the bytes that a token of this model covers."""
     claude = claude_of(model)
     return b"" if claude is not None and hides_thinking(claude) else bound
 
@@ -213,7 +213,7 @@ _WRITERS: Final[Mapping[str, Callable[[tuple[AssistantContent, ...], _Sign], tup
 
 
 def _signatures(message: AssistantMessage, form: SignatureForm) -> list[tuple[str | None, bytes]]:
-    """Give, for each piece of a turn, its token and what the token has to be bound to."""
+    """Return the token of each piece of a turn, and what the token has to be bound to."""
     found: list[tuple[str | None, bytes]] = []
     for piece in message.content:
         match piece.kind:
@@ -229,7 +229,7 @@ def _signatures(message: AssistantMessage, form: SignatureForm) -> list[tuple[st
 
 
 def _unless_accepted(token: str | None, form: SignatureForm) -> str | None:
-    """Give the token of a text or a call; where only thinking is signed, their fields hold the ids of items."""
+    """Return the token of a text or a call; where only thinking is signed, their fields hold the ids of items."""
     return None if token in _ACCEPTED or form.holder != "part" else token
 
 
@@ -248,7 +248,7 @@ def _thinking_tokens(piece: ThinkingContent, form: SignatureForm) -> list[tuple[
 
 
 def _encrypted(signature: str | None) -> list[str]:
-    """Give the encrypted entries of reasoning details."""
+    """Return the encrypted entries of reasoning details."""
     try:
         entries = cast("object", msgspec.json.decode(signature or "null"))
     except msgspec.DecodeError:

@@ -12,7 +12,7 @@ from segue.testing.emulator.refusals import Refusal, refuse_headers
 
 
 def refuse_by_version(call: Call, headers: Mapping[str, str], surface: str) -> Answer | None:
-    """Give the refusal of a request without a version, or whose body its version does not accept; None if accepted.
+    """Return the refusal of a request without a version, or whose body its version does not accept; None if accepted.
 
     At Vertex and Bedrock the body has the version.
     """
