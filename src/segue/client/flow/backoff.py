@@ -1,6 +1,6 @@
 """When a request is retried, how long to wait before, and which failures lead to a fallback model.
 
-Facts this file relies on:
+Facts:
 - The official clients retry twice, wait 0.5 s before the first retry and 8 s at most, and randomize the waits.
                                                             (openai 3.49.0, anthropic 2.8.0: defaults; read 2026-11-15)
 - They obey a `retry-after` of up to a minute.                                                              (the same)

@@ -16,7 +16,7 @@ from segue.requests.prepare import Request
 
 
 def find_usage(message: AssistantMessage, *, is_whole: bool, request: Request | None, model: Model) -> Usage | None:
-    """Give the usage of a reply that began; `is_whole` if it was read to its end."""
+    """Return the usage of a reply that began; `is_whole` if it was read to its end."""
     given = message.usage
     if is_whole and given is not None:
         return given

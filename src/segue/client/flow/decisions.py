@@ -1,9 +1,9 @@
 """After a failure: retry, retry without the reasoning of earlier turns, use a fallback model, or give up.
 
-Facts this file relies on:
+Facts:
 - After a rejected signature, one more request without the reasoning of finished turns succeeds; the running tool cycle
   stays unchanged where that is enough.                   (OmniRoute #7929, gajae #115, openclaw #116987; 2026)
-- Claude's newest models refuse reasoning behind a changed prefix, also in a running tool cycle, and accept the cycle
+- Claude's newest models refuse reasoning after a changed prefix, also in a running tool cycle, and accept the cycle
   without it. The same body is refused every time.        (Anthropic documentation: preserved thinking; probes, 2026-09)
 - A conversation that is too long for one model fits into a larger context window. Waiting does not help. Before that,
   one more request with less history is tried: see `shortening`.
@@ -89,11 +89,11 @@ def _max_input(model: Model) -> int:
 
 
 def find_refused(request: Request) -> frozenset[str]:
-    """Give the marks of what has to be left out after a request was refused for its signatures; empty if nothing can.
+    """Return the marks of what has to be left out after a request was refused for its signatures; empty if nothing can.
 
-    That is what the provider was asked about: reasoning that no account is known of. Without such, it is everything
-    before the last user message. The running tool cycle, which is behind it, keeps its signatures unless nothing else
-    is left, or the target binds them to what stands before.
+    That is what the provider was asked about: reasoning whose account is not known. If there is none, it is everything
+    before the last user message. The running tool cycle, which follows it, keeps its signatures unless nothing else is
+    left, or the target binds them to the conversation before them.
     """
     if request.binds_prefix or request.stamp.unknown:
         return request.marks

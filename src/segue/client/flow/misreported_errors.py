@@ -1,6 +1,6 @@
 """Errors that do not look like errors: status 200 with an error body, a web page, a redirect, an unreadable body.
 
-Facts this file relies on:
+Facts:
 - Gateways answer 200 and put the error into the body, in any provider's format.   (MiniMax `base_resp`; issues, 2026)
 - A base URL without its `/v1` answers 200 with the web page of the server.           (LM Studio, Open WebUI)
 - Following a redirect would send the conversation and the key to another server.                      (our choice)

@@ -1,6 +1,6 @@
 """Decodes the bytes of a reply into events or a message: framing and protocol together, without any I/O.
 
-Facts this file relies on:
+Facts:
 - A server may answer a streaming request with one JSON document: proxies do it, and errors arrive that way, some with
   the content type of a stream. Others stream without being asked.                  (gateways; OpenRouter, vLLM: issues)
 - Neither an SSE stream nor an AWS event stream can begin with a brace or a bracket. (WHATWG HTML, 9.2: such a line has
@@ -86,7 +86,7 @@ class StreamReading:
         return self._answer.events(self._decoder.feed(frame))
 
     def feed_quietly(self, chunk: bytes) -> list[Event]:
-        """Decode the next bytes, and give the events only at the end, all at once."""
+        """Decode the next bytes; return the events only at the end, all at once."""
         self._quiet += self.feed(chunk)
         return self._quiet if ending_of(self._quiet) is not None else []
 

@@ -11,7 +11,7 @@ Guarantees:
 - Messages that are left out are summarised before the request is sent, and the conversation is projected again.
 - A conversation that a model refuses as too long is sent to it once more with less history, never a third time.
 - A reply that does not fit the type which was asked for is sent back with the reason, as often as `Output` says; what
-  is sent back is no part of the conversation. Its events have reached the caller, so the corrected reply comes whole,
+  is sent back is not part of the conversation. Its events have reached the caller, so the corrected reply comes whole,
   in the terminal event.
 """
 
@@ -94,15 +94,15 @@ class KnownAccounts(Protocol):
     """Knows the accounts that requests are sent with."""
 
     def find(self, model: Model) -> str | None:
-        """Give the label of the account; None if it is not known yet."""
+        """Return the label of the account; None if it is not known yet."""
         ...
 
     def learn(self, model: Model, named: str | None) -> str | None:
-        """Remember the account that a reply named, and give its label; None if nothing is known of it."""
+        """Remember the account that a reply named, and return its label; None if nothing is known about it."""
         ...
 
     def key_label(self, model: Model) -> str | None:
-        """Give the label of the key that requests are sent with; None if there is none."""
+        """Return the label of the key that requests are sent with; None if there is none."""
         ...
 
 
@@ -266,7 +266,7 @@ class Flow:
         return replace(self._plan, reason="repair", wait=0.0, retries=0)
 
     def _final_events(self, outcome: _Outcome) -> list[Event]:
-        """Give the last events: of a corrected reply the terminal one, or those of the reply that was not corrected."""
+        """Return the last events: the terminal one of a corrected reply, or those of a reply that was not corrected."""
         if self._misfit is None:
             return outcome.events
         if outcome.failure is None:
@@ -328,7 +328,7 @@ class Flow:
         yield Note(attempt)
 
     def _find_usage(self, failure: Failure | None) -> tuple[Usage | None, bool]:
-        """Give what the current attempt is billed, and whether that is an estimate; a refusal costs nothing."""
+        """Return the usage billed for the current attempt, and whether it is an estimate; a refusal costs nothing."""
         if not self._is_billed:
             return None, False
         ending = None if self._outcome is None else ending_of(self._outcome.events)
@@ -340,7 +340,7 @@ class Flow:
         return usage, usage is not message.usage
 
     def _with_summaries(self, request: Request) -> _StepsFor[Request]:
-        """Have the messages summarised that a request leaves out; the request stays as it is if that fails.
+        """Summarise the messages that a request leaves out; the request is unchanged if that fails.
 
         A summary is longer than the note that it replaces, so a message more may have to go: then once more.
         """

@@ -1,9 +1,9 @@
 """A smaller window for one more attempt, after a provider has refused a request as too long.
 
-Facts this file relies on:
+Facts:
 - An estimate can be too low: for other languages and for tools that the provider runs by half and more. Most providers
   name their limit and what they counted, which corrects the estimate.        (recorded errors and usage, 2026-11)
-- A local server may run with a smaller window than its model has, and a model of one's own may have no known window.
+- A local server may run with a smaller window than its model has, and the window of a user's own model may be unknown.
                                                                                    (llama.cpp, vLLM, LM Studio: issues)
 - A request that is cut only as far as it has to be is refused again if the correction is off. A cut goes to the low
   mark of the window, so it leaves room.                                                          (projection: fitting)
@@ -70,6 +70,6 @@ def window_key(model: Model) -> str:
 
 
 def with_window(policy: Policy | None, window: int) -> Policy:
-    """Give a policy that fits conversations to another window."""
+    """Return a policy that fits conversations to another window."""
     policy = policy or Policy()
     return policy if policy.fit is None else replace(policy, fit=replace(policy.fit, window=window))

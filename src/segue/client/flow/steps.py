@@ -134,7 +134,7 @@ class Head(msgspec.Struct, frozen=True):
 class Broken(msgspec.Struct, frozen=True):
     """The step failed; `text` is the reason and contains no secret.
 
-    `is_unanswered`: the whole request was sent, and nobody waited any longer for the answer. The provider may bill it.
+    `is_unanswered`: the whole request was sent, and the client stopped waiting for the answer. It may be billed.
     """
 
     text: str

@@ -1,6 +1,6 @@
 """A tool loop: which calls run, when it ends, and what it used. `segue.client.http.running` performs it.
 
-Facts this file relies on:
+Facts:
 - A model can call tools forever, so a loop needs a limit; 50 requests is the one that users of pydantic-ai know.
                                                                     (pydantic-ai 1.x, `UsageLimits`, read 2026-11-17)
 - Every call needs a result, also one that is not allowed to run: most providers refuse a history without it.
@@ -34,17 +34,17 @@ class Tools(Protocol):
         ...
 
     def run(self, calls: Sequence[ToolCall]) -> tuple[ToolResultMessage, ...]:
-        """Give the results of calls, in their order."""
+        """Run calls and return their results, in their order."""
         ...
 
     async def run_async(self, calls: Sequence[ToolCall]) -> tuple[ToolResultMessage, ...]:
-        """Give the results of calls, in their order, in an event loop."""
+        """Run calls in an event loop and return their results, in their order."""
         ...
 
 
 @final
 class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a tool loop stops: requests, calls, tokens (those of all replies), and their cost. None is no limit."""
+    """Where a tool loop stops: requests, calls, tokens (those of all replies), and their cost. None means no limit."""
 
     requests: int | None = 50
     calls: int | None = None
@@ -84,7 +84,7 @@ class ToolLoop:
         self._usages: list[Usage] = []
 
     def with_tools(self, context: Context) -> Context:
-        """Give a context in which the model may call every tool of the loop."""
+        """Return a context in which the model may call every tool of the loop."""
         known = {tool.name for tool in context.tools if tool.kind == "function"}
         missing = tuple(tool for tool in self.tools.definitions if tool.name not in known)
         return replace(context, tools=(*context.tools, *missing)) if missing else context
@@ -119,12 +119,12 @@ class ToolLoop:
         self._requests += 1
 
     def take(self, message: AssistantMessage) -> tuple[ToolCall, ...]:
-        """Take a reply, and give the calls to run; none if the loop has ended."""
+        """Take a reply, and return the calls to run; none if the loop has ended."""
         self._usages.append(message.usage or Usage())
         return message.tool_calls()
 
     def finish(self, context: Context, message: AssistantMessage) -> Run:
-        """Give the result of the loop."""
+        """Return the result of the loop."""
         usage = add_usage(self._usages)
         return Run(message=message, context=context, requests=self._requests, calls=self._calls, usage=usage)
 
@@ -139,14 +139,14 @@ class ToolLoop:
 
 
 def allowed_calls(calls: Sequence[ToolCall], verdicts: Sequence[Verdict]) -> list[ToolCall]:
-    """Give the calls that may run."""
+    """Return the calls that may run."""
     return [call for call, verdict in zip(calls, verdicts, strict=True) if verdict is True]
 
 
 def all_results(
     calls: Sequence[ToolCall], verdicts: Sequence[Verdict], results: Sequence[ToolResultMessage], now: int
 ) -> tuple[ToolResultMessage, ...]:
-    """Give a result for each call: the given ones for those that ran, and a refusal for the others."""
+    """Return a result for each call: the given ones for those that ran, and a refusal for the others."""
     given = iter(results)
     return tuple(
         next(given) if verdict is True else _refusal(call, verdict or _REFUSED, now)

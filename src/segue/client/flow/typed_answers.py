@@ -57,7 +57,7 @@ def make_output(
     """Make what is asked for from the arguments of a request; None if no type is.
 
     Raises:
-        SettingsError: the type has no JSON schema, or the options have a schema of their own.
+        SettingsError: the type has no JSON schema, or the options have their own schema.
     """
     if type_ is None:
         return None

@@ -1,6 +1,6 @@
 """The accounts that a client sends requests with, by the names that providers give them.
 
-A provider that binds reasoning to an account names the organization in its replies. The key stands for the account only
+A provider that binds reasoning to an account names the organization in its replies. The key represents the account only
 where it does not: after a key is rotated, the account is still the same.
 """
 
@@ -27,7 +27,7 @@ class Accounts:
         return "Accounts()"
 
     def find(self, model: Model) -> str | None:
-        """Give the label of the account of a request; that of its key until a reply has named the account.
+        """Return the label of the account of a request; until a reply has named the account, that of its key.
 
         None if the account does not matter.
         """
@@ -39,7 +39,7 @@ class Accounts:
         return ONE_OF_SEVERAL + label if model.account and label is not None else label
 
     def learn(self, model: Model, named: str | None) -> str | None:
-        """Remember the account that a reply named, and give its label."""
+        """Remember the account that a reply named, and return its label."""
         if resolve_rules(model).bound_account == "no":
             return None
         label = self.key_label(model)
@@ -49,6 +49,6 @@ class Accounts:
         return named
 
     def key_label(self, model: Model) -> str | None:
-        """Give the label of the key: a digest, by which replies are recognised until the account has a name."""
+        """Return the label of the key: a digest, by which replies are recognised until the account has a name."""
         key = self._find_key(model)
         return None if key is None else KEY_LABEL + sha256(key.encode()).hexdigest()[:12]

@@ -1,6 +1,6 @@
-"""The URL of a request, and its headers besides the key.
+"""The URL of a request, and its headers except the key.
 
-Facts this file relies on:
+Facts:
 - `{NAME}` in a base URL is an environment variable: a resource, an account, a region.              (provider table)
 - The AWS region and the Google location have a second common variable name.     (botocore 1.44.0, google-genai 3.1.0)
 - Vertex has no host `global-aiplatform`: the global location is the host without a prefix. The locations `us` and `eu`
@@ -54,7 +54,7 @@ def fill_url(url: str, environment: Mapping[str, str]) -> str:
     """Replace the variables in a URL by their values.
 
     Raises:
-        SettingsError: a variable is not set or cannot stand in a URL, or the result is not an HTTP URL.
+        SettingsError: a variable is not set or cannot be part of a URL, or the result is not an HTTP URL.
     """
     end_of_host = len(url) - len(url.partition("://")[2].partition("/")[2])
 
@@ -86,7 +86,7 @@ def _is_address(url: str) -> bool:
 
 
 def with_query_last(url: str, base_url: str | None) -> str:
-    """Move the query of a base URL, such as Azure's `api-version`, behind the path that was added to it."""
+    """Move the query of a base URL, such as Azure's `api-version`, after the path that was added to it."""
     base, has_query, query = (base_url or "").rstrip("/").partition("?")
     if not has_query:
         return url

@@ -46,7 +46,7 @@ class HttpReply(Protocol):
         ...
 
     def aiter_bytes(self) -> AsyncIterator[bytes]:
-        """Give the bytes, decompressed."""
+        """Yield the bytes, decompressed."""
         ...
 
     async def aclose(self) -> None:
@@ -64,7 +64,7 @@ class DirectTransport(Protocol):
 
 
 def find_direct(transport: object) -> DirectTransport | None:
-    """Give the transport of a client, or the one of its transports for all URLs, if it needs no HTTP client."""
+    """Return the transport of a client, or the one among its transports for all URLs, if it needs no HTTP client."""
     given = cast("Mapping[str, object]", transport).get("all://") if isinstance(transport, Mapping) else transport
     return given if isinstance(given, DirectTransport) else None
 
@@ -224,7 +224,7 @@ class AsyncWire:
 
 @lru_cache(maxsize=256)
 def _is_own(url: str) -> bool:
-    """Whether a URL is that of a model which has a transport of its own."""
+    """Whether a URL is that of a model that has its own transport."""
     return urlsplit(url).hostname in (ECHO_HOST, LOCAL_HOST)
 
 

@@ -143,7 +143,7 @@ class _BaseClient(Generic[_Reply, _Events]):
         fallback_models: Sequence[Model | str] = (),
         **settings: Unpack[RunSettings],
     ) -> _Events:
-        """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
+        """Run a loop like `run` and yield what happens: events, results of calls, and at the end the `Run`."""
         return self._run(context, (model, *fallback_models), settings, emits=True)
 
     def _run(
@@ -158,7 +158,7 @@ class _BaseClient(Generic[_Reply, _Events]):
         return self._setup.catalogue
 
     def find_account(self, model: Model) -> str | None:
-        """Give the label of the account that requests to a model are sent with; None if the account does not matter."""
+        """Return the label of the account that requests to a model are sent with; None if the account is irrelevant."""
         return self._builder.accounts.find(model)
 
     def has_key(self, model: Model) -> bool:
@@ -170,7 +170,7 @@ class _BaseClient(Generic[_Reply, _Events]):
         return self._builder.find_missing(model)
 
     def _find_policy(self, policy: Policy | None) -> Policy | None:
-        """Give a policy that recognises the user's routers: one object for one policy, as outboxes need it."""
+        """Return a policy that recognises the user's routers: one object for one policy, as outboxes need it."""
         given, routed = self._routed
         if given is not policy:
             routed = with_routers(policy, self._setup.catalogue)
@@ -184,7 +184,7 @@ class _BaseClient(Generic[_Reply, _Events]):
         return Counting(self._builder, read_input(context), target, options, self._find_policy(policy))
 
     def _with_window(self, policy: Policy | None, window: int) -> Policy:
-        """Give a policy for another window: one object for one policy and window, as outboxes need it."""
+        """Return a policy for another window: one object for one policy and window, as outboxes need it."""
         for given, known, fitted in self._fitted:
             if given is policy and known == window:
                 return fitted
@@ -617,7 +617,7 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
     ) -> tuple[Head | Broken, bytes]:
         """Ask the provider of a model about something that it keeps: `path` is below the endpoint of replies.
 
-        Gives the head of the answer and its body, whatever the status is. Nothing is retried.
+        Returns the head of the answer and its body, whatever the status is. Nothing is retried.
 
         Raises:
             SettingsError: the key, the URL or a header cannot be sent.

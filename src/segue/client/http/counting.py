@@ -1,6 +1,6 @@
 """Count the tokens of a request at the provider, where it has an endpoint for that; otherwise estimate them.
 
-Facts this file relies on:
+Facts:
 - Anthropic, OpenAI (Responses), Google, Bedrock and llama.cpp count a request without running the model.
                                                                 (recorded, 2026-11; the SDKs; a llama.cpp server, tried)
 - An endpoint may refuse what the model accepts: Bedrock counts for a few models only. An estimate answers then.

@@ -66,7 +66,7 @@ def explain_fault(error: Exception, secrets: tuple[str, ...], url: str = "") -> 
 
 
 def _origin(url: str) -> str:
-    """Give the scheme, host and port of a URL, without a user, a password or a path."""
+    """Return the scheme, host and port of a URL, without a user, a password or a path."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port is not None else ""

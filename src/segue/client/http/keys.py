@@ -1,6 +1,6 @@
 """API keys and tokens: where they are found, in which header they are sent, and how they are kept out of messages.
 
-Facts this file relies on:
+Facts:
 - The dialect names the header of a key: `Authorization: Bearer`, `x-api-key`, `api-key` or `x-goog-api-key`;
   Vertex takes a key as `x-goog-api-key`.                      (dialects; Google documentation: express mode, 2026-11)
 - A token expires, and every provider takes it as a bearer: Vertex, Azure (Entra ID), Anthropic (OAuth), Bedrock.
@@ -118,7 +118,7 @@ def token_headers(token: Token) -> dict[str, str]:
 
 
 def check_key(key: str) -> str:
-    """Give a key or token without surrounding white space.
+    """Return a key or token without surrounding white space.
 
     Raises:
         SettingsError: it cannot be sent in a header; the message does not contain it.

@@ -1,6 +1,6 @@
 """One HTTP client for each event loop, because a connection works only in the loop that opened it.
 
-Facts this file relies on:
+Facts:
 - A connection that is used in another loop fails with a `RuntimeError`. Programs and tests that call `asyncio.run` more
   than once with the same client do that.                                        (httpx2 2.16.0, asyncio; 2026-11-15)
 - Closing a loop does not close its connections; they are closed when they are garbage-collected.        (asyncio)

@@ -64,7 +64,7 @@ class _Growing(Generic[_Reply]):
         self._begin = begin
 
     def place(self) -> RunPlace[_Reply]:
-        """Give it as a place where a loop runs."""
+        """Return this conversation as the place where a loop runs."""
         return RunPlace(lambda: self._context, self._add, lambda: self._begin(self._context, on_end=self._end))
 
     def _add(self, *messages: Message) -> None:
@@ -82,7 +82,7 @@ def start_loop(
     *,
     emits: bool,
 ) -> tuple[ToolLoop, RunPlace[_Reply]]:
-    """Give a loop with its tools and limits, and the conversation that it runs in; the first model is asked first."""
+    """Return a loop with its tools and limits, and the conversation that it runs in; the first model is asked first."""
     loop = ToolLoop(settings["tools"], settings.get("limits"))
     begins = partial(
         begin,
@@ -96,7 +96,7 @@ def start_loop(
 
 
 def run_tools(loop: ToolLoop, place: RunPlace[Stream], approve: Approve | None, *, emits: bool) -> Iterator[RunEvent]:
-    """Run a loop to its end, and give what happens in it.
+    """Run a loop to its end, and yield what happens in it.
 
     Raises:
         RunLimitReached: a limit was reached; the calls that did not run are pending.
@@ -160,14 +160,14 @@ async def _decide_async(call: ToolCall, approve: Approve | None) -> Verdict:
 
 
 def last_of(events: Iterator[RunEvent]) -> Run:
-    """Run a loop to its end and give its result."""
+    """Run a loop to its end and return its result."""
     *_, run = events
     assert isinstance(run, Run)
     return run
 
 
 async def last_of_async(events: AsyncIterator[RunEvent]) -> Run:
-    """Run a loop to its end and give its result."""
+    """Run a loop to its end and return its result."""
     run = None
     async for event in events:
         run = event

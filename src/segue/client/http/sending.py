@@ -1,6 +1,6 @@
 """HTTP for the sync client, over httpx2. `async_sending` is the same for asyncio.
 
-Facts this file relies on:
+Facts:
 - A connection is reused only if its reply was read to the end, which often comes after the last event.
                                                                                      (httpcore2 2.16.0, HTTP/1.1)
 - A server may close an idle connection at the moment it is reused. The server has not read that request, so it is sent

@@ -141,7 +141,7 @@ _OF_CONTEXT: Final = {
     "instructions": "system_prompt",
     "tools": "tools",
 }
-"""What other libraries take beside the messages -> the field of `Context`."""
+"""Arguments that other libraries take with the messages -> the field of `Context`."""
 
 
 def _unknown_setting(name: str) -> SettingsError:

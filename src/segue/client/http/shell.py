@@ -82,7 +82,7 @@ class Shell:
         return bool(self._ready)
 
     def take_ready(self) -> list[Event]:
-        """Give the events that are here already, so that they can be handled together with the one before them."""
+        """Return the events that have arrived already, so that they can be handled with the one before them."""
         events = self._ready[::-1]
         self._ready.clear()
         return events

@@ -1,6 +1,6 @@
 """Signing of requests to AWS by botocore, an extra that is imported when the first request is signed.
 
-Facts this file relies on:
+Facts:
 - Bedrock takes a signature (version 4, service `bedrock`) or a bearer key; other endpoints of AWS are services of their
   own names.                                                     (AWS documentation; botocore 1.44.0, anthropic 2.8.0)
 - botocore finds credentials in the environment, in profiles and in the instance metadata, and renews them.

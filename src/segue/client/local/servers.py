@@ -17,7 +17,7 @@ from segue.models.model import Model
 from segue.models.providers import DEFAULT_MODELS, PROVIDERS
 
 SWITCH: Final = "SEGUE_LOCAL_SERVERS"
-"""The environment variable that is `off` where nobody wants to be offered the servers of this machine."""
+"""The environment variable to set to `off` so that the servers of this machine are not offered."""
 
 _TIMEOUT: Final = 0.5
 """Seconds to wait for a server on this machine."""

@@ -36,12 +36,12 @@ _IN_KEYRING: Final[Mapping[str, str]] = {"source": "keyring"}
 
 
 def config_folder(environment: Mapping[str, str]) -> Path | None:
-    """Give the folder of settings and keys."""
+    """Return the folder of settings and keys."""
     return _folder(environment, "XDG_CONFIG_HOME", ".config")
 
 
 def data_folder(environment: Mapping[str, str]) -> Path | None:
-    """Give the folder of models."""
+    """Return the folder of models."""
     return _folder(environment, "XDG_DATA_HOME", ".local/share")
 
 
@@ -71,7 +71,7 @@ def write_setting(name: str, value: str | None, environment: Mapping[str, str]) 
 
 
 def read_stored_key(provider: str, environment: Mapping[str, str]) -> str | None:
-    """Give the stored key of a provider.
+    """Return the stored key of a provider.
 
     Raises:
         SettingsError: the file cannot be read, or the keyring that has the key cannot be used.
@@ -90,13 +90,13 @@ def read_stored_key(provider: str, environment: Mapping[str, str]) -> str | None
 
 
 def list_stored_keys(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give the providers that have a stored key, and where it is: `file` or `keyring`."""
+    """Return the providers that have a stored key, and where it is: `file` or `keyring`."""
     entries = _read(environment, "keys.json")
     return {provider: "keyring" if entry == _IN_KEYRING else "file" for provider, entry in sorted(entries.items())}
 
 
 def key_sources(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give the providers that have a key, in the order of the table, and where it is: a variable, `file`, `keyring`."""
+    """Return the providers that have a key, in table order, and where it is: a variable, `file`, `keyring`."""
     stored = list_stored_keys(environment)
     found: dict[str, str] = {}
     for name, row in PROVIDERS.items():
@@ -107,7 +107,7 @@ def key_sources(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def store_key(provider: str, key: str, environment: Mapping[str, str]) -> str:
-    """Store the key of a provider in the keyring if there is one, else in the file; give which it was."""
+    """Store the key of a provider in the keyring if there is one, else in the file; return which one it was."""
     keyring = _find_keyring()
     if keyring is not None:
         keyring.set_password(_SERVICE, provider, key)
@@ -127,7 +127,7 @@ def remove_key(provider: str, environment: Mapping[str, str]) -> bool:
 
 
 def _find_keyring() -> ModuleType | None:
-    """Give the library for the system keyring; None if it is not installed or has no keyring to use."""
+    """Return the library for the system keyring; None if it is not installed or has no keyring to use."""
     try:
         keyring = import_module("keyring")
     except ImportError:

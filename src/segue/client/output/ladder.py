@@ -95,7 +95,7 @@ def ask_for(
         if not way.holds(project(probe, model, options=way.options, policy=lenient)):
             continue
         request = make_request(way.context, way.options)
-        if way.holds(request.projection):  # the history can add tools, beside which others are refused
+        if way.holds(request.projection):  # the history can add tools, and other tools are refused next to them
             _report(request, way.rung, policy)
             functions = [tool for tool in request.projection.context.tools if tool.kind == "function"]
             return Asked(request, way.rung, way.function, len(functions) == 1)
@@ -137,7 +137,7 @@ def _is_always(_: Projection) -> bool:
 
 
 def _functions(type_: OutputType, context: Context, options: Options, policy: Policy) -> Iterator[Way]:
-    """Ask by a function; beside other functions, the model chooses which one it calls, if the target lets it."""
+    """Ask with a function; next to other functions, the model chooses which one it calls, if the target lets it."""
     taken = {tool.name for tool in context.tools if tool.kind == "function"}
     name = next(each for number in range(len(taken) + 1) if (each := _FUNCTION + "_" * number) not in taken)
     schema = type_.object_schema

@@ -95,7 +95,7 @@ class OutputType:
         raise problem
 
     def _unwrapped(self, value: object) -> Iterator[object]:
-        """Give the values that may be meant: what is in the wrapper goes before the wrapper itself."""
+        """Yield the values that may be meant; the content of the wrapper comes before the wrapper itself."""
         if not self.is_object and isinstance(value, dict) and list(cast("dict[str, object]", value)) == [WRAPPER]:
             yield cast("dict[str, object]", value)[WRAPPER]
         yield value
@@ -137,7 +137,7 @@ def _explain(error: ValueError) -> Misfit:
 
 
 def find_json(text: str) -> Iterator[object]:
-    """Give the JSON in a text: the whole text if it is JSON, else what is in code fences, then every object and list.
+    """Yield the JSON in a text: the whole text if it is JSON, else what is in code fences, then every object and list.
 
     Raises:
         ValueError: there is none.
@@ -160,7 +160,7 @@ def find_json(text: str) -> Iterator[object]:
 
 
 def _find_brackets(text: str) -> Iterator[object]:
-    """Give the objects and lists in a text, the outermost ones; what follows one of them does not matter."""
+    """Yield the outermost objects and lists in a text; what follows one of them does not matter."""
     at, tried = 0, 0
     while (start := _BRACKET.search(text, at)) is not None and tried < _MOST_TRIED:
         tried += 1

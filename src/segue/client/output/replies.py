@@ -65,7 +65,7 @@ def judge_reply(message: AssistantMessage, type_: OutputType) -> Judged:
 
 
 def _find_refusal(message: AssistantMessage) -> str:
-    """Give the text of a refusal that its protocol has a place of its own for."""
+    """Return the text of a refusal for which the protocol has its own place."""
     is_refusal = get_protocol(message.protocol).reply_form.is_refusal if message.protocol else None
     if is_refusal is None:
         return ""
@@ -73,7 +73,7 @@ def _find_refusal(message: AssistantMessage) -> str:
 
 
 def with_text(message: AssistantMessage, function: str, *, is_only: bool) -> AssistantMessage:
-    """Give a reply in which the calls of the function are text; the same object if there are none."""
+    """Return a reply in which the calls of the function are text; the same object if there are none."""
     content = tuple(
         _as_text(piece) if piece.kind == "toolCall" and (is_only or piece.name == function) else piece
         for piece in message.content
@@ -101,11 +101,11 @@ class CallAsText:
         self._held: dict[int, list[Event]] = {}
 
     def message(self, message: AssistantMessage) -> AssistantMessage:
-        """Give a message with the answer as text."""
+        """Return a message with the answer as text."""
         return with_text(message, self._function, is_only=self._is_only)
 
     def events(self, events: Sequence[Event]) -> list[Event]:
-        """Give events with the answer as text; events that were given before stay as they are."""
+        """Return events with the answer as text; events that were returned before stay unchanged."""
         out: list[Event] = []
         for event in events:
             match event.type:

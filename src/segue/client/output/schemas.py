@@ -3,7 +3,7 @@
 msgspec knows dataclasses, TypedDicts, NamedTuples, Structs, enums and the types of the standard library. Classes of
 pydantic are recognised by their methods: segue does not import it.
 
-Facts this file rests on:
+Facts:
 - Strict mode of OpenAI requires `additionalProperties: false` in every object. (structured outputs, read 2026-11-15)
 - msgspec puts every class into the definitions, also the outermost one; some providers want its keys at the top.
                                                                                             (msgspec 0.22, tried)
@@ -23,7 +23,7 @@ _REFERENCE: Final = "#/$defs/"
 
 @runtime_checkable
 class _Validating(Protocol):
-    """A class of pydantic, of which only the class itself is used."""
+    """A class of pydantic; only the class itself is used."""
 
     @classmethod
     def model_json_schema(cls) -> dict[str, Any]: ...
@@ -33,7 +33,7 @@ class _Validating(Protocol):
 
 
 def json_schema(type_: Any) -> dict[str, Any]:  # noqa: ANN401 - a type form, such as `list[Trip] | None`
-    """Give the JSON schema of a type, for `Options(output_schema=...)`: every object is closed.
+    """Return the JSON schema of a type, for `Options(output_schema=...)`: every object is closed.
 
     The type is a dataclass, a TypedDict, a NamedTuple, a msgspec Struct, a model of pydantic, or any type that is made
     of them.

@@ -1,6 +1,6 @@
 """The history of an asyncio conversation: in memory at once, in its session file by a thread.
 
-Facts this file relies on:
+Facts:
 - Reading, locking, appending and `fsync` block. On an event loop they would stop every other task.       (asyncio)
 - Messages are written in the order they were appended: one queue, one thread at a time.           (`FileWork`)
 - After a failed write, no later message is written until the error has been raised. The context then holds exactly

@@ -220,7 +220,7 @@ class BaseConversation(Generic[_Reply, _Events]):
         """Append the result of a tool call. Once every call has a result, `ask()` continues.
 
         Raises:
-            ConversationError: it is no call, or as in `add`.
+            ConversationError: it is not a call, or as in `add`.
         """
         if not isinstance(call, ToolCall):  # pyright: ignore[reportUnnecessaryIsInstance]
             name = type(cast("object", call)).__name__
@@ -245,7 +245,7 @@ class BaseConversation(Generic[_Reply, _Events]):
     def run_stream(
         self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
     ) -> _Events:
-        """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
+        """Run a loop like `run` and yield what happens: events, results of calls, and at the end the `Run`."""
         return self._run(content, model, settings, emits=True)
 
     def _run(
@@ -256,7 +256,7 @@ class BaseConversation(Generic[_Reply, _Events]):
     def _start_loop(
         self, content: tuple[str | UserContent, ...], model: Model | str | None, settings: RunSettings, *, emits: bool
     ) -> tuple[ToolLoop, RunPlace[_Reply]]:
-        """Give a loop with its tools and limits, and this conversation as the place where it runs."""
+        """Return a loop with its tools and limits, and this conversation as the place where it runs."""
         loop, given = ToolLoop(settings["tools"], settings.get("limits")), [content]
 
         def ask() -> _Reply:
@@ -266,7 +266,7 @@ class BaseConversation(Generic[_Reply, _Events]):
         return loop, RunPlace[_Reply](lambda: self.context, self.add, ask)
 
     def _begin(self, turn: PendingTurn) -> Callable[..., _Reply]:
-        """Give the function of the client that makes a request."""
+        """Return the function of the client that makes a request."""
         raise NotImplementedError
 
     def _ask(

@@ -179,7 +179,7 @@ def now_ms() -> int:
 
 
 def read_content(given: MessageInput) -> tuple[str | UserContent, ...]:
-    """Give the content of a new user message.
+    """Return the content of a new user message.
 
     Raises:
         ConversationError: it is something else, such as a whole conversation.

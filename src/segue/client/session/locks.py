@@ -1,10 +1,10 @@
 """A lock that allows one writer for each session file, whatever path leads to it.
 
-Facts this file relies on:
+Facts:
 - An `flock(2)` lock belongs to an open file description. A second `open` of the same file cannot lock it, not even in
   the same process. The lock ends with the process.                                                    (flock(2), Linux)
-- `append_message` locks the session file itself for each line, so the long-lived lock is a file beside it:
-  `<path>.lock`. It is beside the real file: all symbolic links to a session lead to one lock file.
+- `append_message` locks the session file itself for each line, so the long-lived lock is a file next to it:
+  `<path>.lock`. It is next to the real file: all symbolic links to a session lead to one lock file.
 - Hard links are different real paths of one file. On Linux a lock of a byte range by an open file description locks the
   file itself, and does not affect `flock`. NFS implements both as one: there `append_message` would wait for us, so the
   second lock is given up.                                                                 (fcntl(2), flock(2), Linux)
@@ -44,7 +44,7 @@ class SessionLock:
     """
 
     def __init__(self, path: StrPath) -> None:
-        refuse_device(path)  # before a lock file is created beside it
+        refuse_device(path)  # before a lock file is created next to it
         self._session = os.fspath(path)
         self._path = f"{os.path.realpath(path)}.lock"
         self._handle: int | None = None

@@ -1,6 +1,6 @@
 """Models that no catalogue has, kept in the session file so that the conversation can be continued with them.
 
-Facts this file relies on:
+Facts:
 - A session file may come from anyone. If it could choose an address for a known provider, opening it would send the
   reader's key there. So a model of a file is used only if no key would go to an address that the file alone names.
 - `{NAME}` in a base URL is replaced by an environment variable, which may be a key.             (`addressing.fill_url`)
@@ -26,7 +26,7 @@ _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def storable_model(model: Model) -> Model:
-    """Give a model as a session file describes it: without headers, and without secrets in its URL."""
+    """Return a model as a session file describes it: without headers, and without secrets in its URL."""
     return replace(
         model,
         base_url=None if model.base_url is None else _without_secrets(model.base_url),
@@ -44,9 +44,9 @@ def _without_secrets(url: str) -> str | None:
 
 
 def check_address(model: Model, has_key: Callable[[Model], bool], conversation: str) -> Model:
-    """Give a model of a session file back, if using it cannot send a key to an address that only the file names.
+    """Return a model of a session file, if using it cannot send a key to an address that only the file names.
 
-    `has_key` tells whether requests to a model would carry a key; `conversation` is the class for the error message.
+    `has_key` is whether requests to a model would carry a key; `conversation` is the class for the error message.
 
     Raises:
         SettingsError: a key would be sent. The message has the code that allows it.

@@ -37,7 +37,7 @@ class ConversationSettings(TypedDict, total=False):
     """Keep using a fallback model after it has answered."""
     summarise: Model | str | Summarise | None
     """Who summarises messages that no longer fit the window: a model, or a function that gets a `SummaryTask` and
-    returns a text or a reply. It may be async in an `AsyncConversation`. The summary is stored beside the messages. If
+    returns a text or a reply. It may be async in an `AsyncConversation`. The summary is stored with the messages. If
     it fails, a short note is sent in its place."""
 
 

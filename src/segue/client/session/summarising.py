@@ -1,6 +1,6 @@
 """Summaries of messages that no longer fit: what the summariser is given, and what becomes of its answer. No I/O.
 
-Facts this file relies on:
+Facts:
 - A summariser has a window, too: a whole history sent to it overflows or is cut silently.
                                                          (zed-industries/zed #61373, earendil-works/pi #8196; 2026)
 - The conversation is quoted as text, not sent as turns: else the model continues it. Results are cut to 2,000
@@ -35,7 +35,7 @@ _LARGEST_SUMMARY: Final = 2000
 _SHARE_OF_TARGET: Final = 16
 """A summary may have a sixteenth of the window that it is for, and at most 2,000 tokens."""
 _LEAST_SHARE: Final = 0.02
-"""Messages behind the last summary that take less of the window than this are not summarised alone."""
+"""Messages after the last summary that take less of the window than this are not summarised alone."""
 _WORDS_PER_TOKEN: Final = 0.7
 
 _INSTRUCTIONS: Final = """\
@@ -108,12 +108,12 @@ class Summarising:
 
     @property
     def text(self) -> str:
-        """The summary as far as it was made."""
+        """The summary so far."""
         return self._previous or ""
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether the messages are worth a summary now: a few behind the last summary wait for the next cut."""
+        """Whether the messages are worth a summary now: a few after the last summary wait for the next cut."""
         return self._before is None or self._tokens > self._limit * _LEAST_SHARE
 
     def _next_task(self) -> SummaryTask | None:
@@ -186,7 +186,7 @@ def _split(messages: Sequence[Message], room: float, counter: TokenCounter) -> I
 
 
 def _quote(message: Message) -> Iterator[str]:
-    """Write a message as text, with a line for who says it; thinking is left out."""
+    """Write a message as text, with a line for its role; thinking is left out."""
     name = _NAMES[message.role] if message.role != "toolResult" else f"Result of {message.tool_name or 'a tool'}"
     texts: list[str] = []
     for piece in message.content:

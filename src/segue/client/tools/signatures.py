@@ -55,7 +55,7 @@ def define(
 
 
 def find_name(function: Callable[..., object]) -> str:
-    """Give the name of a function, also of one with some arguments filled in, and of an object that can be called."""
+    """Return the name of a function, including one with some arguments filled in, or of a callable object."""
     inner = _unwrap(function)
     return getattr(inner, "__name__", None) or type(inner).__name__
 

@@ -73,7 +73,7 @@ class Toolbox:
         return tuple(entry.definition for entry in self._entries.values())
 
     def add(self, definition: ToolDefinition, function: Callable[..., object]) -> None:
-        """Add a tool with a definition of its own, such as one of an MCP server.
+        """Add a tool with its own definition, such as one of an MCP server.
 
         The function gets the arguments of a call as keywords; the schema is not checked.
 
@@ -89,7 +89,7 @@ class Toolbox:
         self._entries[name] = entry
 
     def run(self, calls: Iterable[ToolCall]) -> tuple[ToolResultMessage, ...]:
-        """Run calls and give their results, in the order of the calls. An exception is a result with `is_error`."""
+        """Run calls and return their results, in the order of the calls. An exception is a result with `is_error`."""
         given = tuple(calls)
         # An async function cannot be run where a loop runs already, as in a notebook.
         if (len(given) <= 1 or self._most == 1) and find_loop() is None:
@@ -167,7 +167,7 @@ def _failed(call: ToolCall, error: Exception) -> ToolResultMessage:
 
 
 def _content(value: object) -> Sequence[str | ToolResultContent]:
-    """Give the content of a result."""
+    """Return the content of a result."""
     if isinstance(value, (str, *_CONTENT)):
         return (value,)
     pieces = cast("Sequence[object]", value if isinstance(value, (list, tuple)) else ())
