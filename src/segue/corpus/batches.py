@@ -35,7 +35,7 @@ class BadRow(NamedTuple):
 
 @final
 class RowDetails(NamedTuple):
-    """What the output has of a row beside the request: id, changes as JSON, messages, tokens, size of the request.
+    """The output for a row in addition to the request: id, changes as JSON, messages, tokens, size of the request.
 
     For a batch file also the id that the row had, and the names of tools that were changed.
     """

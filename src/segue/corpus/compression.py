@@ -59,7 +59,7 @@ class _Frames(io.RawIOBase):
         self._frame: Any = None
         """The frame that has begun; None between two frames."""
         self._given = b""
-        """What was read behind the end of the frame before."""
+        """What was read past the end of the previous frame."""
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
@@ -97,12 +97,12 @@ COMPRESSIONS: Final = {
 
 
 def open_reader(file: BinaryIO, ending: str) -> BinaryIO:
-    """Give a reader of the content of a file; `ending` is empty for a file that is not compressed."""
+    """Return a reader of the content of a file; `ending` is empty for a file that is not compressed."""
     if not ending:
         return file
     return cast("BinaryIO", io.BufferedReader(cast("Any", COMPRESSIONS[ending].reading(file)), 1 << 18))
 
 
 def open_writer(file: BinaryIO, ending: str) -> BinaryIO:
-    """Give a writer that compresses into a file; closing it does not close the file."""
+    """Return a writer that compresses into a file; closing it does not close the file."""
     return COMPRESSIONS[ending].writing(file) if ending else file

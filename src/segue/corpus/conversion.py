@@ -138,7 +138,7 @@ class RowConverter:
 
 
 def _preparation(job: Job) -> Prepare:
-    """Choose how requests are made: for a training set nothing may be invented, a batch has lines of its own."""
+    """Choose how requests are made: for a training set nothing may be invented, a batch has its own lines."""
     if job.purpose == "training" and job.form is not None:
         from segue.corpus.data_sets import DataSetRows
 
@@ -232,7 +232,7 @@ def _read_rows(piece: ShardPiece, job: Job) -> Iterator[tuple[int, bytes, ReadRo
 
 
 def explain(error: Exception) -> tuple[str, str]:
-    """Give the class of an error, and a sentence."""
+    """Return the class of an error, and a sentence that explains it."""
     kind = type(error).__name__
     if isinstance(error, SegueError):
         return kind, str(error)
@@ -240,7 +240,7 @@ def explain(error: Exception) -> tuple[str, str]:
 
 
 def died(piece: ShardPiece, job: Job) -> Batch:
-    """Give the result of a piece of one row that ended every process that converted it."""
+    """Return the result for a piece of one row that crashed every process that converted it."""
     summary = Summary(lines=1, bad=1, errors={"ProcessDied": 1})
     offset, raw, read_row = next(iter(_read_rows(piece, job)))
     summary.bytes_read = len(raw)
@@ -279,7 +279,7 @@ def _count(report: Report, summary: Summary, given: Context, sent: Projection, p
 
 
 def _shown(context: Context, change: Change) -> str:
-    """Give the content at the path of a change as JSON, cut short; empty if there is none."""
+    """Return the content at the path of a change as JSON, cut short; empty if there is none."""
     value: object = context
     try:
         for step in change.path:

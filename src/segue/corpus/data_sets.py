@@ -26,7 +26,7 @@ FORMATS: Final = ("sharegpt", "hf-messages")
 
 
 def data_set_model(name: str) -> Model:
-    """Give the model that stands for a format where no target is named; no price and no window is known for it."""
+    """Return the model that represents a format if no target is named; its price and its window are not known."""
     return Model(name, "data-set", DEFAULT_PROTOCOL)
 
 

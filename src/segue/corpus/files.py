@@ -81,7 +81,7 @@ class Files(Protocol):
         ...
 
     def join(self, folder: str, name: str) -> str:
-        """Give the address of a file in a folder."""
+        """Return the address of a file in a folder."""
         ...
 
 
@@ -91,7 +91,7 @@ def is_remote(path: str) -> bool:
 
 
 def files_at(path: str) -> Files:
-    """Give the functions for files at an address.
+    """Return the functions for files at an address.
 
     Raises:
         MissingExtra: the address needs fsspec, and it is not installed.
@@ -183,7 +183,7 @@ class LocalFiles:
                 left.unlink(missing_ok=True)
 
     def join(self, folder: str, name: str) -> str:
-        """Give the path of a file in a folder."""
+        """Return the path of a file in a folder."""
         return str(Path(folder) / name)
 
 
@@ -288,5 +288,5 @@ class RemoteFiles:
         """Do nothing: an upload that was not finished leaves no file."""
 
     def join(self, folder: str, name: str) -> str:
-        """Give the address of a file in a folder."""
+        """Return the address of a file in a folder."""
         return f"{folder.rstrip('/')}/{name}"

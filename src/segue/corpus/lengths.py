@@ -63,7 +63,7 @@ def _count(texts: list[str], counter: TokenCounter) -> float:
 
 
 def _slices(texts: list[str], step: int) -> list[str]:
-    """Give a slice at every step of the joined texts, in pieces where it goes beyond the end of a text."""
+    """Return a slice at every step of the joined texts, in pieces where it extends beyond the end of a text."""
     found: list[str] = []
     begin, end, after = 0, _SLICE, 0  # of the slice, and the end of the text, in the joined texts
     for text in texts:

@@ -37,7 +37,7 @@ class ShardNote(msgspec.Struct, kw_only=True):
 
 
 def span_of(shard: Shard) -> tuple[int, int] | None:
-    """Give the part of the file that a shard has; None for the whole."""
+    """Return the part of the file that a shard covers; None for the whole file."""
     return (shard.start, shard.end) if shard.end else None
 
 
@@ -45,7 +45,7 @@ def find_note(folder: str, name: str, files: Files | None = None) -> ShardNote |
     """Read the note of an output file; None if there is none.
 
     Raises:
-        CorpusError: the file is no note.
+        CorpusError: the file is not a note.
     """
     files = files or files_at(folder)
     path = files.join(folder, f"{name}{DONE}")
@@ -56,7 +56,7 @@ def read_note(path: str, files: Files) -> ShardNote:
     """Read a note.
 
     Raises:
-        CorpusError: the file is no note.
+        CorpusError: the file is not a note.
     """
     with files.open(path) as file:
         data = file.read()
@@ -107,7 +107,7 @@ def write_note(files: Files, folder: str, note: ShardNote) -> None:
 
 
 def refuse_other_jobs(notes: Iterable[ShardNote], job: JobDescription, folder: str) -> None:
-    """Refuse to write beside the output of another job.
+    """Refuse to write next to the output of another job.
 
     Raises:
         CorpusError: a note names another job.

@@ -80,7 +80,7 @@ class ShardOutput:
         """Make the files appear under their names, the note last."""
         assert self.summary.is_complete(), "every line is converted, bad or blank"
         self._rows.close()
-        # An output without its note is made again, so a note of an earlier run must not stand beside a new output.
+        # An output without its note is made again, so the note of an earlier run must not be next to a new output.
         self._files.remove(self._folder, self.shard.name + DONE)
         self._pending.commit()
         if self._bad is not None:

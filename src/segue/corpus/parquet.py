@@ -44,7 +44,7 @@ def cut_groups(path: str, span: int) -> list[tuple[int, int]]:
 
 
 def row_pieces(path: str, start: int, end: int, skipped: int = 0) -> Iterator[tuple[int, RowSpan]]:
-    """Give the rows of a run of row groups in pieces, with the number of the first row in the file."""
+    """Yield the rows of a run of row groups in pieces, with the number of the first row in the file."""
     with _open(path) as file:
         counts = [int(file.metadata.row_group(group).num_rows) for group in range(file.num_row_groups)]
     offset = sum(counts[:start])

@@ -162,7 +162,7 @@ def cut_stream(file: BinaryIO, size: int | None = None) -> Iterator[bytes]:
 
 
 def cut_span(file: BinaryIO, size: int, start: int, end: int | None) -> tuple[int, int]:
-    """Move the ends of a range of bytes behind the lines that they are in; the file has `size` bytes."""
+    """Move the ends of a range of bytes to the ends of the lines that they are in; the file has `size` bytes."""
     return _line_start(file, start), size if end is None or end >= size else _line_start(file, end)
 
 

@@ -1,6 +1,6 @@
 """`--engine ray`: one Ray task for each shard. Only paths and notes travel; the workers read and write the files.
 
-Facts this file rests on:
+Facts:
 - Ray tasks over shards cost 23.8 CPU seconds and 551 MB for 1.2 GB, Ray Data over rows 44 seconds and 2.5 GB. Ray Data
   also repeats a row that ends its process without an end.           (ray 2.60.0, two cores, measured 2026-11-15)
 - `max_retries` counts deaths of the worker and of its machine; an exception is not retried.   (Ray documentation)
@@ -31,7 +31,7 @@ _WAITING: Final = 2
 def convert_on_ray(
     shards: list[Shard], folder: str, job: Job, *, lost: list[str], address: str | None = None, resume: bool = False
 ) -> Generator[RunStep]:
-    """Convert shards on a cluster, and give their notes as they are finished.
+    """Convert shards on a cluster, and yield their notes as they are finished.
 
     `address` is that of a running cluster, such as `auto`; without it Ray is started on this machine. The sentences
     about shards that could not be converted are appended to `lost`.

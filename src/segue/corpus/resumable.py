@@ -1,6 +1,6 @@
 """One output file for one input, which a later run can continue.
 
-Until it is complete, the output has a hidden name, and a progress file beside it has the position: `.NAME.part` and
+Until it is complete, the output has a hidden name, and a progress file next to it has the position: `.NAME.part` and
 `.NAME.progress`. Then it is synchronised with the disk and renamed, and a note is written last, as for a shard.
 """
 

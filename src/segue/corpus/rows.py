@@ -36,7 +36,7 @@ Fields: TypeAlias = dict[str, object]
 ID_COLUMN: Final = "id"
 """The column with the id of a row, unless another one is named. No protocol has this key in a request."""
 _BESIDE: Final = (*TOOLS, *PICTURES, "system")
-"""What belongs to a conversation although it stands beside the column with its turns."""
+"""Fields that belong to a conversation although they are next to the column with its turns."""
 
 
 @final
@@ -77,7 +77,7 @@ class Reader(NamedTuple):
         if self.envelopes and (line := read_request_line(row)) is not None:
             protocol = self.protocol or line.protocol
             return Row(open_value(line.body, How(protocol=protocol, model=self.writer)), line.id, filled=False)
-        # Most rows are requests as they were sent: nothing has to be rearranged.
+        # Most rows are requests verbatim: nothing has to be rearranged.
         key = self.id_column or ID_COLUMN
         if self.column is None and key not in row and is_as_sent(row):
             return Row(self._read(row, data), None, filled=False)

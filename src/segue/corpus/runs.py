@@ -22,7 +22,7 @@ from segue.errors import CorpusError
 def converting(
     job: Job, pieces: Iterator[ShardPiece], *, processes: int, skipped: int = 0
 ) -> Generator[Iterator[Batch]]:
-    """Convert every piece and yield the batches in the order of the input, of which `skipped` lines are left out.
+    """Convert every piece and yield the batches in the order of the input, without the `skipped` lines.
 
     Memory does not grow with the input. No threads may run when this is called, because processes may be forked.
     """
@@ -123,7 +123,7 @@ def _readable_pieces(shard: Shard, number: int) -> Iterator[ShardPiece]:
 
 
 def convert_shard(shard: Shard, folder: str, job: Job, *, resume: bool = True, isolated: bool = False) -> ShardNote:
-    """Convert one shard in this process; with `isolated`, in a process of its own, which a row may end.
+    """Convert one shard in this process; with `isolated`, in a separate process, which a row may crash.
 
     Raises:
         CorpusError: the folder has the output of another job, or a bad row stopped the run.

@@ -18,7 +18,7 @@ COLUMNS: Final = {
 
 
 def arrow_schema() -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Give the schema of the columns.
+    """Return the schema of the columns.
 
     Raises:
         MissingExtra: pyarrow is not installed.

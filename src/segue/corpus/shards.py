@@ -22,7 +22,7 @@ FORMS: Final[dict[str, Form]] = {".jsonl": "lines", ".ndjson": "lines", ".json":
 """The ending of a file -> what it holds: a conversation on each line, rows of columns, or one conversation."""
 DONE: Final = ".done.json"
 BAD: Final = ".bad.jsonl"
-"""Endings of the files that a run writes beside its output."""
+"""Endings of the files that a run writes next to its output."""
 
 
 @final
@@ -46,7 +46,7 @@ class Shard(NamedTuple):
 
 
 def form_of(name: str) -> tuple[Form, str] | None:
-    """Give what a file holds and its ending if it is compressed; None if the name has no known ending."""
+    """Return what a file contains, and its ending if it is compressed; None if the name has no known ending."""
     path = PurePosixPath(name.lower())
     ending = path.suffix if path.suffix in COMPRESSIONS else ""
     form = FORMS.get(PurePosixPath(path.stem).suffix if ending else path.suffix)
@@ -118,7 +118,7 @@ def _numbered(shard: Shard, number: int, count: int) -> Shard:
 
 
 def pieces_of(shard: Shard, number: int = 0, *, skipped: int = 0) -> Iterator[ShardPiece]:
-    """Read a shard in pieces, the last of which is marked; an empty shard has one empty piece.
+    """Read a shard in pieces and mark the last one; an empty shard has one empty piece.
 
     Raises:
         OSError: the file cannot be read.

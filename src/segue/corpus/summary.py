@@ -58,7 +58,7 @@ class ChangeCount(msgspec.Struct):
 
 @final
 class ModelUsage(msgspec.Struct):
-    """The tokens that stored replies of one model report, and their cost as it was stored."""
+    """The tokens that stored replies of one model report, and their stored cost."""
 
     replies: int = 0
     input: int = 0
@@ -139,7 +139,7 @@ class Summary(msgspec.Struct):
             self.drift[name] = self.drift.get(name, 0) + times
 
     def count_of(self, code: ChangeCode, loss: Loss, key: str | None = None) -> ChangeCount:
-        """Give the count of one kind of change."""
+        """Return the count of one kind of change."""
         key = key or f"{loss.value} {code.value}"
         count = self.changes.get(key)
         if count is None:
@@ -147,7 +147,7 @@ class Summary(msgspec.Struct):
         return count
 
     def usage_of(self, name: str) -> ModelUsage:
-        """Give the usage of one model."""
+        """Return the usage of one model."""
         usage = self.usage.get(name)
         if usage is None:
             usage = self.usage[name] = ModelUsage()
@@ -166,12 +166,12 @@ class Summary(msgspec.Struct):
 
 
 def sample_key(file: str, offset: int) -> str:
-    """Give the key of a row: rows are sampled by the smallest keys."""
+    """Return the key of a row: rows are sampled by the smallest keys."""
     return sha256(b"%b\0%d" % (file.encode("utf-8", "surrogateescape"), offset)).hexdigest()[:16]
 
 
 def smallest(samples: Iterable[ChangeSample]) -> list[ChangeSample]:
-    """Give the samples with the smallest keys, in order."""
+    """Return the samples with the smallest keys, in order."""
     return sorted(samples, key=lambda sample: (sample.key, sample.path))[:SAMPLES]
 
 

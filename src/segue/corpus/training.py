@@ -1,7 +1,7 @@
-"""Lines of a training set: the conversation as it was, ending with the answer of the assistant, and nothing else.
+"""Lines of a training set: the original conversation up to the assistant's answer, and nothing else.
 
 A request may be repaired: a turn "(continue)" is appended where a provider wants the user's turn last, a placeholder
-stands for a signature. In a training set such texts would be learned. So here the last turn stays the assistant's, and
+replaces a signature. In a training set such texts would be learned. So here the last turn stays the assistant's, and
 a conversation that would need an inserted text is refused.
 """
 
@@ -39,7 +39,7 @@ INVENTED: Final = frozenset(
         ChangeCode.TOOL_ADDED,
     }
 )
-"""Changes that put something into a conversation which nobody sent."""
+"""Changes that add something to a conversation that was never sent."""
 
 
 _DEFAULT: Final = TrainingForm()
@@ -73,7 +73,7 @@ def is_training_line(document: OpenedDocument) -> bool:
 
 
 def writing_model(model: Model) -> Model:
-    """Give a model with the protocol in which its training lines are written."""
+    """Return a model with the protocol in which its training lines are written."""
     writer = find_form(model).writer
     return model if writer is None else replace(model, protocol=writer)
 

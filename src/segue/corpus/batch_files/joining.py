@@ -1,4 +1,4 @@
-"""Results of a batch, put behind the conversations that they answer, with failures classified and costs of a batch."""
+"""Results of a batch, appended to the conversations that they answer, with failures classified and batch prices."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def read_sent(lines: Iterable[tuple[int, bytes]]) -> Iterator[SentLine]:
     """Read the requests of a batch file, in any provider's form.
 
     Raises:
-        DecodeError: a line is no request of a batch.
+        DecodeError: a line is not a request of a batch.
     """
     for number, data in lines:
         value: object = msgspec.json.decode(data)
@@ -101,13 +101,13 @@ class Joiner:
         self._catalogue = catalogue
 
     def names_of(self, sent: SentLine) -> Iterator[str]:
-        """Give the ids under which the result of a request may come: its own, and those that are made from it."""
+        """Yield the ids under which the result of a request may come: its own, and those made from it."""
         yield sent.id
         for _, form in batch_forms():
             yield form.legal_id(sent.id)
 
     def join(self, sent: SentLine, result: ResultLine | None) -> Joined:
-        """Put a reply behind its conversation, or classify the failure."""
+        """Append a reply to its conversation, or classify the failure."""
         name = self._given_id(sent.id)
         provider = None if self._model is None else self._model.provider
         if result is None:
@@ -144,7 +144,7 @@ class Joiner:
         return message if model is None else _priced(message, body, batch_share(model))
 
     def _protocol(self, sent: SentLine, body: Mapping[str, object]) -> str:
-        """Give the protocol of a reply by its keys; the request may stand in another provider's form."""
+        """Return the protocol of a reply by its keys; the request may be in another provider's form."""
         likely = sent.protocol if self._model is None else self._model.protocol
         return detect_reply(body, likely) or likely
 

@@ -1,4 +1,4 @@
-"""Batch files: lines in the form of a provider, split at its limits, with a table of ids beside each file."""
+"""Batch files: lines in the form of a provider, split at its limits, with a table of ids next to each file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from segue.protocols.kit.batch_form import BatchForm
 from segue.requests.prepare import Request
 
 IDS: Final = ".ids.json"
-"""The ending of the table beside a batch file."""
+"""The ending of the table next to a batch file."""
 
 
 @final
@@ -32,7 +32,7 @@ class SentRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @final
 class BatchTable(msgspec.Struct, omit_defaults=True):
-    """The table beside a batch file: the target, and the requests by the ids in the file."""
+    """The table next to a batch file: the target, and the requests by the ids in the file."""
 
     model: str
     protocol: str
@@ -54,7 +54,7 @@ class BatchLines:
         self._form = find_form(model)
 
     def prepare(self, row: Row, place: tuple[str, int, int]) -> tuple[Request, bytes, str, str]:
-        """Make the request of a row; give it with its line, its id and the id that the row had.
+        """Make the request of a row; return it with its line, its id and the id that the row had.
 
         Raises:
             SegueError: the row cannot be converted, or not be part of a batch.
@@ -96,7 +96,7 @@ class BatchFiles:
         return BatchTable(self._model.full_name(), self._model.protocol, self._form.name, {})
 
     def write(self, batch: Batch, file: str) -> list[BadRow]:
-        """Write the lines of a batch; give the rows that no file can take."""
+        """Write the lines of a batch; return the rows that no file can take."""
         output, position, bad = bytes(batch.output), 0, list[BadRow]()
         for row in batch.details:
             line = output[position : position + row.size]
@@ -113,7 +113,7 @@ class BatchFiles:
         return bad
 
     def _renamed(self, line: bytes, given: str) -> tuple[str, bytes]:
-        """Give a line another id; ids of one batch have to be different."""
+        """Change the id of a line; the ids in one batch have to be different."""
         name = self._form.legal_id(given)
         written = self._form.envelope.with_id(msgspec.json.decode(line, type=dict[str, object]), name)
         return name, encode_json(written) + b"\n"
@@ -150,7 +150,7 @@ def read_table(data: bytes, path: str) -> BatchTable:
     """Read the table of ids of a batch file.
 
     Raises:
-        CorpusError: the file is no such table.
+        CorpusError: the file is not such a table.
     """
     try:
         return msgspec.json.decode(data, type=BatchTable)
