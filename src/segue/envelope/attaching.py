@@ -1,7 +1,7 @@
 """Puts the state of a reply into the reply while it streams to a client.
 
 An event of the provider's reply goes in with the events that the client may see of it (`project_reply`); what comes out
-is written. The envelope of a piece stands at the piece or before the next one, so nothing is held back. At the end the
+is written. The envelope of a piece comes with the piece or before the next one, so nothing is held back. At the end the
 state of the whole reply is known: it goes to the store.
 
 The ids of calls are new ones, because some providers send the same ids in every reply, and because they are the key
@@ -86,7 +86,7 @@ class Attachment:
                 self._ahead[event.index] = event.tool_call
 
     def feed(self, event: Event, projected: Sequence[Event]) -> list[Event]:
-        """Add an event of the provider, and give the events to write in place of the projected ones."""
+        """Add an event of the provider, and return the events to write in place of the projected ones."""
         if type(event) in DELTAS and len(projected) == 1 and type(projected[0]) in DELTAS:  # nearly all events
             delta: TextDelta | ThinkingDelta | ToolCallDelta = projected[0]  # pyright: ignore[reportAssignmentType]
             place = self._place(delta.index)
@@ -128,7 +128,7 @@ class Attachment:
     def _needs_insertion(self) -> bool:
         """Whether content of the gateway's own has to hold an envelope now.
 
-        With a store, the signature of a text and the ids of items are no reason for it: no provider requires them.
+        With a store, the signature of a text and the ids of items do not count: no provider requires them.
         """
         if not self._has_store:
             return self._has_opaque()
@@ -144,7 +144,7 @@ class Attachment:
     # -- what the client sees ------------------------------------------------------------------------------------------
 
     def _shown_id(self, index: int, given: str, begun: Piece | None = None) -> str:
-        """Give the id of a call as the client sees it; `begun` is a call whose arguments are still to come."""
+        """Return the id of a call as the client sees it; `begun` is a call whose arguments are still to come."""
         if self._keeps_native:
             return given
         found = self._ids.get(index)
@@ -273,7 +273,7 @@ def _is_required(piece: Piece) -> bool:
 
 
 def _index_of(event: Event, default: int) -> int:
-    """Give the index of the provider's event that an event for the client comes from."""
+    """Return the index of the provider's event that an event for the client comes from."""
     return cast("int", getattr(event, "index", default))
 
 

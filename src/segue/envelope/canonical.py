@@ -1,6 +1,6 @@
 """One form for equal JSON values, so that digests survive a client that writes them in another form.
 
-Facts this file relies on:
+Facts:
 - Clients in JavaScript write 1.0 as 1, and opencode, pi, qwen-code and cline write arguments without blanks. The order
   of keys mostly survives.                                                          (facts of 2026-11, real clients)
 """
@@ -46,5 +46,5 @@ def _plain(value: object) -> object:
 
 
 def text_bytes(text: str) -> bytes:
-    """Give the bytes of a text; it may have half a surrogate pair."""
+    """Return the bytes of a text; it may have half a surrogate pair."""
     return text.encode("utf-8", "surrogatepass")

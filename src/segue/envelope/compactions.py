@@ -1,7 +1,7 @@
 """Compacted histories: a summary in an envelope, as the item that clients of the Responses protocol return unread.
 
-Facts this file relies on:
-- `{"type": "compaction", "id", "encrypted_content"}` stands for everything before it but the user's messages, and is
+Facts:
+- `{"type": "compaction", "id", "encrypted_content"}` replaces everything before it except the user's messages, and is
   sent back with the next requests.                            (openai 3.49.0: ResponseCompactionItem; read 2026-11-17)
 """
 
@@ -41,7 +41,7 @@ def open_compactions(context: Context, envelopes: Envelopes, tenant: str) -> Con
 
 
 def _envelope_of(piece: AssistantContent) -> str:
-    """Give the envelope of a compaction; an empty text if the piece is none."""
+    """Return the envelope of a compaction; an empty text if the piece is not one."""
     if piece.kind != "native" or piece.block.get("type") != ITEM:
         return ""
     given = piece.block.get(_HOLDER)

@@ -57,7 +57,7 @@ class FoundStates(msgspec.Struct, frozen=True):
     """The digests of the whole history: the keys of the reply to it are made with them (`keys_of_reply`)."""
 
     def wanted(self) -> tuple[str, ...]:
-        """Give the keys to look up in a store."""
+        """Return the keys to look up in a store."""
         return tuple(dict.fromkeys(key for turn in self.turns for key in turn.keys))
 
 
@@ -81,7 +81,7 @@ def find_states(
 ) -> FoundStates:
     """Read the envelopes of a history as a client sent it: at most so many, and so many bytes, the newest first.
 
-    `after` are the digests of what stands before it.
+    `after` are the digests of what comes before it.
     """
     states: dict[int, State] = {}
     refused: set[int] = set()

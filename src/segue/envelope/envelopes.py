@@ -4,10 +4,10 @@ The text is standard base64 with padding, because clients of the Google protocol
 begins with `segueEnv`. google-genai writes it back in the URL-safe alphabet, so both alphabets are read.
 
 The bytes: six of the prefix, one of the format, and the payload, encrypted and authenticated together with the format
-and the tenant. An envelope of another gateway, of another tenant, or one that was changed is not read, and nobody but
-the gateway sees what is in it.
+and the tenant. An envelope of another gateway, of another tenant, or one that was changed is not read, and only the
+gateway sees what is in it.
 
-Facts this file relies on:
+Facts:
 - AES-SIV (RFC 5297) computes its 16-byte nonce from key, associated data and text. It needs no random number, so that
   writing an envelope is a pure function, and no nonce can repeat with another text. The same state of the same tenant
   gives the same envelope, which reveals no more than that it is the same.      (cryptography 50, docs/decisions/0020)
@@ -60,7 +60,7 @@ def join_id(bare: str, envelope: str) -> str:
 
 
 def bare_id(given: str) -> str:
-    """Give the id of a call without the envelope in it; the character between them was another one in earlier ids."""
+    """Return the id of a call without the envelope in it; earlier ids had another character between the two."""
     bare, mark, _ = given.partition(MARK)
     return bare[:-1] if mark else given
 
@@ -129,7 +129,7 @@ class Envelopes:
         return None
 
     def _verify(self, data: bytes, tenant: str) -> bytes | None:
-        """Give the format and the payload of an envelope that is signed and not encrypted."""
+        """Return the format and the payload of an envelope that is signed and not encrypted."""
         before, code = data[:-_CODE_BYTES], data[-_CODE_BYTES:]
         is_own = any(hmac.compare_digest(code, _code(key, tenant, before)) for key in self._keys)
         return before[len(_PREFIX) :] if is_own else None

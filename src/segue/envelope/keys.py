@@ -51,12 +51,12 @@ def make_key(kind: str, tenant: bytes, part: bytes, more: bytes = b"") -> str:
 
 
 def kind_of(key: str) -> str:
-    """Give the kind of a key."""
+    """Return the kind of a key."""
     return key.partition(":")[0]
 
 
 def digest_message(message: Message) -> bytes:
-    """Give a digest of what a message of the user or of a tool shows: texts and media."""
+    """Return a digest of what a message of the user or of a tool shows: texts and media."""
     shown = [message.role.encode(), *[_shown(piece) for piece in message.content]]
     return sha256(_SEPARATOR.join(shown)).digest()
 
@@ -76,7 +76,7 @@ def _shown(piece: AnyContent) -> bytes:
 
 
 def digest_reply(message: AssistantMessage) -> bytes:
-    """Give the digest of a reply: its text without blanks, because clients join and split texts, and its calls."""
+    """Return the digest of a reply: its text without blanks, because clients join and split texts, and its calls."""
     text = text_bytes("".join(message.text().split()))
     calls = [_shown(piece) for piece in message.content if piece.kind == "toolCall"]
     return sha256(_SEPARATOR.join((text, *calls))).digest()
@@ -90,16 +90,16 @@ def keys_of_reply(
     native: bool = False,
     after: Chain = START_OF_CHAIN,
 ) -> tuple[str, ...]:
-    """Give the keys of a reply as the client sees it, after the messages `before` as the client sent them.
+    """Return the keys of a reply as the client sees it, after the messages `before` as the client sent them.
 
-    `native`: the client got the signatures unchanged. `after`: the digests of what stands before `before`.
+    `native`: the client got the signatures unchanged. `after`: the digests of what comes before `before`.
     """
     chain, last = extend_chain(after, before)
     return _keys(chain, last, reply, digest_reply(reply), text_bytes(tenant), native=native)
 
 
 def extend_chain(chain: Chain, messages: Iterable[Message]) -> Chain:
-    """Give the digests of a conversation and of its last message, after more messages."""
+    """Return the digests of a conversation and of its last message, after more messages."""
     for message in messages:
         if message.role != "system":
             own = digest_reply(message) if message.role == "assistant" else digest_message(message)
@@ -110,9 +110,9 @@ def extend_chain(chain: Chain, messages: Iterable[Message]) -> Chain:
 def keys_of_turns(
     messages: Sequence[Message], tenant: str = "", *, after: Chain = START_OF_CHAIN
 ) -> tuple[list[TurnKeys], Chain]:
-    """Give the keys of each assistant turn of a conversation as the client sent it, and the digests of all of it.
+    """Return the keys of each assistant turn of a conversation as the client sent it, and the digests of all of it.
 
-    `after`: the digests of what stands before it.
+    `after`: the digests of what comes before it.
     """
     found: list[TurnKeys] = []
     chain, last = after
@@ -132,7 +132,7 @@ def keys_of_turns(
 def _keys(
     chain: bytes, last: bytes, turn: AssistantMessage, own: bytes, tenant: bytes, *, native: bool
 ) -> tuple[str, ...]:
-    """Give the keys of a turn; `own` is its digest."""
+    """Return the keys of a turn; `own` is its digest."""
     calls: list[str] = []
     thoughts: list[str] = []
     for piece in turn.content:
@@ -150,7 +150,7 @@ def _keys(
 
 
 def signatures_of(turn: AssistantMessage) -> Iterable[str]:
-    """Give the signatures of a turn."""
+    """Return the signatures of a turn."""
     for piece in turn.content:
         match piece.kind:
             case "thinking":
@@ -166,7 +166,7 @@ def signatures_of(turn: AssistantMessage) -> Iterable[str]:
 
 
 def plain_thought(text: str) -> str:
-    """Give thinking without blanks around it and without the tags that some clients put there."""
+    """Return thinking without surrounding blanks and without the tags that some clients put there."""
     text = text.strip()
     if not text.startswith("<"):
         return text

@@ -149,7 +149,7 @@ def _with_head(
         protocol=state.protocol,
         provider=state.provider,
         model=state.model,
-        sent=state.made_after,  # whatever the client changed, that is what stood before
+        sent=state.made_after,  # what really came before, whatever the client changed
         extra=None,
     )
 
@@ -203,10 +203,10 @@ def strip_call(call: ToolCall) -> ToolCall:
 
 
 def short_id(given: str) -> str:
-    """Give a short id in place of one that is an envelope; equal ids stay equal."""
+    """Return a short id in place of one that is an envelope; equal ids stay equal."""
     return "call_" + sha256(text_bytes(given)).hexdigest()[:24] if has_envelope(given) else given
 
 
 def rename_ids(ids: Mapping[str, str], given: str) -> str:
-    """Give the id of a call for a result that names it as the client knows it."""
+    """Return the id of a call for a result that names it as the client knows it."""
     return ids.get(given) or short_id(given)

@@ -85,10 +85,10 @@ _PORTS: Final[Mapping[str, str]] = {"http": ":80", "https": ":443"}
 
 @lru_cache(maxsize=256)
 def endpoint_label(base_url: str | None) -> str | None:
-    """Give a label of a base URL that can be compared, and that reveals neither address nor credentials.
+    """Return a label of a base URL that can be compared and reveals neither the address nor credentials.
 
     The label is a digest of scheme, host, port and path. User name, password, query and fragment are not part of it.
-    None stands for the address that the provider has in the catalogue.
+    None means the address that the provider has in the catalogue.
     """
     if base_url is None:
         return None
@@ -100,12 +100,12 @@ def endpoint_label(base_url: str | None) -> str | None:
 
 
 def digest_of(text: str) -> bytes:
-    """Give a short digest of a text."""
+    """Return a short digest of a text."""
     return sha256(text_bytes(text)).digest()[:_DIGEST_BYTES]
 
 
 def arguments_digest(call: ToolCall) -> bytes:
-    """Give a digest of a call's arguments that does not depend on the order of keys or on the form of numbers."""
+    """Return a digest of a call's arguments that does not depend on the order of keys or on the form of numbers."""
     return sha256(canonical_json(call.arguments)).digest()[:_DIGEST_BYTES]
 
 
@@ -161,7 +161,7 @@ def finish_state(
 
 
 def shown_text(message: AssistantMessage) -> str:
-    """Give the characters of a message's text, without blanks: clients join and split texts."""
+    """Return the characters of a message's text, without blanks: clients join and split texts."""
     return "".join(message.text().split())
 
 
@@ -175,7 +175,7 @@ def merge_states(states: Sequence[State]) -> State | None:
             return state
         if (state.protocol, state.provider, state.model, state.endpoint) != _origin(first):
             return None
-    # Calls whose arguments were still to come stand first, so that what is known of them later replaces them.
+    # Calls whose arguments were still to come come first, so that what is known about them later replaces them.
     known = sorted((piece for state in states for piece in state.pieces), key=_is_finished)
     pieces = {piece.index: piece for piece in known}
     # The last one that was written knows most blocks of the reply.
