@@ -73,7 +73,7 @@ def _number(keys: Sequence[str]) -> list[tuple[str, int]]:
 def _align_between(
     stored: Sequence[Message], sent: Sequence[Message], kept: Sequence[tuple[int, int]], is_made_of: _Pairing
 ) -> list[AlignedPair]:
-    """Give a row for each pair that is kept, with the rows of what stands between them."""
+    """Return a row for each pair that is kept, with the rows of what is between them."""
     rows: list[AlignedPair] = []
     old = new = 0
     for at, found in kept:

@@ -1,6 +1,6 @@
 """Answers to what the page asks: the server gives them over HTTP, the playground of the documentation in the browser.
 
-A question is a path, the parameters behind it, and a body; an error is one sentence.
+A question is a path, its parameters, and a body; an error is one sentence.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_ROWS: Final = 200
 _LONGEST: Final = 2_000_000
 """How many rows, and how many characters of each text, one answer may have."""
 _LONGEST_ERROR: Final = 100_000
-"""Characters of a pasted text that is read as an error of a provider if it is no conversation."""
+"""Characters of a pasted text that is read as an error of a provider if it is not a conversation."""
 
 
 @final
@@ -53,7 +53,7 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     """What to find."""
     other: str = ""
-    """The key of another open conversation: the one to show beside this one, both as stored, or the request before."""
+    """The key of another open conversation: the one to show next to this one, both as stored, or the request before."""
 
 
 @final
@@ -219,7 +219,7 @@ def failed(sentence: str, status: int) -> PageAnswer:
 
 
 def _unread(body: bytes, problem: str) -> PageAnswer:
-    """Say why a pasted text is no conversation; if it is an error of a provider, say what kind of error."""
+    """Say why a pasted text is not a conversation; if it is an error of a provider, say what kind of error."""
     failure = classify(body[:_LONGEST_ERROR].decode("utf-8", "replace"))
     if failure.kind == FailureKind.UNKNOWN:
         return failed(problem, 422)

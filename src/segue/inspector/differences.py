@@ -41,7 +41,7 @@ def _count_common(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 def _compare_middle(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Give the parts of both, the first of them common."""
+    """Return the parts of both texts; the first part is common."""
     whole = ["", *filter(None, ["".join(old)])], ["", *filter(None, ["".join(new)])]
     if not old or not new or len(old) * len(new) > _MOST_COMPARISONS:
         return whole

@@ -1,6 +1,6 @@
 """Who may talk to the inspector.
 
-Facts this file rests on:
+Facts:
 - A page of another site can make the browser send requests to any address, also to this machine; it cannot read the
   random token in the address, and browsers send its Origin.                           (Fetch standard)
 - DNS rebinding needs a name that the attacker controls. A Host header with an IP address, or `localhost`, cannot be the
@@ -47,7 +47,7 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """Refuses requests with another Host or Origin, and adds security headers to every response.
 
-    `names` are those of this machine, besides `localhost` and IP addresses. `allowed` are names under which a proxy
+    `names` are those of this machine, without `localhost` and IP addresses. `allowed` are names under which a proxy
     makes the server reachable; it may put another name into Host.
     """
 
@@ -94,7 +94,7 @@ class Guard:
 
 
 def _name_of(netloc: str) -> str:
-    """Give the name or address of `name:port`, in lower case; empty if it is not valid."""
+    """Return the name or address of `name:port`, in lower case; empty if it is not valid."""
     try:
         return urlsplit(f"//{netloc}").hostname or ""
     except ValueError:

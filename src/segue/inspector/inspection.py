@@ -1,4 +1,4 @@
-"""The data of the page: a conversation beside the request that a target would get.
+"""The data of the page: a conversation next to the request that a target would get.
 
 An `Inspection` is made once for a conversation and a target. The page asks for its summary, then for the rows that are
 on the screen: the work of one answer does not grow with the conversation, except for making the request itself.
@@ -123,7 +123,7 @@ def _left_out(history: History) -> list[str]:
 
 
 def describe(opened: OpenedConversation) -> Json:
-    """Give what the page shows of a conversation before there is a target."""
+    """Return what the page shows of a conversation before there is a target."""
     context = opened.document.prompt.context
     return {
         "source": opened.source or opened.document.protocol or "a stored conversation",
@@ -138,7 +138,7 @@ def describe(opened: OpenedConversation) -> Json:
 
 
 def describe_given(document: OpenedDocument) -> Json:
-    """Give a request as it was given, indented, and what its provider would refuse in it."""
+    """Return a request verbatim, indented, and what its provider would refuse in it."""
     body, protocol = document.body, document.protocol
     if not isinstance(body, Mapping) or protocol is None:
         return {"body": "", "violations": []}
@@ -164,14 +164,14 @@ def suggest_targets(document: OpenedDocument, catalogue: Catalogue) -> list[str]
 
 
 def _named_in(document: OpenedDocument, catalogue: Catalogue) -> list[str]:
-    """Give the full name of the model that a request names, if it is in the catalogue."""
+    """Return the full name of the model that a request names, if it is in the catalogue."""
     if not isinstance(document.body, Mapping) or document.protocol is None:
         return []
     return [find_checked(document.body, document.protocol, None, catalogue).model.full_name()]
 
 
 def _writers(context: Context) -> list[tuple[str, str]]:
-    """Give the full names and the protocols of the models that wrote in the conversation, the last one first."""
+    """Return the full names and the protocols of the models that wrote in the conversation, the last one first."""
     seen: dict[str, str] = {}
     for message in reversed(context.messages):
         if message.role == "assistant" and message.provider and message.model:
@@ -221,7 +221,7 @@ def wire_json(document: OpenedDocument, model: Model, policy: Policy) -> bytes:
 
 @final
 class Inspection:
-    """A conversation as one target would get it, beside the stored one, or beside what another target gets."""
+    """A conversation as one target would get it, next to the stored one, or next to what another target gets."""
 
     def __init__(
         self, document: OpenedDocument, model: Model, policy: Policy, beside: Inspection | None = None
@@ -247,7 +247,7 @@ class Inspection:
             self.side.changes = self._place_changes()
 
     def summary(self) -> Json:
-        """Give what the page shows of the target, without the rows."""
+        """Return what the page shows of the target, without the rows."""
         counts = Counter(change.loss.value for change in self._changes)
         kinds = Counter((change.loss, change.code) for change in self._changes)
         about: Json = {
@@ -282,7 +282,7 @@ class Inspection:
 
     @cached_property
     def facts(self) -> Json:
-        """Give what takes longer than the summary: what the provider would refuse, and what a cache may hold."""
+        """Compute what takes longer than the summary: what the provider would refuse, and what a cache may hold."""
         request = self._request
         if request is None:
             return {}
@@ -335,7 +335,7 @@ class Inspection:
         return shown | ({"cost": change.cost} if change.cost is not None else {})
 
     def _place_changes(self) -> dict[int, list[Change]]:
-        """Give each change to the row of its message; those of instructions, tools and options to the first row."""
+        """Assign each change to the row of its message; changes of instructions, tools and options to the first row."""
         places = {row.stored: at for at, row in enumerate(self.side.pairs) if at and row.stored is not None}
         placed: dict[int, list[Change]] = {}
         for change in self._changes:
@@ -366,7 +366,7 @@ class Inspection:
         """Count the turns that are the same as in the last request to this model: a prompt cache may hold them.
 
         That request is the conversation before the last turn of the model. None if the model has no turn yet, or if the
-        turns of the wire do not stand in one list.
+        turns of the wire are not in one list.
         """
         document, model, policy = self._document, self._model, self._policy
         ownership = Ownership(model, policy.same_model, policy.routers)

@@ -53,11 +53,11 @@ class OpenConversation:
         return suggest_targets(self.document, self._catalogue)
 
     def describe(self) -> Json:
-        """Give what the page shows of the conversation, with the targets to begin with."""
+        """Return what the page shows of the conversation, with the targets to begin with."""
         return {"document": self.key, "name": self.name, "targets": self.suggested, **describe(self.opened)}
 
     def first_screen(self) -> Json:
-        """Give the first target with its first rows, so that the page has all of its first screen in one answer."""
+        """Return the first target with its first rows, so that the page has all of its first screen in one answer."""
         if not self.suggested:
             return {}
         inspection = self.inspect(self.suggested[0], "auto")
@@ -66,7 +66,7 @@ class OpenConversation:
     def inspect(self, target: str, reasoning: ReasoningPolicy, beside: str = "") -> Inspection:
         """Inspect the conversation for a target, or return the inspection that was made before.
 
-        `beside` names another target: then its request stands in the place of the stored conversation.
+        `beside` names another target: then its request is shown in place of the stored conversation.
 
         Raises:
             UnknownModel: there is no such target.
@@ -84,7 +84,7 @@ class OpenConversation:
             return known
 
     def compare(self, other: OpenConversation) -> SideBySide:
-        """Put another conversation, on the left, beside this one, both as they are stored."""
+        """Show another conversation, on the left, next to this one, both as they are stored."""
         with self._lock:
             known = _get(self._comparisons, other.key)
             if known is None:
@@ -98,14 +98,14 @@ class OpenConversation:
             self.inspect(name, "auto")
 
     def keep_image(self, data: str) -> str:
-        """Keep the data of an image until the page asks for it, and give its key."""
+        """Keep the data of an image until the page asks for it, and return its key."""
         key = digest(data)
         with self._lock:
             _put(self._images, key, data, _MOST_IMAGES)
         return key
 
     def find_image(self, key: str) -> str | None:
-        """Give the data of an image; None if it is not kept."""
+        """Return the data of an image; None if it is not kept."""
         with self._lock:
             return _get(self._images, key)
 
@@ -121,7 +121,7 @@ class Library:
         self.first: OpenConversation | None = None
         """The conversation of the command line."""
         self.beside: OpenConversation | None = None
-        """The one that the command line puts beside it."""
+        """The one that the command line shows next to it."""
 
     def add(self, name: str, opened: OpenedConversation) -> OpenConversation:
         """Add a conversation."""

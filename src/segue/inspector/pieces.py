@@ -23,7 +23,7 @@ from segue.inspector.differences import compare, shorten
 
 Json: TypeAlias = dict[str, object]
 Keep: TypeAlias = Callable[[str], str]
-"""Keeps the base64 data of an image for the page and gives the key to ask for it."""
+"""Keeps the base64 data of an image for the page and returns the key to ask for it."""
 
 _RASTER: Final[Mapping[bytes, str]] = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -38,7 +38,7 @@ _LEAST_COMMON: Final = 0.5
 
 @final
 class ShownPiece(NamedTuple):
-    """One piece of content, whole: what is compared, and what is shown beside the text."""
+    """One piece of content, whole: what is compared, and what is shown next to the text."""
 
     kind: str
     text: str
@@ -46,7 +46,7 @@ class ShownPiece(NamedTuple):
 
 
 def find_image(data: str) -> tuple[bytes, str] | None:
-    """Decode base64 data and give it with its MIME type; None if it is not a picture that browsers show."""
+    """Decode base64 data and return it with its MIME type; None if it is not a picture that browsers show."""
     try:
         decoded = b64decode(data, validate=True)
     except (Base64Error, ValueError):
@@ -62,7 +62,7 @@ def digest(data: str) -> str:
 
 
 def describe_message(message: Message, number: int) -> Json:
-    """Give what stands above the content of a message."""
+    """Return what is shown above the content of a message."""
     about: Json = {"role": message.role, "number": number}
     if message.role == "assistant":
         about |= {"origin": f"{message.provider}/{message.model}".strip("/"), "stop": message.stop_reason}
@@ -72,12 +72,12 @@ def describe_message(message: Message, number: int) -> Json:
 
 
 def message_pieces(message: Message, keep: Keep) -> list[ShownPiece]:
-    """Give the pieces of a message."""
+    """Return the pieces of a message."""
     return [_piece(content, keep) for content in message.content]
 
 
 def instruction_pieces(context: Context, keep: Keep) -> list[ShownPiece]:
-    """Give the system prompt and the names of the tools as pieces."""
+    """Return the system prompt and the names of the tools as pieces."""
     prompt = context.system_prompt
     contents = (TextContent(text=prompt),) if isinstance(prompt, str) else prompt or ()
     pieces = [_piece(content, keep) for content in contents]
@@ -88,12 +88,12 @@ def instruction_pieces(context: Context, keep: Keep) -> list[ShownPiece]:
 
 
 def show_pieces(pieces: Sequence[ShownPiece], length: int) -> list[Json]:
-    """Give the pieces of a message that was not changed."""
+    """Return the pieces of a message that was not changed."""
     return [_shown(piece, [piece.text], length) for piece in pieces]
 
 
 def show_pair(stored: Sequence[ShownPiece], sent: Sequence[ShownPiece], length: int) -> tuple[list[Json], list[Json]]:
-    """Give the pieces of a stored message and of what was sent for it, with the differences marked."""
+    """Return the pieces of a stored message and of what was sent for it, with the differences marked."""
     before: list[Json] = []
     after: list[Json] = []
     for old, new in pair_texts([piece.text for piece in stored], [piece.text for piece in sent]):

@@ -23,7 +23,7 @@ from segue.inspector.guard import Guard
 
 _TYPES: Final[Mapping[str, str]] = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 PARTS: Final = ("inspector.css", "inspector.js", "before.js", "elements.js", "rows.js", "targets.js", "transport.js")
-"""The files of the page, besides `index.html`."""
+"""The files of the page, in addition to `index.html`."""
 _LARGEST: Final = 256 * 1024 * 1024
 """Bytes of the largest conversation that the page may send; a larger one would fill the memory."""
 _TOO_LARGE: Final = "the conversation is larger than 256 MB, the limit of this page; use `segue convert`"

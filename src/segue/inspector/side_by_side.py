@@ -33,7 +33,7 @@ _FOLDED: Final = 4
 
 
 def compare_histories(left: Context, right: Context) -> SideBySide:
-    """Put two histories side by side; messages of which the page would show the same are the same."""
+    """Put two histories side by side; messages are the same if the page would show the same for both."""
     keys = [[_shown_of(message) for message in context.messages] for context in (left, right)]
     same = instruction_pieces(left, digest) == instruction_pieces(right, digest)
     return SideBySide(left, right, align_equal(left.messages, right.messages, keys), has_same_instructions=same)
@@ -61,7 +61,7 @@ class SideBySide:
         }
 
     def _gaps(self) -> list[tuple[int, int]]:
-        """Give the first and the last row of each long run of messages that are only on the left."""
+        """Return the first and the last row of each long run of messages that are only on the left."""
         gaps: list[tuple[int, int]] = []
         for is_gone, run in groupby(enumerate(self.pairs), lambda each: bool(each[0]) and each[1].sent is None):
             places = [at for at, _ in run]
@@ -70,7 +70,7 @@ class SideBySide:
         return gaps
 
     def find(self, text: str) -> list[int]:
-        """Give the rows with a text, on either side."""
+        """Return the rows that contain a text, on either side."""
         wanted = text.casefold()
         found: list[int] = []
         for at, row in enumerate(self.pairs):
@@ -83,7 +83,7 @@ class SideBySide:
         return found
 
     def rows(self, wanted: Sequence[int], length: int, keep: Keep) -> list[Json]:
-        """Give rows with at most `length` characters of each piece; `keep` gets the images of these rows."""
+        """Return rows with at most `length` characters of each piece; `keep` gets the images of these rows."""
         return [self._show(at, length, keep) for at in wanted if 0 <= at < len(self.pairs)]
 
     def _show(self, at: int, length: int, keep: Keep) -> Json:
@@ -114,12 +114,12 @@ class SideBySide:
 
 
 def _shown_of(message: Message) -> str:
-    """Give a digest of what the page shows of a message."""
+    """Return a digest of what the page shows of a message."""
     return digest(repr((describe_message(message, 0), message_pieces(message, digest))))
 
 
 def _words_of(message: Message) -> str:
-    """Give everything in a message that can be read."""
+    """Return all readable text of a message."""
     words: list[str] = []
     for piece in message.content:
         match piece.kind:
