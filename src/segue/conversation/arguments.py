@@ -1,6 +1,6 @@
 """Tool arguments: parse the JSON text of a model, even if it is damaged, and write the text that segue sends.
 
-Facts this file rests on:
+Facts:
 - Models write arguments that are cut off (by the token limit or a dropped stream), that hold raw line breaks or Windows
   paths with single backslashes, or that are not an object. Four modes distinguish them: `strict`, `repaired`,
   `partial`, `invalid`. An empty text is an empty object.          (ktsoator/or e3b9904, pi-ai 1.5.0; read 2026-11-15)
@@ -163,7 +163,7 @@ def _escape_halves(text: str) -> str:
 
 
 def _decode_text(data: bytes) -> tuple[str, bool]:
-    """Decode bytes; give the text, and whether some bytes were replaced or dropped."""
+    """Decode bytes; return the text, and whether some bytes were replaced or dropped."""
     try:
         return data.decode(), False
     except UnicodeDecodeError:
@@ -255,7 +255,7 @@ class _Reader:
         self.repaired = False
 
     def peek(self) -> str:
-        """Skip white space and give the next character; an empty string at the end."""
+        """Skip white space and return the next character; an empty string at the end."""
         self.at = _end_of(_SPACE, self.text, self.at)
         return self.text[self.at : self.at + 1]
 
@@ -286,7 +286,7 @@ class _Reader:
         return "cut" if opened else "complete"
 
     def _read_member(self, container: dict[str, object] | list[object], *, fresh: bool) -> object:
-        """Read one comma, key and value into the container; give the value, or `_MISSING` where there is none."""
+        """Read one comma, key and value into the container; return the value, or `_MISSING` where there is none."""
         if not fresh:
             if self.peek() != ",":
                 return _MISSING
@@ -333,7 +333,7 @@ class _Reader:
         return value
 
     def _read_string(self) -> tuple[str, bool]:
-        """Read a string; give it, and whether it was closed. An escape that is cut off is dropped."""
+        """Read a string; return it, and whether it was closed. An escape that is cut off is dropped."""
         text, pieces = self.text, list[str]()
         at = self.at + 1
         while True:
@@ -349,7 +349,7 @@ class _Reader:
         return "".join(pieces), end < len(text)
 
     def _read_escape(self, at: int) -> tuple[str, int]:
-        """Read what follows a backslash; give the character and the index behind the escape."""
+        """Read what follows a backslash; return the character and the index after the escape."""
         text = self.text
         escape = text[at : at + 1]
         if escape in _ESCAPES:
@@ -398,6 +398,6 @@ def _is_beginning(term: str) -> bool:
 
 
 def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Give the end of the match of a pattern that always matches."""
+    """Return the end of the match of a pattern that always matches."""
     match = pattern.match(text, at)
     return match.end() if match else at

@@ -1,6 +1,6 @@
 """The content types of a message.
 
-Facts this file rests on:
+Facts:
 - The content that a role allows is a closed union per role. Content in the wrong role is an error of the type checker,
   and a `LoadError` with its path when it comes from JSON.                                   (ktsoator/or)
 - Signatures are opaque: stored, replayed to the model that produced them, never parsed.     (ktsoator/or)
@@ -109,7 +109,7 @@ class ImageContent(Content, frozen=True, kw_only=True, tag="image"):
         """Read an image from a file. Its first bytes decide about the MIME type, unless you give one.
 
         Raises:
-            ConversationError: it is no image, it is empty, or it has more than `max_bytes` (50 MiB by default).
+            ConversationError: it is not an image, it is empty, or it has more than `max_bytes` (50 MiB by default).
             OSError: the file cannot be read.
         """
         from segue.conversation import media_sources
@@ -174,7 +174,7 @@ class FileContent(Content, frozen=True, kw_only=True, tag="file"):
 
 
 def _encode_data(content: ImageContent | FileContent) -> None:
-    """Replace bytes by their base64. Every other value stays as it was given."""
+    """Replace bytes by their base64. Every other value stays unchanged."""
     if isinstance(content.data, (bytes, bytearray, memoryview)):
         from segue.conversation.media_sources import encode_bytes
 

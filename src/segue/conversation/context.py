@@ -80,7 +80,7 @@ class Context(Value, frozen=True, kw_only=True, dict=True, gc=True):
     """A conversation as it is stored: the system prompt, the messages, the tools, and summaries of older messages.
 
     It is never changed; every request is made from a projection of it. `pins` are the indexes of messages that no
-    request may leave out or shorten: where they do not fit in their place, their text stands in the note of the cut.
+    request may leave out or shorten: where they do not fit in their place, their text is in the note of the cut.
     """
 
     # Its `__dict__` is for what projection finds out about the messages and needs again; it is not part of the value.
@@ -93,7 +93,7 @@ class Context(Value, frozen=True, kw_only=True, dict=True, gc=True):
     extra: Extra | None = None
 
     def add(self, *messages: Message | str) -> Context:
-        """Give a new conversation with the messages appended; this one is unchanged. A text is a message of the user.
+        """Return a new conversation with the messages appended; this one is unchanged. A text is a message of the user.
 
         Raises:
             ConversationError: a value is neither a message nor a text.
@@ -105,11 +105,11 @@ class Context(Value, frozen=True, kw_only=True, dict=True, gc=True):
         return longer
 
     def add_summary(self, summary: Summary) -> Context:
-        """Give a new conversation with the summary appended; this one is unchanged."""
+        """Return a new conversation with the summary appended; this one is unchanged."""
         return msgspec.structs.replace(self, summaries=(*self.summaries, summary))
 
     def pin(self, *indexes: int) -> Context:
-        """Give a new conversation whose messages at these indexes are never left out; negative ones count from the end.
+        """Return a new conversation with messages that are never left out; negative indexes count from the end.
 
         Raises:
             ConversationError: there is no message at an index.
@@ -127,7 +127,7 @@ class Context(Value, frozen=True, kw_only=True, dict=True, gc=True):
         return render_fragment(self)
 
     def unpin(self, *indexes: int) -> Context:
-        """Give a new conversation without these pins; without an index, with none."""
+        """Return a new conversation without these pins; without an index, with none."""
         removed = {at % len(self.messages) if at < 0 and self.messages else at for at in indexes} or {*self.pins}
         return msgspec.structs.replace(self, pins=tuple(at for at in self.pins if at not in removed))
 

@@ -2,7 +2,7 @@
 
 A stream begins with `start`, continues with the parts of the message (each with its index in the message's content) and
 ends with exactly one `done` or `error`. Parts may overlap; each has one start event, any number of deltas, and one end
-event. Native content is one event, sent when it is complete. `usage`, `notice` and `ping` may stand anywhere between
+event. Native content is one event, sent when it is complete. `usage`, `notice` and `ping` may come anywhere between
 `start` and the terminal event.
 
 Most events are deltas, an integer and a string. They cannot form cycles, so the garbage collector skips them.

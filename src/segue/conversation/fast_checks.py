@@ -1,6 +1,6 @@
 """Fast checks of a conversation that is loaded or dumped. Nearly every conversation passes them.
 
-Facts this file rests on:
+Facts:
 - msgspec writes NaN and infinities as null, `{1: 2}` with the key "1", bytes as base64, sets as lists and dates as
   text, without an error. So free-form JSON has to be checked before it is dumped.               (msgspec 0.22.0, tried)
 - A dict that the garbage collector does not track holds no dict and no list.

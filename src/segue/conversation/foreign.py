@@ -1,6 +1,6 @@
 """The slow path of loading: foreign files (of pi-ai and ktsoator/or), and segue's own files with unknown fields.
 
-Facts this file rests on:
+Facts:
 - pi-ai 1.5.0 (types.d.ts, read 2026-11-15) stores `{systemPrompt?, messages, tools?}`: `api` on assistant messages,
   a string in place of a list of content, seven stop reasons, `cacheWrite1h` and `totalFromProvider` in the usage,
   diagnostics with an `error`, a timestamp on every message, and the system prompt as a leading system message.
@@ -228,7 +228,7 @@ def with_leading_prompt(context: Context) -> Context:
 
 
 def _find_only_text(content: tuple[SystemContent, ...]) -> str | None:
-    """Give the text, if the content is one text and nothing else."""
+    """Return the text if the content is only one text."""
     match content:
         case (TextContent(text=text, text_signature=None, extra=None),):
             return text
@@ -307,7 +307,7 @@ def _convert_report(converted: _Fields, path: Path, *, foreign: bool) -> None:
 
 
 def _contents(value: object, role: str, path: Path, *, foreign: bool) -> list[_Fields]:
-    """Convert a list of content. A string is one text; null is no content."""
+    """Convert a list of content. A string is one text; null means no content."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -332,7 +332,7 @@ def _content(value: object, role: str, path: Path, *, foreign: bool) -> _Fields:
 
 
 def _standard_base64(data: str) -> tuple[str, str]:
-    """Convert to standard base64, and give the media type of a data URL; what is not base64 is returned unchanged."""
+    """Convert to standard base64, and return the media type of a data URL; what is not base64 is returned unchanged."""
     mime_type, payload = "", data
     if url := _DATA_URL.match(data):
         mime_type, payload = url["mime"], data[url.end() :]

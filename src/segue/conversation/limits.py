@@ -1,6 +1,6 @@
 """The limits of stored JSON: depth, numbers, keys and types of values.
 
-Facts this file rests on:
+Facts:
 - JSON cannot represent NaN, infinities, bytes, dates and sets, and its keys are strings.                    (RFC 8259)
 - Python's `json` accepts lone surrogates, which msgspec refuses. It also accepts NaN, and integers of up to 4,300
   digits.                                                                             (Python 3.11, json and int)
@@ -82,7 +82,7 @@ def find_fault(value: object, *, above: int = 0) -> StorageFault | None:
 
 
 def _parts(value: Value | Mapping[object, object] | Sequence[object]) -> Iterator[tuple[object, object]]:
-    """Give the members of a container, with their keys in the document."""
+    """Yield the members of a container, with their keys in the document."""
     if isinstance(value, Value):
         for name, field in zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True):
             yield name, getattr(value, field)
@@ -121,7 +121,7 @@ def parse_json(data: Stored, *, above: int = 0) -> object:
 
 
 def without_line(reason: str) -> str:
-    """Give the reason why one line of a file is not JSON without the number 1 of that line."""
+    """Return the reason why one line of a file is not JSON, without the number 1 of that line."""
     return reason.replace("not valid JSON: line 1, column", "not valid JSON: column")
 
 
@@ -170,7 +170,7 @@ _REASONS: Final = {
     "Illegal trailing comma before end of object": "there is a comma before the end of the object",
     "Illegal trailing comma before end of array": "there is a comma before the end of the list",
 }
-"""The texts of Python's parser, most of which go on with a position.                    (CPython 3.11 to 3.14, json)"""
+"""The texts of Python's parser; a position follows most of them.                    (CPython 3.11 to 3.14, json)"""
 
 
 def _explain_bytes(error: UnicodeDecodeError) -> str:

@@ -21,12 +21,12 @@ _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 
 @lru_cache(maxsize=64)  # the digest of a request is asked for with its reply, and again in the next request
 def stored_digest(digest: bytes) -> str:
-    """Give the form of a digest that is stored."""
+    """Return the stored form of a digest."""
     return b2a_base64(digest[:_STORED_BYTES], newline=False).translate(_URL_SAFE).decode()
 
 
 def digest_value(value: object) -> str:
-    """Give the digest of a JSON value. Key order does not count."""
+    """Return the digest of a JSON value. Key order does not count."""
     try:
         data = _ENCODE(value)
     except UnicodeEncodeError:  # half a surrogate pair
@@ -36,12 +36,12 @@ def digest_value(value: object) -> str:
 
 @lru_cache(maxsize=4096)
 def mark_of(signature: str) -> str:
-    """Give the mark of a block by its signature."""
+    """Return the mark of a block by its signature."""
     return stored_digest(sha256(signature.encode("utf-8", "surrogatepass")).digest())
 
 
 def marks_of(message: AssistantMessage) -> tuple[str, ...]:
-    """Give the marks of the signed thinking of a message, in order."""
+    """Return the marks of the signed thinking of a message, in order."""
     return tuple(
         [
             mark_of(piece.thinking_signature)
@@ -52,7 +52,7 @@ def marks_of(message: AssistantMessage) -> tuple[str, ...]:
 
 
 def all_marks_of(message: AssistantMessage) -> list[str]:
-    """Give the marks of everything in a message that only a provider can read: signatures and native blocks."""
+    """Return the marks of everything in a message that only a provider can read: signatures and native blocks."""
     marks: list[str] = []
     for piece in message.content:
         match piece.kind:

@@ -1,12 +1,12 @@
 """Where the bytes of an image or a file come from: base64 in the conversation, a URL, or a file on this machine.
 
-Facts this file rests on:
+Facts:
 - Every protocol sends media as standard base64 without line breaks, or by an absolute URL. No provider can read a path
   on the caller's machine.                                                  (the protocols' documentation, 2026-11)
 - Checking all of a long text costs more than encoding the request. So for long data the ends are checked, and the
   characters by which other forms of base64 differ: line breaks, spaces, `-` and `_`.            (measured 2026-11-15)
 - Joined texts of base64, with padding inside, are decoded by most decoders.               (Python `binascii`, tried)
-- Some vendors accept bare base64 in place of a URL, so a very long text without a scheme is no path.
+- Some vendors accept bare base64 in place of a URL, so a very long text without a scheme is not a path.
                                                                              (Z.ai documentation: vision, read 2026-11)
 """
 
@@ -99,7 +99,7 @@ def encode_bytes(data: bytes | bytearray | memoryview) -> str:
 def read_media(
     path: str | os.PathLike[str], kind: str, *, mime_type: str | None, max_bytes: int
 ) -> tuple[str, str, str]:
-    """Read a file; give its base64, its MIME type and its name.
+    """Read a file; return its base64, its MIME type and its name.
 
     The first bytes decide about the type. The extension decides only between types with the same first bytes, such as
     Markdown and CSV, or the documents of an office program.
@@ -133,7 +133,7 @@ def _type_of(data: str, name: str) -> str:
 
 
 def check_is_image(path: str | os.PathLike[str], mime_type: str) -> None:
-    """Refuse a file that is no image.
+    """Refuse a file that is not an image.
 
     Raises:
         ConversationError: its type is that of another class, or unknown.

@@ -1,6 +1,6 @@
 """What kind of media a piece is: by its MIME type, by its first bytes, by its address.
 
-Facts this file rests on:
+Facts:
 - The signatures of file formats.     (WHATWG MIME Sniffing; RFC 3533, 8794, 9639; ISO 14496-12; read 2026-11-15)
 - MP4, Ogg, WebM and ASF are containers: the same first bytes begin a file with sound alone and one with pictures.
                                                                                                            (the same)
@@ -60,7 +60,7 @@ ALIASES: Final[Mapping[str, str]] = {
 READABLE_TYPES: Final = frozenset(
     {"application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml", SVG}
 )
-"""Types besides `text/*` whose bytes are text that a model can read."""
+"""Types other than `text/*` whose bytes are text that a model can read."""
 
 _SIGNATURES: Final[tuple[tuple[int, bytes, str], ...]] = (
     (0, b"\x89PNG", "image/png"),
@@ -101,7 +101,7 @@ _HEAD: Final = 64
 _PDF_WITHIN: Final = 1368
 """How many characters of base64 the header of a PDF is searched in: readers accept it within the first 1,024 bytes."""
 _LEAST_TEXT: Final = 12
-"""Fewer bytes of text are no evidence: every signature ends by then."""
+"""Fewer bytes of text are not evidence: every signature ends by then."""
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _NOT_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]")
 
@@ -161,12 +161,12 @@ ANY_VIDEO: Final = "video/*"
 
 
 def plain_type(mime_type: str | None) -> str:
-    """Give a MIME type in lower case, without parameters; an empty string where there is none."""
+    """Return a MIME type in lower case, without parameters; an empty string where there is none."""
     return (mime_type or "").partition(";")[0].strip().lower()
 
 
 def class_of(mime: str) -> MediaClass:
-    """Give the class of a plain MIME type: image, audio, video, or document for everything else."""
+    """Return the class of a plain MIME type: image, audio, video, or document for everything else."""
     match mime.partition("/")[0]:
         case "image" | "audio" | "video" as family:
             return family
@@ -180,7 +180,7 @@ def is_readable(mime: str) -> bool:
 
 
 def type_of_address(address: str | None) -> str | None:
-    """Give the MIME type that a URL or a file name shows; None where it shows none."""
+    """Return the MIME type that a URL or a file name implies; None if it implies none."""
     if not address:
         return None
     if _VIDEO_PAGES.match(address):
@@ -190,13 +190,13 @@ def type_of_address(address: str | None) -> str | None:
 
 
 def type_of_image_address(url: str | None) -> str | None:
-    """Give the MIME type that the URL of an image shows; None for a page or another type that may serve an image."""
+    """Return the MIME type that the URL of an image implies; None for one that may serve an image, such as a page."""
     shown = type_of_address(url)
     return shown if shown == PDF or (shown is not None and class_of(shown) != "document") else None
 
 
 def type_of_data(data: str) -> str | None:
-    """Give the MIME type that the first bytes of base64 data show; None where they show none."""
+    """Return the MIME type that the first bytes of base64 data imply; None if they imply none."""
     found = _type_of_head(data[:_HEAD])
     if found == PLAIN_TEXT and b"%PDF" in _decoded(data[:_PDF_WITHIN]):
         return PDF
@@ -237,7 +237,7 @@ def _is_text(first: bytes) -> bool:
 def shows_other_class(claimed: str, found: str) -> bool:
     """Whether bytes of the type `found` cannot be of the plain MIME type `claimed`, not even of its class.
 
-    Two formats of one class (a PNG that is called a JPEG) are no contradiction here: many targets accept that.
+    Two formats of one class (a PNG that is called a JPEG) do not contradict each other here: many targets accept that.
     """
     if claimed in UNKNOWN_TYPES:
         return True

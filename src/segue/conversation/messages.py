@@ -73,23 +73,23 @@ class Diagnostic(Value, frozen=True, kw_only=True):
 
 @final
 class Sent(Value, frozen=True, kw_only=True):
-    """What a reply was made after: where the provider checks it, reasoning is valid only behind exactly that.
+    """What a reply was made after: where the provider checks it, reasoning is valid only after exactly that.
 
-    `system`, `tools` and `messages` are digests of the request as it stood on the wire, without cache marks and without
+    `system`, `tools` and `messages` are digests of the request as it was on the wire, without cache marks and without
     reasoning; they are empty where the target does not check them. `before` is the mark of the last block of reasoning
     in the request, `blocks` are the marks of the reply's own blocks, in order. A mark is a short digest of a signature.
 
     `accepted` are marks of blocks whose own prefix is not known and that the server accepted in this request, in order,
-    behind the mark of the block before them, if any. `dropped` are marks of blocks that it dropped or refused: they are
+    after the mark of the block before them, if any. `dropped` are marks of blocks that it dropped or refused: they are
     never sent again. `account` names the account that the request was sent with: the organization where the provider
     names it. `key` is then a digest of the key, by which the account is recognised before the provider has named it
     again.
 
     `instructions` are the system prompt and the tools that came into force with the request, as `dump` writes them:
-    those before its messages, or, if `is_appended`, those behind them. With `Policy(instructions="append")`, they are
+    those before its messages, or, if `is_appended`, those after them. With `Policy(instructions="append")`, they are
     remembered by the first reply to them.
 
-    `inserted` is the text of the user turn that the request ended with and that is no message of the conversation: one
+    `inserted` is the text of the user turn that ended the request and that is not a message of the conversation: one
     was needed. Later requests have it before the reply, too.
     """
 
@@ -171,7 +171,7 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
         return _join_texts(self.content)
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """Give the tool calls, in order."""
+        """Return the tool calls, in order."""
         return tuple([content for content in self.content if content.kind == "toolCall"])
 
 

@@ -1,7 +1,7 @@
-"""A conversation for people to read: as Markdown, and as an HTML page that stands alone.
+"""A conversation for people to read: as Markdown, and as a self-contained HTML page.
 
-Facts this file relies on:
-- Everything in a conversation may be hostile. In HTML all text is escaped; images are only those with data of their own
+Facts:
+- Everything in a conversation may be hostile. In HTML all text is escaped; images are only those with their own data
   and a type that holds no scripts, and a content security policy lets the page load nothing.  (HTML standard, CSP 3)
 - A fence of a code block is longer than any run of backticks in it.                                (CommonMark 0.31)
 - Notebooks show what `_repr_html_` returns; a style sheet there would change the whole notebook.       (IPython 9)
@@ -46,7 +46,7 @@ class Readable(Protocol):
 
 
 def render_html(context: Readable, *, title: str = "Conversation") -> str:
-    """Write a conversation as a page that stands alone and loads nothing; thinking and calls are folded."""
+    """Write a conversation as a self-contained page that loads nothing; thinking and calls are folded."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -56,7 +56,7 @@ def render_html(context: Readable, *, title: str = "Conversation") -> str:
 
 
 def render_fragment(context: Readable) -> str:
-    """Write the messages as HTML that can stand in another page, such as a notebook."""
+    """Write the messages as HTML that can be part of another page, such as a notebook."""
     parts = (
         [f"<details><summary>instructions</summary>{_words(_system(context))}</details>\n"] if _system(context) else []
     )

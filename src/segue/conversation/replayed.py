@@ -26,7 +26,7 @@ from segue.conversation.messages import AssistantMessage, StopReason
 
 
 def message_events(message: AssistantMessage, *, with_deltas: bool = True) -> list[Event]:
-    """Give the events of a message: each part in one delta, then `done`, or `error` for a failed message.
+    """Return the events of a message: each part in one delta, then `done`, or `error` for a failed message.
 
     Without deltas, only those are given that say something new: the start of a call, the ends, and the last one.
     """

@@ -1,6 +1,6 @@
 """Read cache marks and prefixes of stored conversations that were written before these had typed fields.
 
-Facts this file rests on:
+Facts:
 - Earlier versions wrote `segue/1` files with a cache mark as data in `extra`: `cache_control` under
   `anthropic-messages` and `openai-chat`, `cachePoint` under `bedrock-converse`. They wrote the prefix flag of an
   assistant message as `extra[protocol]["shape"]["prefix"]`.                          (segue before `cache_mark`)
@@ -30,7 +30,7 @@ _MARKS: Final[Mapping[str, tuple[str, str]]] = {
 """The key of a mark in `extra[protocol]`, and the type of a mark that the protocol defines."""
 
 _RESULT_MARKS: Final = {name: mark for name, mark in _MARKS.items() if name != "openai-chat"}
-"""The same for tool results. An OpenAI tool message has no mark of its own, only its text parts have."""
+"""The same for tool results. An OpenAI tool message itself has no mark, only its text parts do."""
 
 _FORMAT: Final = "shape"
 _PREFIX: Final = "prefix"
@@ -42,7 +42,7 @@ _Marked = TypeVar("_Marked", bound=Content | ToolResultMessage | ToolDefinition 
 def may_be_retired(values: Iterable[object]) -> bool:
     """Whether one of these values is an `extra` that may hold a mark or a prefix in the retired form.
 
-    This is a quick test for all free-form values of a conversation. It may be wrong about a value that is no `extra`.
+    This is a quick test for all free-form values of a conversation. It may be wrong about a value outside `extra`.
     """
     for value in values:
         if type(value) is dict:
@@ -118,7 +118,7 @@ def _without(mapping: Mapping[str, _Item], key: str) -> dict[str, _Item]:
 
 
 def _changed(before: tuple[_Item, ...], after: list[_Item]) -> tuple[_Item, ...]:
-    """Give the tuple itself when every item is the same object."""
+    """Return the tuple itself when every item is the same object."""
     return before if all(map(_is, before, after)) else tuple(after)
 
 

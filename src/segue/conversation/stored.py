@@ -1,6 +1,6 @@
 """Conversations as JSON: `load` and `dump`, and the same for one message and one summary.
 
-Facts this file rests on:
+Facts:
 - The first field of a file is its format, `segue/1`. A newer format is refused: reading only the known part would give
   another conversation. A file without a format is a foreign one, of pi-ai or ktsoator/or.            (our promise)
 - Decoding into types costs less than decoding into dicts, as long as every field is known.            (measured)

@@ -3,7 +3,7 @@
 The first line is the version of the format, `{"format": "segue-events/1"}`; every other line is one event. A newer
 format is refused: an event that is skipped would change the folded message.
 
-Facts this file rests on:
+Facts:
 - msgspec refuses lone surrogates both ways, and a delta may end in half a surrogate pair; the standard library writes
   it as an escape.                                                                          (msgspec 0.22.0, tried)
 """
