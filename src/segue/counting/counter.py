@@ -86,7 +86,7 @@ class TokenCounter:
         return self._own is not None
 
     def bound_characters(self, characters: int, beyond_ascii: int) -> float:
-        """Bound the tokens of texts of so many characters, of which at most so many are not ASCII."""
+        """Bound the tokens of texts of so many characters; at most so many of them are not ASCII."""
         return characters * self._narrow + beyond_ascii * (self._widest - self._narrow)
 
     def text(self, text: str) -> float:
@@ -98,7 +98,7 @@ class TokenCounter:
     def message(self, message: Message) -> tuple[float, float]:
         """Count a message: what lasts, and what counts only until the next user message."""
         family = self.family
-        # A result has no constant of its own: its call has one for both.
+        # A result does not have its own constant: its call has one for both.
         lasting, passing = (0.0 if message.role == "toolResult" else float(family.message)), 0.0
         texts: list[str] = []
         for piece in message.content:
@@ -169,7 +169,7 @@ class TokenCounter:
         return self.bar(learnt.correct(size), learnt)
 
     def bar(self, tokens: float, learnt: Calibration = NOTHING_LEARNT, *, counted: int = 0) -> Estimate:
-        """Give a count its error bar; of `counted` tokens the provider has counted as many itself."""
+        """Add the error bar to a count; `counted` of its tokens were counted by the provider itself."""
         family = self.family
         error = family.error * (1 - (1 - _ERROR_LEFT) * learnt.certainty)
         spread = 0 if counted else family.spread
@@ -178,7 +178,7 @@ class TokenCounter:
         return Estimate(round(tokens), max(0, int(tokens - width)), ceil(tokens + width + hidden))
 
     def most_within(self, limit: int) -> float:
-        """Give the largest estimate whose upper end is within a limit; constants take a twentieth of it at most."""
+        """Compute the largest estimate whose upper end is within a limit; constants take at most a twentieth of it."""
         family = self.family
         return (limit - min(family.spread + family.hidden, limit / 20)) / (1 + family.error)
 
@@ -225,7 +225,7 @@ class TokenCounter:
                 return self._native(piece.block)
 
     def fixed(self, context: Context, options: Options | None) -> float:
-        """Count what stands before the messages: the request itself, the system prompt, tools and the output schema.
+        """Count what comes before the messages: the request itself, the system prompt, tools and the output schema.
 
         Without options the most that options can add is counted: the count does not depend on them then.
         """
@@ -266,7 +266,7 @@ class TokenCounter:
         return tokens + length * self.widest * factor + keys * family.tool_key
 
     def _measure_tools(self, tools: Sequence[Tool]) -> tuple[int, int]:
-        """Give the characters of the definitions of tools, and not fewer than their keys."""
+        """Return the characters of the definitions of tools, at least those of their keys."""
         whole, known = _encode_tools(tools), self._last_bound
         if known is not None and known[0] == whole:
             return known[1]
@@ -322,7 +322,7 @@ class TokenCounter:
         return self._estimate(data, self._weights) if self._own is None else self._own(data.decode())
 
     def _words(self, data: bytes) -> float:
-        """Count the words of a JSON text without its punctuation: providers write schemas in formats of their own."""
+        """Count the words of a JSON text without its punctuation: providers write schemas in their own formats."""
         if self._own is None:
             return self._estimate(data.translate(None, _PUNCTUATION), self._weights)
         return self._own(data.translate(_TO_SPACES).decode())
@@ -357,7 +357,7 @@ def is_forced(options: Options) -> bool:
 
 
 def _walk(value: object, texts: list[str]) -> Iterable[int]:
-    """Collect the short strings of a block in `texts`, and give the lengths of the opaque ones."""
+    """Collect the short strings of a block in `texts`, and yield the lengths of the opaque ones."""
     if isinstance(value, str):
         if len(value) > _OPAQUE_LENGTH and " " not in value[:_OPAQUE_LENGTH]:
             yield len(value)
@@ -372,7 +372,7 @@ def _walk(value: object, texts: list[str]) -> Iterable[int]:
 
 
 def _declare(schema: object, words: list[str]) -> int:
-    """Collect what TypeScript has of a schema: names, descriptions and allowed values; give the number of names."""
+    """Collect what TypeScript has of a schema: names, descriptions and allowed values; return the number of names."""
     if not isinstance(schema, Mapping):
         return 0
     found, keys = cast("Mapping[str, object]", schema), 0

@@ -1,6 +1,6 @@
 """An estimate with its error bar, and its correction by what the provider counted for earlier requests.
 
-Facts this file rests on:
+Facts:
 - From one request to the next, the count of a provider grows by the tokens of what was added. That holds after a cut or
   an edit too: both requests are without the same messages. So growth corrects the weights of a tokenizer.
                                                    (sessions of 171,000 and 436,000 tokens, recorded 2026-11-15)
@@ -38,7 +38,7 @@ class Estimate(NamedTuple):
 
 @final
 class Calibration(NamedTuple):
-    """What the usage of replies tells about the estimate of a conversation."""
+    """What the usage of replies shows about the estimate of a conversation."""
 
     estimated: float = 0.0
     """The growth between requests, as estimated and as counted."""
@@ -94,7 +94,7 @@ NOTHING_LEARNT: Final = Calibration()
 
 
 def counted_input(reply: AssistantMessage) -> int:
-    """Give the tokens that the provider counted for the request of a reply; 0 if that is not known."""
+    """Return the tokens that the provider counted for the request of a reply; 0 if that is not known."""
     usage = reply.usage
     if usage is None or reply.stop_reason in _UNFINISHED or any(piece.kind == "native" for piece in reply.content):
         return 0

@@ -33,7 +33,7 @@ class _Vocabulary(Protocol):
 
 
 def exact_counter(model: Model | str) -> TextCounter:
-    """Give a counter of texts with the public tokenizer of a model, for `Policy(counter=...)`.
+    """Return a counter of texts with the public tokenizer of a model, for `Policy(counter=...)`.
 
     Loading a vocabulary takes a second, counting ten times as long as the estimate.
 

@@ -1,9 +1,9 @@
-"""What a provider counts besides the texts of a request, for each family of models, as rows.
+"""What a provider counts in addition to the texts of a request, for each family of models, as rows.
 
 A count is the tokens of all texts plus constants: for the request, for each message, once if there are tools, for each
 tool, for each call with its result. On short requests these constants are most of the count.
 
-Facts this file rests on: the usage of 2,086 recorded requests, compared with exact tokenizers (measured 2026-11-15).
+Facts: the usage of 2,086 recorded requests, compared with exact tokenizers (measured 2026-11-15).
 - OpenAI: 3 and 4 a message, exactly; tools are written as TypeScript, so that `$schema`, `title` and
   `additionalProperties` count for nothing, and with 90 more on Chat from GPT-5 on. Gemini and Claude count the
   punctuation of schemas too.
@@ -15,7 +15,7 @@ Facts this file rests on: the usage of 2,086 recorded requests, compared with ex
   every turn; not on Vertex.
 - OpenAI counts encrypted reasoning only while its tool cycle runs; Claude up to 4.5 Sonnet its thinking likewise. Opus
   4.5 counted the thinking of earlier turns too.
-- Hosts add system prompts of their own to open models (DeepSeek, GLM, Command, Llama), so that rows of these vary.
+- Hosts add their own system prompts to open models (DeepSeek, GLM, Command, Llama), so that rows of these vary.
 - Grok 4 Fast adds 155 to 185 tokens to every request, Command R7B 490; Grok 3 none. Compound searches by itself: 4,300
   tokens were counted for one sentence.                                       (recorded usage, 2026-11-17)
 - Sonnet 4.5 and Haiku 4.5 do not count the thinking of earlier turns, nor do gpt-oss and Qwen. DeepSeek's own endpoint
@@ -100,7 +100,7 @@ _GPT_5: Final = partial(
     image=by_patches(side=32, factor=1.2, most=2100),
 )
 _GOOGLE: Final = partial(TokenFamily, tokenizer="gemma3", page=258, spread=35)
-# next to nothing besides the texts: Gemini up to 2.0, and on Vertex
+# almost nothing in addition to the texts: Gemini up to 2.0, and on Vertex
 _GEMINI_BARE: Final = partial(
     _GOOGLE,
     base=0,
@@ -211,7 +211,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         schema=12,
         schema_factor=0.55,
     ),
-    # a router calls Responses behind the chat protocol
+    # a router that calls Responses for a chat request
     _GPT_5(name="GPT-5 and later, o-series, at a router", providers=("openrouter", "vercel-ai-gateway")),
     _GPT_5(name="GPT-5 and later, o-series", tools=96, schema=12, schema_factor=0.55),
     # -- Google
@@ -242,7 +242,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     _MISTRAL(name="Pixtral", pattern=r"pixtral", image=by_patches(side=16, factor=1.05, most=4096)),
     _MISTRAL(
         name="Mistral",
-        pattern=r"[sx]tral",  # Mistral, Ministral, Devstral, Voxtral; hosts add prefixes of their own
+        pattern=r"[sx]tral",  # Mistral, Ministral, Devstral, Voxtral; hosts add their own prefixes
         thinking=12,
     ),
     _NOVA(name="Nova 2", pattern=r"nova-2", base=3, message=4, tools=850),

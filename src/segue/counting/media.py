@@ -1,6 +1,6 @@
 """The tokens of images and documents: how families of models count an image of a size, and the pages of a document.
 
-Facts this file rests on (recorded counts minus the estimate of the texts, 2026-11-15):
+Facts (recorded counts minus the estimate of the texts, 2026-11-15):
 - Claude counts width times height by 750 and 10 more; the long edge is scaled to 1568 pixels first.
 - GPT-4o counts 85 and 170 for each tile of 512 pixels, scaled to 2048 and the short side to 768; later models count
   patches of 32 pixels, 1.2 each (GPT-4.1 mini and nano 2.46).
@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 from segue.conversation.media_types import size_of_image
 
 ImageRule: TypeAlias = Callable[[int, int], int]
-"""Gives the tokens of an image of a width and a height."""
+"""Computes the tokens of an image of a width and a height."""
 
 _DEFAULT_SIZE: Final = (1092, 1092)
 """Assumed where the size is not known, as for an image by URL: the largest that Claude does not scale down."""
@@ -83,7 +83,7 @@ def image_size(data: str) -> tuple[int, int]:
 
 
 def default_size() -> tuple[int, int]:
-    """Give the size that is assumed for an image by reference."""
+    """Return the size that is assumed for an image by reference."""
     return _DEFAULT_SIZE
 
 

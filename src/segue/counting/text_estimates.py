@@ -3,8 +3,8 @@
 A vocabulary takes megabytes and 60 to 280 ns a byte, and only some providers publish theirs. Characters in eighteen
 classes, each with a weight for each tokenizer, count texts of 100 KB and more within a few per cent of the tokenizer.
 
-Facts this file rests on:
-- A space before a number is a token of its own, and each word is at least one: tables of single digits and texts of
+Facts:
+- A space before a number is a separate token, and each word is at least one: tables of single digits and texts of
   short words have up to three times the tokens that their classes give. (the tokenizers, 2026-11-17)
 - Letters at random have 0.54 (small) and 0.68 tokens, punctuation 0.7, with every tokenizer. Of the small letters of
   code and prose, 15 to 40 % are not among the ten most frequent ones; of letters at random, of hexadecimal digits,
@@ -60,7 +60,7 @@ _SOME_PUNCTUATION: Final = 0.45
 _MUCH_PUNCTUATION: Final = 0.8
 """Punctuation and line breaks for each small letter, likewise; code has 0.4. The first where there are no spaces."""
 _MANY_CONTROLS: Final = 0.1
-"""In texts with so many control characters, a space before one is a token of its own, as before a digit."""
+"""In texts with so many control characters, a space before one is a separate token, as before a digit."""
 _SHORT: Final = 64
 _FEW_ENDS: Final = 0.1
 """Words of ten letters and more have fewer spaces, or spaces and punctuation."""
@@ -256,7 +256,7 @@ def _count_pieces(data: bytes, digits: int, tokenizer: Tokenizer, *, punctuation
 
 
 def _samples(data: bytes, size: int) -> bytes:
-    """Give the beginning, the middle and the end of a text."""
+    """Return the beginning, the middle and the end of a text."""
     middle = (len(data) - size) // 2
     return data[:size] + data[middle : middle + size] + data[-size:]
 
@@ -290,7 +290,7 @@ def _share_of_even(data: bytes) -> float:
 
 
 def _share_of_changing(data: bytes) -> float:
-    """Give how much of a text is not one punctuation character many times, as in rules and borders."""
+    """Compute how much of a text is not one punctuation character repeated, as in rules and borders."""
     if len(data) > _LARGEST:
         data = _samples(data, _LARGEST // 3)
     return len(_REPEATED.sub(b"", data)) / len(data)
@@ -315,7 +315,7 @@ def _share_of_foreign(data: bytes, lower: int) -> float:
 
 
 def _more_for_base64(data: bytes, tokenizer: Tokenizer) -> float:
-    """Give what long runs of letters and digits have beyond the weights of their classes."""
+    """Compute the tokens of long runs of letters and digits beyond the weights of their classes."""
     more = 0.0
     if b"x" * _SHORTEST_RUN not in data.translate(_TO_RUNS):
         return more

@@ -1,6 +1,6 @@
 """A lower bound of the tokens of a request body: its words.
 
-Facts this file rests on:
+Facts:
 - Tokenizers split a text into words before they join characters; a token never spans two of them.
                                           (the patterns of o200k, llama3, qwen3, deepseek, kimi; read 2026-11-15)
 - Providers drop thinking of earlier turns; ids, types and metadata are not part of the prompt. Their words are not
