@@ -22,7 +22,7 @@ class RequestLine(NamedTuple):
 
 
 def batch_forms() -> tuple[tuple[str, BatchForm], ...]:
-    """Give every form with the name of its protocol, in the order in which a line is recognised."""
+    """Return every form with the name of its protocol, in the order in which a line is recognised."""
     return _read_forms(registered_count())
 
 

@@ -1,4 +1,4 @@
-"""Read the HTTP requests of clients: `read_call` says what is asked for, in which protocol, and gives the prompt.
+"""Read the HTTP requests of clients: `read_call` says what is asked for, in which protocol, and returns the prompt.
 
 It is for programs that serve clients. The path and, where several protocols have the same path, the headers decide
 which protocol the client reads; the routes of the protocols are the data. A body is read as one of that protocol. Some
@@ -59,7 +59,7 @@ _OTHER_SERVICES: Final = re.compile(
     r"(?<=[/:])(?:embeddings|images|audio|files|batches|moderations|uploads|vector_stores|fine_tuning|videos|assistants)"
     r"(?=/|$)"
 )
-"""Endpoints of providers besides those of models that reply: the base URL of a client that asks for one is right."""
+"""Endpoints of providers other than those of models that reply: the base URL of a client that asks for one is right."""
 
 
 def _refuse_constant(name: str) -> None:
@@ -117,7 +117,7 @@ def read_call(
 ) -> Call:
     """Read a client's HTTP request.
 
-    `path` is the path with its query as it was sent, still escaped. `body` is JSON, as bytes or parsed. `catalogue` has
+    `path` is the path with its query as sent, still escaped. `body` is JSON, as bytes or parsed. `catalogue` has
     models and providers of your own, for the model that the request names.
 
     Raises:
@@ -190,10 +190,10 @@ def read_continued(call: Call, turns: Sequence[object], catalogue: Catalogue | N
 
 
 def read_further(known: Call, turns: int, messages: int, items: list[object], catalogue: Catalogue) -> Call | None:
-    """Read a request that has other turns than a known one behind its first `turns`, which are so many messages.
+    """Read a request whose first `turns` turns, which are `messages` messages, are those of a known one.
 
-    What is read of the rest are the objects of the known request. The turns before end with a request that was sent as
-    it is. None: the new turns cannot be read without those before them.
+    The common turns are not read again: the call has the objects of the known request. They end with a request that was
+    sent as it is. None: the new turns cannot be read without those before them.
 
     Raises:
         CallError: the name of a tool is too long.
@@ -237,7 +237,7 @@ def _stands_alone(before: Sequence[Message], new: Sequence[Message]) -> bool:
 
 
 def find_protocol(method: str, path: str, headers: Mapping[str, str]) -> str | None:
-    """Give the protocol in which the client of a request reads errors, without its body; None if no path matches."""
+    """Return the protocol in which the client of a request reads errors, without its body; None if no path matches."""
     return find_error_form(method, path, headers)[0]
 
 
@@ -251,7 +251,7 @@ def has_socket(path: str, headers: Mapping[str, str]) -> bool:
 
 
 def find_error_form(method: str, path: str, headers: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """Give the protocol and the transport of the errors that the client of a request reads, without its body."""
+    """Return the protocol and the transport of the errors that the client of a request reads, without its body."""
     place, _, rest = path.partition("?")
     try:
         found = _match(method.upper(), place, headers, dict(parse_qsl(rest, keep_blank_values=True)))
@@ -369,7 +369,7 @@ class _ByItem:
         return value
 
     def _decode_value(self, at: int) -> tuple[object, int]:
-        """Decode the value at a place; give its end, too. What fits into a window is decoded at once."""
+        """Decode the value at a place; also return its end. What fits into a window is decoded at once."""
         if self._text[at] not in "{[":
             return _SCAN(self._text, at)
         while True:
@@ -408,7 +408,7 @@ class _ByItem:
 
 
 def _find_mark(text: str, at: int) -> tuple[str, int]:
-    """Give the mark at a place, without the space around it, and where the next value begins."""
+    """Return the mark at a place, without the space around it, and where the next value begins."""
     found = _MARK.match(text, at)
     if found is None:
         raise ValueError(f"a mark is missing at character {at + 1}")
@@ -416,7 +416,7 @@ def _find_mark(text: str, at: int) -> tuple[str, int]:
 
 
 def _reader(record: Protocol, found: MatchedRoute, body: Mapping[str, object]) -> Protocol:
-    """Give the protocol of the body: another one only if the body has no turns where this protocol has them."""
+    """Return the protocol of the body: another one only if the body has no turns where this protocol has them."""
     if found.route.also_reads and (record.turns_key is None or body.get(record.turns_key) is None):
         other = detect_protocol(body)
         if other in found.route.also_reads:

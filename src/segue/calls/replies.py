@@ -1,6 +1,6 @@
 """Write streams, errors, lists of models and token counts in the format of any protocol.
 
-They are for programs that serve clients: gateways, emulators, servers of one's own. An error is written so that
+They are for programs that serve clients: gateways, emulators, your own servers. An error is written so that
 `classify` gives the same kind for what was written. The message of a failure comes from another provider, and its
 wording may be evidence of another kind where the protocol has no code for the kind; then a plain sentence replaces it.
 """
@@ -130,7 +130,7 @@ def encode_token_count(tokens: int, *, protocol: str) -> dict[str, Any]:
 
 
 def _for_stream(failure: Failure, record: Protocol, endpoint: Endpoint) -> Failure:
-    """Give what a stream says about a failure; its error frame has less evidence than a body with its status."""
+    """Return what a stream says about a failure; its error frame has less evidence than a body with its status."""
     make = record.stream_encoder
     if make is None:
         return failure
@@ -151,7 +151,7 @@ def _is_same(found: FailureKind, meant: FailureKind) -> bool:
 
 
 def _presentable(failure: Failure, is_recognised: Callable[[Failure], bool]) -> Failure:
-    """Give a failure whose message is no evidence of another kind.
+    """Return a failure whose message is not evidence of another kind.
 
     The first that is recognised: the given message, the sentence of the kind before it, the sentence alone.
     """
