@@ -124,7 +124,7 @@ def is_context_overflow(message: AssistantMessage, context_window: int = 0) -> b
 
 
 def _read(error: object, into: Symptoms) -> _Verdict | Failure | None:
-    """Collect the symptoms; give a verdict if the type of the error decides."""
+    """Collect the symptoms; return a verdict if the type of the error decides."""
     if isinstance(error, ErrorEvent | DoneEvent):
         error = error.message
     if isinstance(error, Failure):

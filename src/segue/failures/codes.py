@@ -26,7 +26,7 @@ _PUNCTUATION: Final = str.maketrans("", "", "_-. ")
 
 
 def normalize_code(value: str) -> str:
-    """Give a code without punctuation and case, and without what an AWS type has before `#` or after `:`."""
+    """Return a code without punctuation and case, and without what an AWS type has before `#` or after `:`."""
     return value.rpartition("#")[2].partition(":")[0].translate(_PUNCTUATION).lower()
 
 
@@ -199,7 +199,7 @@ STATUSES: Final[Mapping[int, FailureKind]] = {
 
 
 def kind_of_status(status: int) -> FailureKind | None:
-    """Give the kind of a status; None for a status below 400."""
+    """Return the kind of a status; None for a status below 400."""
     found = STATUSES.get(status)
     if found is not None:
         return found

@@ -1,6 +1,6 @@
 """Read exceptions of client libraries by their attributes, without importing the libraries.
 
-Facts this file rests on (installed packages, read 2026-11-15):
+Facts (installed packages, read 2026-11-15):
 - openai 3.49, anthropic 2.8: `.status_code`, `.body` (parsed), `.response.headers`; no answer: `APIConnectionError`.
 - google-genai 3.1: `.code` (number), `.status` (name), `.details` (the body), `.response`.
 - botocore 1.44: `.response = {"Error": {"Code", "Message"}, "ResponseMetadata": {"HTTPStatusCode", "HTTPHeaders"}}`.
@@ -55,7 +55,7 @@ _NAMED_AFTER_STATUS: Final = frozenset({
     "AuthenticationError", "PermissionDeniedError", "NotFoundError", "RateLimitError", "OverloadedError",
     "ServiceUnavailableError", "ContentTooLargeError", "UnauthorizedError", "ForbiddenError", "TooManyRequestsError",
 })  # fmt: skip
-"""Names of exception classes that clients choose by the status alone, so they are no further evidence."""
+"""Names of exception classes that clients choose by the status alone, so they are not further evidence."""
 
 _CAUSES: Final = 5
 

@@ -1,6 +1,6 @@
 """Mask API keys in messages of providers before they are stored or shown.
 
-Facts this file rests on:
+Facts:
 - OpenAI repeats the key of the request, with stars in the middle; gateways and compatible servers repeat all of it.
                                                               (401 bodies; issues of users, read 2026-11)
 - Keys of most providers have a known prefix; others are recognised by the text before them. (providers' documentation)

@@ -3,7 +3,7 @@
 `used` is the number that the provider compares with `limit`. If it adds the requested output to the input, so does this
 module ("179413 + 32768 > 200000" is 212181 of 200000).
 
-Facts this file rests on: the samples of `overflow` and of the rate-limit rows; llama.cpp sends the numbers in separate
+Facts: the samples of `overflow` and of the rate-limit rows; llama.cpp sends the numbers in separate
 fields (`n_prompt_tokens`, `n_ctx`), read 2026-11.
 """
 
@@ -136,7 +136,7 @@ _ANOTHER: Final = re.compile(
     r"cach\w+|budget|characters?|bytes|[kmg]i?b|minimum|at least)\b"
 )
 _FEWEST: Final = 256
-"""Smaller numbers are no counts of tokens: no context window is smaller."""
+"""Smaller numbers are not counts of tokens: no context window is smaller."""
 
 
 def counts_too_many(text: str) -> bool:

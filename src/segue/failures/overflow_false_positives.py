@@ -1,4 +1,4 @@
-"""Wordings that mention tokens, lengths and limits but are no overflow of the context window.
+"""Wordings that mention tokens, lengths and limits but do not report an overflow of the context window.
 
 They are searched before the overflow rows, in this order. The limit is on something else (tokens per minute, bytes of a
 request, one field), and a shorter conversation would not help.
@@ -31,7 +31,7 @@ _BOUND = (
 
 
 def _bounds_part(part: str) -> str:
-    """Give a pattern for "the <part> may have so many tokens", without a mention of the whole request or a window."""
+    """Build a pattern for "the <part> may have so many tokens", without a mention of the whole request or a window."""
     text = rf"(?:(?!\b{_WHOLE}\b)[^.:;!\n])"
     return (
         rf"(?:^|[.:;!\n]\s*){text}{{0,30}}?\b{part}\b(?=[^\n]{{0,80}}\b{_BOUND}\b){text}{{0,60}}?\btokens?\b"
@@ -40,7 +40,7 @@ def _bounds_part(part: str) -> str:
 
 
 def _bounds_each(part: str) -> str:
-    """Give a pattern for "each <part> may have so many tokens" and "so many tokens per <part>"."""
+    """Build a pattern for "each <part> may have so many tokens" and "so many tokens per <part>"."""
     each = rf"\b(?:each|every|any single|a single|an individual|individual|per)[ -](?:\w+ ){{0,2}}?{part}\b"
     per = rf"\btokens?\b[^.\n]{{0,40}}?\bper[ -](?:\w+ ){{0,2}}?{part}\b"
     return rf"^(?![\s\S]*\b(?:context|window|conversation)\b)[\s\S]*?(?:{each}[^.\n]{{0,60}}?\btokens?\b|{per})"

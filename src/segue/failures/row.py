@@ -36,7 +36,7 @@ def row(kind: FailureKind, needs: str, pattern: str, *, sample: str, source: str
 
 
 def find_row(rows: tuple[Row, ...], text: str, provider: str) -> tuple[Row, str] | None:
-    """Find the first row that matches a lower-case text; give it and the matched part."""
+    """Find the first row that matches a lower-case text; return it and the matched part."""
     for entry in rows:
         for literal in entry.needs:
             if literal in text:

@@ -3,7 +3,7 @@
 `classify` does not know the protocol of a body, and gateways embed one provider's body in another one. So the whole
 body is searched: codes and texts are found by the names of their keys, and JSON inside a text is parsed.
 
-Facts this file rests on (recorded error bodies and documentation, 2026-11):
+Facts (recorded error bodies and documentation, 2026-11):
 - `{"error": {message, type, param, code}}` (OpenAI, most), `{"type": "error", "error": {type, message}}` (Anthropic),
   `{"error": {code: 400, message, status, details: [{reason} | {retryDelay} | {violations}]}}` (Google),
   `{"message"}` or `{"__type"}` (AWS), `{"error": "text"}` (Ollama), `{"detail": [{loc, msg, type}]}` (FastAPI),
@@ -41,7 +41,7 @@ _LENGTH: Final = 8000
 
 _SNAKE: Final = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)+")
 _CAMEL: Final = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)+|\b[a-z]+(?:[A-Z][a-z]+)*(?:Exception|Error)\b")
-"""Names of exceptions in AWS events begin in lower case; other such words are no codes."""
+"""Names of exceptions in AWS events begin in lower case; other such words are not codes."""
 _LABELLED: Final = re.compile(r"[\"'](?:code|type|status|reason|__type|quotaId)[\"']\s*:\s*[\"']([\w.#-]+)[\"']")
 _MAYBE_STATUS: Final = re.compile(r"(?<!\d)[45]\d\d(?!\d)")
 _STATUS_IN_TEXT: Final = re.compile(

@@ -2,7 +2,7 @@
 
 This module uses no clock: a point in time is compared with the `date` header of the same response.
 
-Facts this file rests on (documentation read 2026-11):
+Facts (documentation read 2026-11):
 - `retry-after` is seconds or an HTTP date; `retry-after-ms` milliseconds.            (RFC 9110; Azure, OpenAI client)
 - `x-ratelimit-reset-requests` and `-tokens` are durations such as `6m0s` or `20ms`; the one whose
   `x-ratelimit-remaining-*` is 0 applies.                                                                (OpenAI, Groq)
@@ -79,7 +79,7 @@ def _unit(name: str) -> float:
 
 
 def _resource_reset(headers: Mapping[str, str]) -> str | None:
-    """Give the reset of the resource whose remainder is 0; without remainders, the only reset there is."""
+    """Return the reset of the resource whose remainder is 0; without remainders, the only reset."""
     resets: list[tuple[str, str]] = []
     for name, value in headers.items():
         if "ratelimit" in name and "-reset" in name and name not in ("x-ratelimit-reset", "ratelimit-reset"):
