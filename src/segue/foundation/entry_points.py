@@ -19,7 +19,7 @@ _FOLDERS = (".dist-info", ".egg-info", "EGG-INFO")
 
 
 def find_entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """Give the entry points of a group, such as `segue.protocols`; they are searched once for each `sys.path`."""
+    """Return the entry points of a group, such as `segue.protocols`; they are searched once for each `sys.path`."""
     return _find(group, tuple(sys.path))
 
 

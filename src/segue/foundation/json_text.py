@@ -1,6 +1,6 @@
 """Write JSON that leaves the program, whatever its strings hold.
 
-Facts this file rests on:
+Facts:
 - A string of Python may have half a surrogate pair, and JSON has an escape for it. Titles of pages and other texts that
   were cut inside an emoji have one.                                                  (grounding titles of search tools)
 - msgspec refuses to write it and to read the escape; the standard library does both.           (msgspec 0.22.0, tried)

@@ -3,7 +3,7 @@
 A model id, an account or a region may come from a client. It must not change which resource or method a request
 reaches, add a header, or make one too large. Every such value goes through this module.
 
-Facts this file relies on:
+Facts:
 - A path segment is percent-encoded except for unreserved characters; `%` is encoded as well, so that a value is decoded
   to itself.                                                  (RFC 3986, 2.1 and 3.3; botocore 1.44.0: `percent_encode`)
 - Clients and servers resolve `.` and `..`, also where they are percent-encoded.         (WHATWG URL; yarl 1.x; httpx2)
@@ -47,7 +47,7 @@ def quote_segment(value: str, *, what: str = "the model id") -> str:
 
 
 def quote_path(value: str, *, what: str = "the model id", refused: str = "", refused_last: str = "") -> str:
-    """Quote a value that is a path of its own: its slashes separate segments.
+    """Quote a value that is itself a path: its slashes separate segments.
 
     `refused` are characters that the provider does not accept, `refused_last` those that it does not accept in the last
     segment.
@@ -67,7 +67,7 @@ def quote_variable(value: str, *, name: str, in_host: bool) -> str:
     """Quote the value of an environment variable for its place in a URL: a label of a host, or a segment of a path.
 
     Raises:
-        SettingsError: the value cannot stand there.
+        SettingsError: the value is not allowed there.
     """
     what = f"the environment variable {name}"
     if not in_host:

@@ -1,6 +1,6 @@
 """The registry of one kind of records: segue's own, those of a program, and those of installed packages.
 
-Protocols and formats are registered alike. A record of segue stands in a folder, as `PROTOCOL` in `protocol.py` or as
+Protocols and formats are registered alike. A record of segue is in a folder, as `PROTOCOL` in `protocol.py` or as
 `FORMAT` in `format.py`, and is imported when it is first needed. A package adds a record with an entry point of the
 group `segue.protocols` or `segue.formats`, a program with `register_protocol` or `register_format`.
 """
@@ -127,7 +127,7 @@ class Registry(Mapping[str, R], Generic[R]):
         return record
 
     def each(self, leave_out: Collection[str] = ()) -> Iterator[R]:
-        """Give every record in the order of `names`; each is loaded when it is asked for.
+        """Yield every record in the order of `names`; each is loaded when it is asked for.
 
         A record of a package that cannot be loaded causes a warning and is left out.
         """
