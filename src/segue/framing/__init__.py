@@ -1,6 +1,6 @@
 """Streams of bytes and their frames: SSE, NDJSON, a JSON array, AWS event streams.
 
-A decoder takes bytes as they arrive (`feed`) and gives the frames that are complete. `segue.stream_decoder` turns
+A decoder takes bytes as they arrive (`feed`) and returns the frames that are complete. `segue.stream_decoder` turns
 frames into events. An encoder writes frames as bytes; `segue.stream_encoder` turns events into frames.
 """
 

@@ -1,7 +1,7 @@
 """Decode JSON events in the chunks of an AWS event stream, as Bedrock's InvokeModelWithResponseStream sends them.
 
-Facts this file rests on:
-- A message of the type `chunk` has the payload `{"bytes": base64 of the event}`; `p` beside it is padding.
+Facts:
+- A message of the type `chunk` has the payload `{"bytes": base64 of the event}`; `p` next to it is padding.
                                                      (botocore 1.44.0: PayloadPart; anthropic 2.8.0: lib/bedrock)
 - A failure is an exception message: `throttlingException`, `serviceUnavailableException`, `internalServerException`,
   `modelStreamErrorException`, `modelTimeoutException`, `validationException`, each with a `message`.
@@ -60,7 +60,7 @@ class AwsChunksDecoder:
         """End the stream.
 
         Raises:
-            DecodeError: a message behind the last returned one was damaged.
+            DecodeError: a message after the last returned one was damaged.
         """
         return [_read(event) for event in self._messages.finish()]
 

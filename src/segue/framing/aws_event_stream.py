@@ -1,6 +1,6 @@
 """Decode the AWS event stream format: chunks of bytes, split anywhere, into messages.
 
-Facts this file rests on:
+Facts:
 - A message is a prelude (length of all, length of the headers, a checksum of the two), headers, a payload, and a
   checksum of everything before it; all numbers are big-endian, checksums are CRC-32.
                                                    (AWS: event stream encoding; botocore 1.44.0, read 2026-11-15)
@@ -90,7 +90,7 @@ class AwsEventStreamDecoder:
         self._pieces: list[bytes] = []
         self._length = 0  # of all pieces together
         self._wanted = _BEFORE_HEADERS  # bytes needed to continue: a prelude, or the whole message
-        self._damage: DecodeError | None = None  # set once: nothing behind the damage can be decoded
+        self._damage: DecodeError | None = None  # set once: nothing after the damage can be decoded
 
     def feed(self, chunk: bytes) -> list[AwsEvent]:
         """Decode the next chunk. Live streams send one message per chunk, so there is a fast path for that.
@@ -112,7 +112,7 @@ class AwsEventStreamDecoder:
         """End the stream. An incomplete message is dropped; the stream decoder notices that events are missing.
 
         Raises:
-            DecodeError: a message behind the last returned one was damaged.
+            DecodeError: a message after the last returned one was damaged.
         """
         if self._damage is not None:
             raise self._damage
@@ -147,7 +147,7 @@ class AwsEventStreamDecoder:
         self._length, self._wanted, self._between = len(rest), wanted, not rest
 
     def _read_whole(self, data: bytes, events: list[AwsEvent]) -> tuple[int, int]:
-        """Decode every complete message; give the index of the first incomplete one, and its length.
+        """Decode every complete message; return the index of the first incomplete one, and its length.
 
         A cached head was verified before. For a new one the prelude is verified before its length is used, and the
         message before its headers are parsed.
@@ -208,7 +208,7 @@ def _check_prelude(data: bytes, begin: int) -> None:
 
 
 def _frame_of(head: _Head, payload: bytes) -> tuple[str, bytes]:
-    """Give the frame for a stream decoder. The code and message of an error are in its headers."""
+    """Return the frame for a stream decoder. The code and message of an error are in its headers."""
     if not _is_error(head.headers):
         return head.event, payload or b"{}"
     body = {"code": head.event, "message": str(head.headers.get(":error-message", ""))}
@@ -229,7 +229,7 @@ def _event_of(headers: Headers) -> str:
 # -- headers -----------------------------------------------------------------------------------------------------------
 
 Reader: TypeAlias = Callable[[bytes, int], tuple[HeaderValue, int]]
-"""Reads a value at an index; gives it and the index behind it."""
+"""Reads a value at an index; returns it and the index after it."""
 
 
 def _number(form: str) -> Reader:

@@ -1,10 +1,10 @@
 """Decode a streamed JSON array: chunks of bytes, split anywhere, into complete elements.
 
-Facts this file rests on:
+Facts:
 - Without `alt=sse` Google streams a reply as one JSON array; each element is one event. (google-genai 3.1.0; Google
   documentation: streamGenerateContent; read 2026-11-15)
 - An error before the first element may be an object without an array.                              (the same)
-- Brackets and commas inside strings are text, and so is a quote behind a backslash.                  (RFC 8259)
+- Brackets and commas inside strings are text, and so is a quote after a backslash.                  (RFC 8259)
 
 An object is returned as soon as its closing bracket has arrived. Every byte is read once; the chunks of an incomplete
 element are kept in a list and joined once. Elements are not parsed here: the caller finds out whether they are JSON.

@@ -1,6 +1,6 @@
 """Decode newline-delimited JSON: chunks of bytes, split anywhere, into complete lines.
 
-Facts this file rests on:
+Facts:
 - Each line is one value and ends in LF or CRLF; empty lines are ignored.  (ndjson-spec 1.0; ollama server @fb30760)
 - A CR alone is white space inside JSON and does not end a line.                                         (RFC 8259)
 - The last line may have no line end.

@@ -1,6 +1,6 @@
 """Decode server-sent events: chunks of bytes, split anywhere, into events.
 
-Facts this file rests on:
+Facts:
 - A line ends in LF, CR or CRLF; an event ends at an empty line; a line that begins with a colon is a comment; one space
   after the colon of a field is not part of its value; a byte order mark may come first.   (WHATWG HTML, 9.2; 2026-11)
 - An event without data is dropped; several data lines are joined by LF.                                    (the same)

@@ -1,6 +1,6 @@
 """Encode the frames of a stream as bytes: SSE, NDJSON, a JSON array, the AWS event stream format, chunks in it.
 
-Facts this file rests on:
+Facts:
 - An SSE event is lines `event: name` and `data: ...` and a blank line. Clients of Anthropic, Cohere and OpenAI's
   Responses read the name from `event`; it is the `type` of the frame. Chunks without a `type` have no such line.
                                           (anthropic 2.8.0, openai 3.49.0, cohere 7.3.1: recorded traffic, 2026-11)
@@ -35,9 +35,9 @@ _PACK_CHECKSUM: Final = Struct("!I").pack
 _NOT_NAMED: Final = "a frame of an AWS event stream has one key, the type of the event; pass such a frame"
 _NOT_AN_EVENT: Final = ("Exception", "Error")
 _AROUND: Final = 16
-"""The bytes of an AWS message besides headers and payload."""
+"""The bytes of an AWS message other than headers and payload."""
 _SHORT: Final = 512
-"""Payloads below this size share what stands before them, and as many names of events are kept: so the memory of an
+"""Payloads below this size share the bytes before them, and as many names of events are kept: so the memory of an
 encoder has a bound."""
 _MOST_TYPES: Final = 32
 """Types of AWS events whose beginnings are kept; ConverseStream has twelve."""
@@ -51,7 +51,7 @@ _EXCEPTIONS: Final[Mapping[str, str]] = {
     "invalid_request_error": "validationException",
     "request_too_large": "validationException",
 }
-"""The exception that stands for an error of a stream of chunks, by the type of the error (`aws_chunks`)."""
+"""The exception that reports an error of a stream of chunks, by the type of the error (`aws_chunks`)."""
 
 
 class FrameEncoder(Protocol):
@@ -72,7 +72,7 @@ class SseEncoder:
     __slots__ = ("_names",)
 
     def __init__(self) -> None:
-        self._names: dict[object, bytes] = {None: b"data: "}  # what stands before the JSON, by the type of the frame
+        self._names: dict[object, bytes] = {None: b"data: "}  # the bytes before the JSON, by the type of the frame
 
     def feed(self, frame: StreamFrame) -> bytes:
         """Encode one frame; a text is written unchanged."""
@@ -84,7 +84,7 @@ class SseEncoder:
             return self._begin(frame.get("type")) + encode_json(frame) + b"\n\n"
 
     def _begin(self, kind: object) -> bytes:
-        """Write what stands before the JSON of a frame."""
+        """Write what comes before the JSON of a frame."""
         if kind.__class__ is not str:
             return b"data: "
         kind = cast("str", kind)
@@ -95,7 +95,7 @@ class SseEncoder:
         return begin
 
     def finish(self) -> bytes:
-        """End the stream: SSE has no end mark of its own."""
+        """End the stream: SSE does not have its own end mark."""
         return b""
 
 
@@ -135,7 +135,7 @@ class JsonArrayEncoder:
 class AwsEventStreamEncoder:
     """Encodes frames `{event type: payload}` as AWS messages with checksums.
 
-    What stands before a payload depends on its type and its length alone, and most deltas have one of few lengths: so
+    What comes before a payload depends only on its type and its length, and most deltas have one of few lengths: so
     all streams share it.
     """
 
@@ -165,7 +165,7 @@ class AwsEventStreamEncoder:
 
 
 def _begin(kind: str, size: int) -> tuple[bytes, int]:
-    """Write what stands before a payload: the prelude with its checksum, and the headers; and their checksum."""
+    """Write what comes before a payload: the prelude with its checksum, and the headers; and their checksum."""
     head = _headers(kind)
     prelude = _PRELUDE.pack(_AROUND + len(head) + size, len(head))
     begin = prelude + _PACK_CHECKSUM(crc32(prelude)) + head
