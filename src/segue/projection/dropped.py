@@ -26,9 +26,9 @@ class DroppedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_dropped(context: Context, projection: Projection, model: Model) -> list[DroppedMessage]:
-    """Give what the projection leaves out or shortens, messages first that share most names with what is sent.
+    """Return what the projection leaves out or shortens; messages that share most names with what is sent come first.
 
-    Pinned messages are not among them: their text stands in the note.
+    Pinned messages are not among them: their text is in the note.
     """
     gone: set[int] = set()
     lean: set[int] = set()

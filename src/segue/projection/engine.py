@@ -1,7 +1,7 @@
-"""Run the passes over a conversation: over the whole, or only over the new messages behind a settled prefix.
+"""Run the passes over a conversation: over the whole, or only over the new messages after a settled prefix.
 
 A conversation can be cut before any finished assistant turn that follows a user turn or a tool result: a request was
-sent and answered there, and later messages must not change what was sent. `PrefixState` holds what the segment behind
+sent and answered there, and later messages must not change what was sent. `PrefixState` holds what the segment after
 the cut needs to know about the messages before it. A result that answers an earlier call affects messages before a cut;
 then the prefix is processed again. What does not fit the target's window is cut afterwards, in `fitting`.
 """
@@ -73,7 +73,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     leave_out_unfinished,  # first: no pass should repair what will not be sent
     clean_texts,  # before any pass compares, hashes or copies text
     separate_items,  # in the order of the conversation, before pairing moves results and refuses native blocks
-    pair_results,  # before media and ids, which expect results directly behind their calls
+    pair_results,  # before media and ids, which expect results directly after their calls
     place_media,  # replaces foreign native blocks by their fallback, so later passes see plain content
     list_sources,  # after media: pages among the results of a search are not listed again
     name_namespaced,  # before reasoning: a signature of another model may hold the namespace of a call
@@ -86,7 +86,7 @@ PASSES: Final[tuple[Pass, ...]] = (
 
 
 class Settled:
-    """The projection of a prefix that later messages do not change, and the state to continue behind it."""
+    """The projection of a prefix that later messages do not change, and the state to continue after it."""
 
     __slots__ = (
         "blocks",
@@ -132,7 +132,7 @@ class Settled:
         self.refused: frozenset[str] = frozenset()
         """The marks of signatures that a provider refused."""
         self.last: _Last | None = None
-        """The segment behind this prefix, as it was last projected."""
+        """The segment after this prefix, as last projected."""
         self.sent: tuple[Message, ...] = ()
         """All messages of the projection before, if any was changed."""
         self.prefix_state: PrefixState = PrefixState()
@@ -140,7 +140,7 @@ class Settled:
         self.changes: list[Change] = list(changes)
 
     def fitter_for(self, window: int | None, target: Target) -> Fitter:
-        """Give the fitter for a window that the options ask for, else for that of the model."""
+        """Return the fitter for the window that the options ask for, otherwise for that of the model."""
         if window is None or window == self.fitter.plan.window or target.policy.fit is None:
             return self.fitter
         fitter = self.fitters.get(window)
@@ -221,7 +221,7 @@ class Outcome:
         self.changes: list[Change] = _joined(settled.changes, workspace.changes)
 
     def messages(self) -> tuple[Message, ...]:
-        """Give all projected messages."""
+        """Return all projected messages."""
         out, tail = self.settled.out, self.workspace.messages
         if not out:
             return tuple(tail)
@@ -234,20 +234,20 @@ class Outcome:
         return self.settled.sent
 
     def places(self) -> Places:
-        """Give the index of every projected message in the given conversation; negative for an inserted one."""
+        """Return the index of every projected message in the given conversation; negative for an inserted one."""
         return Places(self.settled.places, self.workspace.places)
 
     def length(self) -> Length | None:
-        """Give the length of all messages; None if it is not known without looking at them."""
+        """Return the length of all messages; None if it is not known without looking at them."""
         settled, last = self.settled.length, self.workspace.length()
         return None if settled is None or last is None else settled.plus(last)
 
     def origins(self, place: int) -> list[int] | None:
-        """Give the original index of each content of a given message; None if they are the same."""
+        """Return the original index of each content of a given message; None if they are the same."""
         return self.workspace.blocks.get(place) or self.settled.blocks.get(place)
 
     def marks(self) -> list[Mark]:
-        """Give all cache marks."""
+        """Return all cache marks."""
         return [*self.settled.marks, *find_marks(self.workspace, len(self.settled.out))]
 
     @property
@@ -261,12 +261,12 @@ class Outcome:
         return self.settled.has_free_json or _has_free_json(self.workspace)
 
     def refused(self) -> frozenset[str]:
-        """Give the marks of all signatures that a provider refused."""
+        """Return the marks of all signatures that a provider refused."""
         found, last = self.settled.refused, self.workspace.scan.refused
         return found | frozenset(last) if last else found
 
     def needed(self) -> tuple[MediaNeeded | HistoryNeeded, ...]:
-        """Give all content that the caller can supply."""
+        """Return all content that the caller can supply."""
         return (*self.settled.needed, *self.workspace.needed)
 
 
@@ -318,7 +318,7 @@ class Engine:
             self.reset()
 
     def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
-        """Project the whole conversation, or the messages behind the settled prefix.
+        """Project the whole conversation, or the messages after the settled prefix.
 
         Nothing is settled while the provider holds earlier turns: results without a call may answer calls there.
         """
@@ -370,7 +370,7 @@ class Engine:
             settled.source = context.messages
             self._settled[is_off] = settled
         rest, settings = context.messages[cut:], Settings(context.tools, options, settled.out)
-        # What is not kept needs no state of its own behind the prefix.
+        # What is not kept needs no separate state after the prefix.
         prefix_state = settled.prefix_state.fork() if settle else settled.prefix_state
         scan = None if cut else scan_context(context)
         workspace = self._new_workspace(rest, prefix_state, cut, settings, is_off=is_off, scan=scan)
@@ -410,7 +410,7 @@ def _has_free_json(workspace: Workspace) -> bool:
 
 
 def _last_cut(messages: Sequence[Message], start: int) -> int:
-    """Find the last finished assistant turn behind `start` that answers a user turn or a tool result."""
+    """Find the last finished assistant turn after `start` that answers a user turn or a tool result."""
     for index in range(len(messages) - 1, start, -1):
         if _is_finished(messages[index]) and messages[index - 1].role in ("user", "toolResult"):
             return index

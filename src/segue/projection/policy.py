@@ -157,14 +157,14 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """How the caller wants conversations projected. The defaults send as much as the target supports.
 
     `instructions` says what a changed system prompt or tool list does: it replaces the earlier one, or, where the
-    target accepts that, is appended behind the newest message, so that everything before it stays valid and cached.
+    target accepts that, is appended after the newest message, so that everything before it stays valid and cached.
     `user_names` says what becomes of the name of a user where the target has no field for it: the text begins with it,
     or it is removed.
     `media` maps a URL or a provider's file id to the content to send instead. `stores` maps the id of a vector store or
     document library to the target's own, for tools that search in files. `same_model` may return True for messages
     that the target wrote although segue cannot know it. `refuse` holds losses or codes that raise `ProjectionRefused`.
-    `routers` are the full names, in lower case, of ids under which different models answer, besides those that segue
-    and installed packages know; `prepare`, `convert` and the client add those of their `catalogue`.
+    `routers` are the full names, in lower case, of ids under which different models answer, in addition to those that
+    segue and installed packages know; `prepare`, `convert` and the client add those of their `catalogue`.
     `fit` says how a conversation is cut that does not fit the window; None sends all of it. `counter` counts the tokens
     of a text in place of segue's estimate; it has to give the same number for the same text.
 

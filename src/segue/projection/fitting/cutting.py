@@ -50,7 +50,7 @@ class EvictedMedia:
 
 
 class DroppedTurns:
-    """What stands for the messages that are left out, and the changes.
+    """What replaces the messages that are left out, and the changes.
 
     Valid as long as `key` is the same, and `newest`: the messages before the cut from `settled` on, which could change.
     """
@@ -90,7 +90,7 @@ class MadeMessages:
 
 
 def apply_cuts(fitted: Fitted, marks: Marks, given: Given, *, target: Target, fold: Fold, made: MadeMessages) -> None:
-    """Make the messages to send after the cuts of one request, and report what is not sent as it was."""
+    """Make the messages to send after the cuts of one request, and report what is not sent unchanged."""
     _Cut(fitted, marks, given, target=target, fold=fold, made=made).apply()
 
 
@@ -112,7 +112,7 @@ class _Cut:
         self.start = marks.gone if marks.gone > self.fold.head else 0
 
     def apply(self) -> None:
-        """Make the list of messages to send, and report what is not sent as it was."""
+        """Make the list of messages to send, and report what is not sent unchanged."""
         given, fitted, start, head = self.given, self.fitted, self.start, self.fold.head
         lean = self.lean_part()
         fitted.is_cut = True
@@ -150,7 +150,7 @@ class _Cut:
     # -- shortened messages --------------------------------------------------------------------------------------------
 
     def lean_part(self) -> LeanPart:
-        """Give the shortened messages; those of the request before if the cuts are where they were."""
+        """Return the shortened messages; those of the previous request if the cuts have not moved."""
         made, begin, end = self.made, max(self.start, self.fold.head), self.marks.lean
         known = made.lean_part
         if known is not None and (known.begin, known.end) == (begin, end):
@@ -193,7 +193,7 @@ class _Cut:
         return index if index < self.fold.head else index - self.offset
 
     def evicted(self) -> EvictedMedia:
-        """Give what is without media; that of the request before if no cut has moved since."""
+        """Return the messages without media; those of the previous request if no cut has moved since."""
         made, marks, given = self.made, self.marks, self.given
         key = (tuple(marks.evicted), max(marks.lean, self.start), self.fold.head, tuple(marks.running.items()))
         known = made.evicted
@@ -213,7 +213,7 @@ class _Cut:
         return found
 
     def evicted_media(self) -> dict[int, set[int]]:
-        """Give the positions of media that exceed a quota, by the index of their message."""
+        """Return the positions of media that exceed a quota, by the index of their message."""
         found: dict[int, set[int]] = {}
         lean, head = max(self.marks.lean, self.start), self.fold.head
         for evicted, media in zip(self.marks.evicted, self.fold.sizes.media, strict=True):
@@ -245,7 +245,7 @@ class _Cut:
             fitted.requirements = (*fitted.requirements, dropped.wanted)
 
     def dropped_turns(self, first: int, kept: int) -> DroppedTurns:
-        """Give what stands for the messages left out; that of the request before if the cut has not moved since."""
+        """Return what replaces the messages left out; that of the previous request if the cut has not moved since."""
         fold, given = self.fold, self.given
         full, head, found = fold.sizes.full, fold.head, fold.notes.summary(self.marks)
         summary = None if found is None else found[0]
@@ -304,7 +304,7 @@ class _Cut:
         joined = self.made.variant(self.start, note, second, lambda: replace(base, content=content))
         fitted.messages[head - 1 : head + 1] = [joined]
         if not is_given:
-            # The note is an addition to a given message now, and not a message of its own.
+            # The note is an addition to a given message now, and not a separate message.
             fitted.changes = [change for change in fitted.changes if change.path != ("messages",)]
         if place >= 0:
             fitted.changes.append(Change(code=ChangeCode.TURN_MERGED, path=("messages", place), loss=Loss.NONE))
@@ -348,7 +348,7 @@ class _Cut:
 
 
 def _in_order(changes: list[Change], lean: list[Change], at: int) -> list[Change]:
-    """Sort changes. Those of the shortened part, from an index on, are in order, and mostly behind all others."""
+    """Sort changes. Those of the shortened part, from an index on, are in order, and mostly after all others."""
     end = at + len(lean)
     others = sorted(changes[:at] + changes[end:], key=place_of)
     if changes[at:end] == lean and (not lean or not others or place_of(others[-1]) < place_of(lean[0])):

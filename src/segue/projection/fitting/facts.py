@@ -7,7 +7,7 @@ an inner capital. Names alone are a bag of words, so about a third of the room g
 The same messages always give the same text, and only the newest of them are looked at, so a cut of a long conversation
 costs no more than one of a short one.
 
-Facts this file rests on:
+Facts:
 - With 8 % of the limit, 88 to 98 % of the names that the next turn used were still in the request, without the note 77
   to 92 %; above 12 % the note takes more from what is kept verbatim than it gives. (77 recorded sessions, 2026-11)
 - Extracting costs 0.45 s for a million tokens, six times as much as counting. (the same)
@@ -48,7 +48,7 @@ _ERROR: Final = re.compile(
     r"(?:[\w.]*(?:Error|Exception)|(?i:error|fatal|failed|panic|warning))\b.*$",
     re.MULTILINE,
 )
-"""Lines that begin with an error, perhaps behind its place. Code that only mentions one does not match."""
+"""Lines that begin with an error, perhaps after its location. Code that only mentions one does not match."""
 _MOST_ERRORS: Final = 2
 """Lines of one result."""
 _CONSTANT_LENGTH: Final = 4
@@ -75,13 +75,13 @@ class _Facts:
         return self._names
 
     def endings(self) -> frozenset[str]:
-        """Give what the names end with: who reads a path reads the name of the file, too."""
+        """Return the endings of the names: a path that is read contains the name of the file, too."""
         if self._endings is None:
             self._endings = frozenset(_endings(self.names()))
         return self._endings
 
     def lines(self) -> tuple[str, ...]:
-        """Give the lines, the last one first."""
+        """Return the lines, the last one first."""
         if self._lines is None:
             self._lines = tuple(reversed([*_lines(self.message)]))
         return self._lines
@@ -98,7 +98,7 @@ class FactExtractor:
         """The tokens of the lines and names that the last call chose."""
 
     def extract(self, dropped: Sequence[Message], kept: Iterable[Message], room: float) -> str:
-        """Give lines and names of messages that are left out, in so many tokens; names in `kept` are not repeated."""
+        """Return lines and names of messages that are left out, in so many tokens; names in `kept` are not repeated."""
         before, sizes = self._seen, self._sizes
         self._seen, self._sizes = {}, {}
         recent = [self._facts_of(message, before) for message in dropped[-_LOOKED_AT:]]
@@ -127,7 +127,7 @@ class FactExtractor:
         return text
 
     def _choose_lines(self, recent: Sequence[_Facts], room: float, sizes: dict[str, float]) -> tuple[list[str], float]:
-        """Choose lines from the newest message on, and give them in order, with the room that is left."""
+        """Choose lines from the newest message on, and return them in order, with the room that is left."""
         chosen: dict[str, None] = {}
         for facts in reversed(recent):
             for line in facts.lines():
@@ -153,7 +153,7 @@ class FactExtractor:
 
 
 def rank_messages(dropped: Sequence[Message], sent: Iterable[Message]) -> list[int]:
-    """Give the indexes of messages that are left out, those first that share most names with what is sent."""
+    """Return the indexes of messages that are left out; those that share most names with what is sent come first."""
     known = {name for message in sent for name in names_of(message)}
     scores = [_WEIGHTS.get(message.role, 0.0) + len(names_of(message) & known) for message in dropped]
     return sorted(range(len(dropped)), key=lambda at: (-scores[at], -at))
@@ -176,12 +176,12 @@ def _lines(message: Message) -> Iterator[str]:
 
 
 def _shorten_line(text: str) -> str:
-    """Give the beginning of a text as one line."""
+    """Return the beginning of a text as one line."""
     return " ".join(text[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
 
 
 def _rank_names(messages: Sequence[tuple[str, frozenset[str]]], known: set[str]) -> list[str]:
-    """Give names by how often, how recently and by whom they were mentioned for the room that they take.
+    """Rank names by how often, how recently and by whom they were mentioned, relative to the room that they take.
 
     Ties are broken by the name itself.
     """
@@ -201,14 +201,14 @@ def _order(item: tuple[str, float]) -> tuple[float, str]:
 
 
 def _endings(names: Iterable[str]) -> Iterator[str]:
-    """Give what stands behind each joint of a path or a dotted name."""
+    """Yield the part after each separator of a path or a dotted name."""
     for name in names:
         for joint in _JOINT.finditer(name):
             yield name[joint.end() :]
 
 
 def names_of(message: Message) -> frozenset[str]:
-    """Give the names in a message."""
+    """Return the names in a message."""
     return frozenset(_names("\n".join(_texts(message))))
 
 
@@ -230,7 +230,7 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def quoted_texts(message: Message) -> Iterator[str]:
-    """Give the texts of a message and of its calls as they are."""
+    """Yield the texts of a message and of its calls, verbatim."""
     for piece in message.content:
         if piece.kind == "text":
             yield piece.text
@@ -243,7 +243,7 @@ def _limit(text: str) -> str:
 
 
 def _values(value: object) -> Iterator[str]:
-    """Give the texts and numbers of arguments."""
+    """Yield the texts and numbers of arguments."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -116,7 +116,7 @@ class Fitter:
         )
 
     def _count_fixed(self, given: Given) -> float:
-        """Count what stands before the messages; the same objects are counted once."""
+        """Count what comes before the messages; the same objects are counted once."""
         known, schema = self._fixed, given.schema
         if known is not None and known[0] == given.prompt and known[1] == given.tools and known[2] == schema:
             return known[3]
@@ -128,7 +128,7 @@ class Fitter:
         return fixed
 
     def _window(self, given: Given, most: float) -> Window | None:
-        """Give the window of a request that is not cut and has at most so many tokens; None if no window is known."""
+        """Return the window of a request that is not cut and has at most so many tokens; None if no window is known."""
         limit, window = self.plan.limit, self.plan.window
 
         def estimate() -> int:
@@ -157,7 +157,7 @@ class Fitter:
         return Window(limit, window, lambda: tokens, lean=lean, gone=gone)
 
     def _place(self, given: Given, index: int) -> int:
-        """Give the index in the given conversation of the first given message from an index on; 0 where no cut is."""
+        """Return the index in the given conversation of the first given message from an index on; 0 without a cut."""
         if index <= self.fold.head:
             return 0
         return given.places.after(index)

@@ -8,13 +8,13 @@ earlier decision: between two cuts a request is a prefix of the next one, and pr
 What goes, in this order, until the size is at the low mark:
 1. The older part is shortened: long results, media, finished thinking. The newest part stays, `Fit.keep` of the limit.
 2. The oldest units are left out, up to the newest part. A unit is a user message, or a turn with its results. What the
-   user said in them is repeated in the note that stands for them, shortened where it is long. Only whole units go, so
+   user wrote in them is repeated in the note that replaces them, shortened where it is long. Only whole units go, so
    the size is mostly below the low mark then: the note quotes the newest of them in the tokens between.
 3. The newest part is shortened and left out in the same way, up to the running unit.
 4. The long results of the running unit are shortened.
 5. The note is shortened.
 
-Facts this file rests on:
+Facts:
 - A cut to 0.5 costs less than one to 0.7, because each cut loses the prompt cache. With one mark instead of two, 38 %
   of the tokens are read from the cache at a window of 200,000, with two 98 %. (207,130 simulated requests, 2026-11-15)
 - Estimates of short texts vary; with a high mark of 0.9, requests of 43 kinds of adversarial texts had at most 0.92 of
@@ -78,7 +78,7 @@ class Fold:
     # -- the fold ------------------------------------------------------------------------------------------------------
 
     def restart(self, fixed: float, summaries: tuple[Summary, ...], pins: tuple[int, ...]) -> None:
-        """Begin again: what stands before the messages, a summary or a pin is another one."""
+        """Begin again: what comes before the messages has changed, or a summary, or a pin."""
         self.fixed, self.notes.summaries, self.notes.pins = fixed, summaries, pins
         self._lean.clear()
         self.marks = Marks(len(self.plan.quotas))
@@ -90,7 +90,7 @@ class Fold:
             self.notes.head = 0
 
     def run(self, messages: Sequence[Message], places: Places, settled: int) -> tuple[Marks, float]:
-        """Look at every point up to the end, and give the marks and the size there; marks of the settled part stay."""
+        """Look at every point up to the end, and return the marks and the size there; settled marks stay."""
         self._messages, self._base = messages, (None, 0.0)
         self.notes.begin(messages, places)
         # What the end of the last request shortened may be shortened differently now.
@@ -133,7 +133,7 @@ class Fold:
         marks.point = max(marks.point, end)
 
     def _look(self, marks: Marks, point: int) -> float:
-        """Cut at a point if need be, and give what the request there is estimated at."""
+        """Cut at a point if necessary, and return the estimated size of the request there."""
         size = self._estimated(marks, point) if self.plan.limit else 0.0
         if self.plan.limit and marks.learnt.correct(size) > self.plan.high:
             self._cut(marks, point)
@@ -145,11 +145,11 @@ class Fold:
     # -- the size ------------------------------------------------------------------------------------------------------
 
     def size(self, marks: Marks, point: int) -> float:
-        """Give the tokens of a request at a point, corrected by the usage of the replies before it."""
+        """Return the tokens of a request at a point, corrected by the usage of the replies before it."""
         return marks.learnt.correct(self._estimated(marks, point))
 
     def least_size(self, marks: Marks, point: int) -> float:
-        """Give the tokens of a request at a point without what seems to be a hidden prompt.
+        """Return the tokens of a request at a point without what seems to be a hidden prompt.
 
         It may be the count of messages that were deleted since, so it is a reason to cut more, but not to refuse.
         """
@@ -172,7 +172,7 @@ class Fold:
         return size
 
     def _before_whole(self, marks: Marks) -> float:
-        """Give the tokens of what is sent before the messages that are as they were."""
+        """Return the tokens of what is sent before the unchanged messages."""
         full, head, start = self.sizes.full, self.head, 0
         size = self.fixed
         if marks.gone > head:
@@ -207,7 +207,7 @@ class Fold:
         else:
             end = self._before_users(point, marks.lean)
             marks.noted = end, marks.lean
-            most = (low + self.plan.high) / 2 - self.size(marks, point)  # a long message may stand behind `end`
+            most = (low + self.plan.high) / 2 - self.size(marks, point)  # a long message may come after `end`
             marks.spare = max(0.0, min(low - self.size(marks, end), most))
         while marks.gone > self.head and marks.tight < TIGHTEST and self.size(marks, point) > self.plan.limit:
             marks.tight += 1
@@ -282,12 +282,12 @@ class Fold:
         return known
 
     def shortened(self, index: int) -> tuple[Shortened, float] | None:
-        """Give the shortened form of a message before `lean`, and the tokens saved; None if it stays as it is."""
+        """Return the shortened form of a message before `lean`, and the tokens saved; None if it stays unchanged."""
         _, shortened, saved = self._shortened(index, finished=self._finished[index])
         return None if shortened is None else (shortened, saved)
 
     def sent_at_cut(self, index: int, lean: int) -> Message:
-        """Give a message as it was sent when messages before `lean` were shortened."""
+        """Return a message as it was sent when messages before `lean` were shortened."""
         shortened = self.shortened(index) if index < lean else None
         return self._messages[index] if shortened is None else shortened[0][0]
 
@@ -325,7 +325,7 @@ class Fold:
         return index
 
     def _begins_unit(self, index: int) -> bool:
-        """Whether a unit begins here: with a message that is no result and is no addition to another unit.
+        """Whether a unit begins here: with a message that is neither a result nor an addition to another unit.
 
         Nor is it the rest of a reply that paused in a tool of the provider: that may begin with the tool's result.
         """
@@ -337,7 +337,7 @@ class Fold:
         return message.role in ("user", "assistant") and not self._additions.has(message)
 
     def _may_begin(self, index: int) -> bool:
-        """Whether a request may begin with this unit, behind the first user message.
+        """Whether a request may begin with this unit, after the first user message.
 
         Where a tool cycle has to begin with thinking, only a turn that begins with it may become the first of a cycle.
         """

@@ -100,7 +100,7 @@ class Given:
         return self._places
 
     def path(self, index: int, position: int | None = None) -> Path:
-        """Give the path of the content of a message, or of one piece of it, in the given conversation.
+        """Return the path of the content of a message, or of one piece of it, in the given conversation.
 
         For a message that projection inserted, such as the one with the media of results, it is the message before.
         """

@@ -38,7 +38,7 @@ class Marks:
         """The tokens that this saves."""
         self.cuts: int = 0
         self.since: int = 0
-        """Where the last cut was. The next one loses the reasoning behind it, where that is bound to its prefix."""
+        """Where the last cut was. The next one loses the reasoning after it, if that is bound to its prefix."""
         self.noted: tuple[int, int] = (0, 0)
         """The point of the last cut that left messages out, and `lean` there. The note is made from what was sent then,
         so it stays the same until the next such cut."""
@@ -47,10 +47,10 @@ class Marks:
         self.spare: float = 0.0
         """What the last cut freed beyond the low mark, because only whole units are left out: the note may have it."""
         self.learnt: Calibration = NOTHING_LEARNT
-        """What the usage of the replies so far tells about the estimates."""
+        """What the usage of the replies so far shows about the estimates."""
 
     def copy(self) -> Marks:
-        """Give marks that continue from these without changing them."""
+        """Return marks that continue from these without changing them."""
         new = Marks(0)
         new.point, new.gone, new.lean, new.cuts = self.point, self.gone, self.lean, self.cuts
         new.since, new.noted, new.tight, new.spare = self.since, self.noted, self.tight, self.spare

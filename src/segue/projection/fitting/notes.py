@@ -1,8 +1,8 @@
-"""Write the note that stands for the messages that are left out, and know its size before it is written.
+"""Write the note that replaces the messages that are left out, and compute its size before it is written.
 
 It has, in this order: a summary if there is one, else the facts that are extracted without a model and an excerpt of
-the newest messages; pinned messages; and what the user said. Its room is kept free by every cut, so that a summary that
-comes later does not move the cut.
+the newest messages; pinned messages; and what the user wrote. Its room is kept free by every cut, so that a summary
+that comes later does not move the cut.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Notes:
         self.messages: Sequence[Message] = ()
         self.places: Places = Places([], ())
         self.label: float = plan.counter.text(fill(texts.user_words, text="")) if plan.limit else 0.0
-        """The tokens around what a user said."""
+        """The tokens around a user's text."""
         self._plan = plan
         self._texts = texts
         self._sizes = sizes
@@ -78,7 +78,7 @@ class Notes:
         return any(piece.kind == "text" and self._pattern.fullmatch(piece.text) for piece in message.content)
 
     def size(self, marks: Marks) -> float:
-        """Give the most tokens that the note can have."""
+        """Return the most tokens that the note can have."""
         sums, room = self._sizes.user_words, self._room(marks)
         size = room + min(self._users_room(marks), sums[marks.gone] - sums[self.head])
         if self.pinned:
@@ -87,7 +87,7 @@ class Notes:
         return size if found is None else size + max(0.0, _FRAME + found[1] - room)
 
     def write(self, marks: Marks, summary: Summary | None, count: int, sent: Callable[[int, int], Message]) -> str:
-        """Write the note for so many messages; `sent` gives a message, by its index, as it was sent at the cut."""
+        """Write the note for so many messages; `sent` returns a message, by its index, as it was sent at the cut."""
         texts, number = self._texts, str(count)
         if summary is not None:
             note = fill(texts.summary, text=clean_text(summary.text), count=number)
@@ -96,18 +96,18 @@ class Notes:
         return note + "".join(map(self._pin, self.pinned_in(marks))) + self._words(marks)
 
     def pinned_in(self, marks: Marks) -> list[int]:
-        """Give the pinned messages that are left out in their place."""
+        """Return the pinned messages that are left out in their place."""
         return [at for at in self.pinned if self.head <= at < marks.gone]
 
     def _room(self, marks: Marks) -> float:
         return max(_FRAME, (self._plan.summary_room + marks.spare) / 2**marks.tight)
 
     def _users_room(self, marks: Marks) -> float:
-        """Give the tokens for what the user said in the messages that are left out."""
+        """Return the tokens for what the user wrote in the messages that are left out."""
         room = self._plan.users_room
         return max(min(_LEAST_WORDS, room), room / 2**marks.tight)
 
-    # -- what stands for the messages ----------------------------------------------------------------------------------
+    # -- what replaces the messages ------------------------------------------------------------------------------------
 
     def _facts(self, marks: Marks, sent: Callable[[int, int], Message]) -> str:
         room, (point, lean) = self._room(marks) - _FRAME, marks.noted
@@ -122,7 +122,7 @@ class Notes:
         return (fill(self._texts.facts, text=_quoted(text)) if text else "") + excerpt
 
     def _excerpt(self, marks: Marks, room: float) -> str:
-        """Quote the newest messages that are left out, in so many tokens; what users said is repeated anyway.
+        """Quote the newest messages that are left out, in so many tokens; what users wrote is repeated anyway.
 
         A step that writes a file may take most of the window. Without this, the request had 1,300 of 14,000 tokens when
         it was left out. Of the names that the next turn used, 86.0 % were there at a window of 16,000, with it 88.5 %;
@@ -151,7 +151,7 @@ class Notes:
         return fill(texts.pinned, text=clean_text("\n".join(parts)))
 
     def _words(self, marks: Marks) -> str:
-        """Repeat what the user said in the messages that are left out, as far as there is room."""
+        """Repeat what the user wrote in the messages that are left out, as far as there is room."""
         sums, room = self._sizes.user_words, self._users_room(marks)
         dropped = [
             self.messages[index]
@@ -200,5 +200,5 @@ def _covered(summary: Summary) -> int:
 
 
 def _quoted(text: str) -> str:
-    """Give what a tool or a model said without the tags of the note: a page must not pass for the words of the user."""
+    """Return the text of a tool or a model without the tags of the note: a page must not pass for the user's words."""
     return _TAG.sub("(", text)

@@ -24,7 +24,7 @@ class Places:
         return len(self._settled) + len(self._behind)
 
     def after(self, index: int) -> int:
-        """Give the first index of the given conversation at or behind a projected message; its length if there is none.
+        """Return the first index of the given conversation at or after a projected message; its length without one.
 
         Inserted messages have none.
         """
@@ -35,7 +35,7 @@ class Places:
         return 1 + max((self[at] for at in range(len(self))), default=-1)
 
     def before(self, index: int) -> int:
-        """Give the last index of the given conversation before a projected message; -1 if there is none."""
+        """Return the last index of the given conversation before a projected message; -1 if there is none."""
         for at in range(index - 1, -1, -1):
             place = self[at]
             if place >= 0:

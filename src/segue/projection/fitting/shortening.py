@@ -1,6 +1,6 @@
 """Write shortened messages: results to their beginning and end, media to a placeholder, finished thinking removed.
 
-What a user said is kept within a room: the newest message first, then the first one, which often has the task.
+What a user wrote is kept within a room: the newest message first, then the first one, which often has the task.
 
 Arguments of calls are not shortened: a changed call teaches the model a call that it never made.
 """
@@ -57,7 +57,7 @@ def shorten_result(message: ToolResultMessage, head: int, tail: int, texts: Text
 
 
 def keep_words(given: list[str], room: float, label: float, counter: TokenCounter, texts: Texts) -> list[str]:
-    """Choose and shorten what a user said, to so many tokens in all; `label` are those around each text."""
+    """Choose and shorten what a user wrote, to so many tokens in all; `label` are those around each text."""
     newest, left = len(given) - 1, room
     kept: dict[int, str] = {}
     for index in dict.fromkeys((newest, 0, *range(newest - 1, max(0, newest - _LOOKED_AT), -1))):

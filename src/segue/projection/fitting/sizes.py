@@ -81,7 +81,7 @@ class Sizes:
         self.reasoning: list[int] = [0]
         """Tokens of reasoning, as the provider counted them: their text is not always sent."""
         self.user_words: list[float] = [0.0]
-        """Tokens of what the user said, as the note of a cut repeats it."""
+        """Tokens of what the user wrote, as the note of a cut repeats it."""
         self.media: tuple[Media, ...] = tuple(map(Media, plan.quotas))
         self._recent: dict[int, tuple[Message, float, float]] = {}
         """What the last call counted: the newest messages are forgotten and needed again until they are settled."""
@@ -142,7 +142,7 @@ class Sizes:
                     media.beside.append(media.beside[-1] + quota.only_beside(piece))
 
     def count(self, messages: Sequence[Message], additions: Additions, label: float) -> None:
-        """Count the messages that were not counted yet; `label` are the tokens around what a user said."""
+        """Count the messages that were not counted yet; `label` are the tokens around what a user wrote."""
         lasting, full, users, counter = self.lasting, self.full, self.user_before, self._plan.counter
         reasoning, user_words = self.reasoning, self.user_words
         before, self._recent = self._recent, {}

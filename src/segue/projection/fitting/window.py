@@ -39,7 +39,7 @@ class Window:
         self._estimate: int | None = None
         self._most = most
         self._closer = closer
-        """Gives a closer upper bound, for less than the estimate costs."""
+        """Computes a closer upper bound, for less than the estimate costs."""
         self.anchor: tuple[int, Message] | None = None
         """The index of the last shortened message in the projection, and the message with a cache mark."""
 
@@ -61,7 +61,7 @@ class Window:
         return self._most or self.estimate
 
     def left(self, asked: int) -> int | None:
-        """Give the tokens that are left for the reply if they are fewer than asked for; None if there is room."""
+        """Return the tokens that are left for the reply if they are fewer than asked for; None if there is room."""
         if self.window - self.most >= asked:
             return None
         if self._closer is not None and self._estimate is None:

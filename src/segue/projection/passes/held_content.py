@@ -1,6 +1,6 @@
 """References to content that a provider holds: which are lost, and whether the target has the earlier turns.
 
-Facts this file rests on:
+Facts:
 - A request with `previous_response_id` or `cachedContent` has only the new turns: another provider answers without the
   others.                                                         (openai 3.49.0, google-genai 3.1.0; read 2026-11-15)
 - Results may answer calls of the turns that the provider holds.                            (recorded traffic, 2026-11)
@@ -22,17 +22,17 @@ from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent, Refer
 from segue.protocols.registry import find_protocol
 
 ELSEWHERE: Final = ":elsewhere"
-"""Behind the name of a protocol, where it is a key of `extra`: what only another provider or model of it accepts."""
+"""After the name of a protocol, where it is a key of `extra`: what only another provider or model of it accepts."""
 
 
 def held_content_of(protocol: str) -> HeldContent:
-    """Give what a protocol declares; nothing for one that is not known."""
+    """Return what a protocol declares; nothing for an unknown one."""
     record = find_protocol(protocol.removesuffix(ELSEWHERE))
     return NO_HELD_CONTENT if record is None else record.held_content
 
 
 def lost_references(extra: Extra, kept: Extra | None) -> list[tuple[str, Reference]]:
-    """Give the references that are in an `extra` and not in what is kept of it, each with its protocol."""
+    """Return the references that are in an `extra` and not in what is kept of it, each with its protocol."""
     lost: list[tuple[str, Reference]] = []
     for protocol, part in extra.items():
         remaining = (kept or {}).get(protocol, {})
@@ -50,7 +50,7 @@ def note_reference(workspace: Workspace, reference: Reference, path: Path) -> No
 
 
 def reference_of_native(piece: NativeContent) -> Reference | None:
-    """Give the reference of a native block without fallback content."""
+    """Return the reference of a native block without fallback content."""
     return None if piece.fallback else held_content_of(piece.protocol).reference_of(piece.block)
 
 

@@ -1,12 +1,12 @@
 """Pass 7, part 2: send the system prompt and system messages in a form and place that the target accepts.
 
-Facts this file rests on:
+Facts:
 - Instructions in the middle of a conversation stay in their place: moving them to the prompt would change the cached
   prefix.                                                         (Rapid-MLX #1543, langchain #38849)
 - Every protocol with a system prompt reads instructions before the first turn as the prompt.     (protocols' rules)
-- Some targets need a turn beside the instructions: "messages: at least one message is required".  (langchain #31657)
+- Some targets need a turn with the instructions: "messages: at least one message is required".  (langchain #31657)
 
-Instructions before the first turn join the prompt as pieces of their own. Where there is a prompt and system messages
+Instructions before the first turn join the prompt as separate pieces. Where there is a prompt and system messages
 are accepted anywhere, they stay messages.
 
 A request can consist of instructions alone. What it sent must not change when it is answered: the instructions that it
@@ -47,7 +47,7 @@ def has_instructions(prompt: SystemPrompt) -> bool:
 
 
 def _begin(workspace: Workspace) -> None:
-    """Send the instructions before the first turn, and a turn if the target needs one beside them."""
+    """Send the instructions before the first turn, and a turn if the target needs one with them."""
     rules, prefix_state = workspace.target.rules, workspace.prefix_state
     if not rules.system_prompt:
         if prefix_state.system_prompt is not None:

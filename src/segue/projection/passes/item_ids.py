@@ -1,9 +1,9 @@
 """Pass 2, part 2: send no id of an item twice.
 
-Facts this file rests on:
+Facts:
 - OpenAI refuses a second item with an id, whatever its content is; `item_ids` of the protocol has the sources. Servers
   that number the items of each reply from zero give the same ids again, and clients send a turn twice.
-- Reasoning and the items behind it have ids together or not at all.                           (mastra #10713, rig #751)
+- Reasoning and the items after it have ids together or not at all.                           (mastra #10713, rig #751)
 - The new form must not depend on later messages, or later requests miss the cache.                  (context-guru #24)
 
 The first item keeps its id. In a turn that repeats one, no item but native blocks has an id; a native block that
@@ -118,7 +118,7 @@ class _Items:
             state.item_ids.add(item_id)
 
     def native_id(self, piece: NativeContent) -> str | None:
-        """Give the id of the item that a native block is."""
+        """Return the id of the item that a native block is."""
         if piece.protocol != self.protocol or text_of(piece.block.get("type")) in self.ids.references:
             return None
         return text_of(piece.block.get("id"))

@@ -1,6 +1,6 @@
 """Find the call that each result answers, in the order of the messages; ids alone do not identify a call.
 
-Facts this file rests on:
+Facts:
 - Ids are reused in later turns (`functions.read:0`, `call_0`): a result belongs to the newest turn before it that has
   a call of that id, never to an older one.                                       (eca #233, pi-ai 1.5.0 run 2026-11)
 - One turn may have two calls with the same id; the results answer them in call order.  (maka #1976, vercel/ai #14277)
@@ -31,7 +31,7 @@ class Matches:
         self.duplicates: dict[int, Call] = {}
 
     def owners(self) -> dict[int, Call]:
-        """Give the call of every result that has one."""
+        """Return the call of every result that has one."""
         return {**self.answers, **self.duplicates}
 
 

@@ -1,6 +1,6 @@
 """Pass 6, part 2: replace tool names that the target refuses.
 
-Facts this file rests on:
+Facts:
 - MCP servers use names with dots and slashes, and long ones.      (tester-mcp-client #11; `^[a-zA-Z0-9_-]{1,64}$`)
 - Tools, tool choice and history have to use the same name.        (tester-mcp-client #11)
 """
@@ -26,7 +26,7 @@ _DEFAULT_LENGTH: Final = 64
 
 
 def wire_name(name: str, rules: Rules) -> str:
-    """Give the name if the target accepts it, otherwise a legal one: the name with other characters, and its hash.
+    """Return the name if the target accepts it, otherwise a legal one: the name with other characters, and its hash.
 
     The hash of the given name keeps different names different, independently of the rest of the request.
     """
@@ -76,7 +76,7 @@ def map_names(workspace: Workspace) -> None:
 
 
 def _names(workspace: Workspace) -> tuple[Iterable[str], Iterable[str]]:
-    """Give the names of the tools that are called, in order, and of those that occur only in results."""
+    """Return the names of the tools that are called, in order, and of those that occur only in results."""
     scan = workspace.scan
     if scan.paired and not scan.unfinished:
         return scan.names, scan.result_names - {""}

@@ -1,6 +1,6 @@
 """Pass 5, part 1: name the functions of namespaces as the target does.
 
-Facts this file rests on:
+Facts:
 - Only one protocol groups functions in namespaces. Other targets get them one by one, with the namespace in the name of
   the function and of every call in the history.                               (CLIProxyAPI #4423, 2026-07-18)
 - A call without its namespace is refused: "Missing namespace for function_call 'x'."  (pi #7709, vercel/ai #15193)
@@ -34,7 +34,7 @@ _JOIN: Final = "__"
 
 
 def flat_name(key: FunctionName, table: NamespaceTable, rules: Rules) -> str:
-    """Give the name of a function of a namespace on a wire without namespaces."""
+    """Return the name of a function of a namespace on a wire without namespaces."""
     space, name = key
     if space is None or space == name:
         return name
@@ -45,7 +45,7 @@ def flat_name(key: FunctionName, table: NamespaceTable, rules: Rules) -> str:
 
 
 def flat_functions(space: Namespace, table: NamespaceTable, rules: Rules) -> list[tuple[str, ToolDefinition]]:
-    """Give the functions of a namespace for a wire without namespaces, each with its name outside of the wire."""
+    """Return the functions of a namespace for a wire without namespaces, each with its name outside the wire."""
     functions: list[tuple[str, ToolDefinition]] = []
     for function in space.functions:
         key = (space.name, function.name)
@@ -56,7 +56,7 @@ def flat_functions(space: Namespace, table: NamespaceTable, rules: Rules) -> lis
 
 
 def name_namespaced(workspace: Workspace) -> None:
-    """Give every call and result of a function in a namespace the name that it has at the target."""
+    """Rename every call and result of a function in a namespace to its name at the target."""
     table = workspace.target.namespaces or NO_NAMESPACES
     scan = workspace.scan
     if not scan.names:
@@ -78,7 +78,7 @@ def _may_have_namespaces(scan: Scan) -> bool:
 
 
 class _Names:
-    """Renames the calls of one segment, and the results behind them."""
+    """Renames the calls of one segment, and the results after them."""
 
     def __init__(self, workspace: Workspace, table: NamespaceTable) -> None:
         self.workspace = workspace
@@ -129,7 +129,7 @@ class _Names:
             self.workspace.put(index, replace(message, content=tuple(content)))
 
     def call(self, call: ToolCall, written: str | None, index: int) -> ToolCall:
-        """Give a call the name and the namespace that it has at the target; `written` is the one that it came with."""
+        """Return a call with its name and namespace at the target; `written` is the name that it came with."""
         if written is not None and written != call.name:
             key: FunctionName = (written, call.name)
         else:

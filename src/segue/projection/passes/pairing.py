@@ -1,6 +1,6 @@
-"""Pass 3, part 2: give every tool call exactly one result, in call order, directly behind the turn with the calls.
+"""Pass 3, part 2: give every tool call exactly one result, in call order, directly after the turn with the calls.
 
-Facts this file rests on:
+Facts:
 - Every provider refuses a call without a result and a result without a call.         (claude-code #1237, ellmer #459,
   eca #209, pi #7777, pydantic-ai #4882)
 - Two results for one call are refused.                                                (hindsight #4250, kilocode #3772)
@@ -120,7 +120,7 @@ class _Pairing:
             taken.update(self.native_results.values())
 
     def calls_of(self, index: int, message: AssistantMessage) -> list[_Answer]:
-        """Give the calls of a turn, in order: id, name, and the index of the result or None.
+        """Return the calls of a turn, in order: id, name, and the index of the result or None.
 
         Native calls are among them if a tool result answers them, or has to.
         """
@@ -145,7 +145,7 @@ class _Pairing:
     def emit_results(self, calls: Sequence[_Answer], *, is_trailing: bool) -> None:
         """Append the result of each call; an error result is inserted for a missing one.
 
-        With `Policy(trailing_calls="open")` the calls behind the last one that has a result stay without one, because
+        With `Policy(trailing_calls="open")` the calls after the last one that has a result stay without one, because
         the caller will still run them. Calls before it get an error result: results are sent in call order, and what
         was sent must not change.
         """

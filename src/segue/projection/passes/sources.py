@@ -1,8 +1,8 @@
 """Pass 4, part 2: list the web pages that turns of other models cite.
 
-Facts this file rests on:
-- Citations stand in fields that only their protocol has (annotations, citations, grounding metadata), which are not
-  sent to another one. Without them nobody can tell which pages an answer rests on.
+Facts:
+- Citations are in fields that only their protocol has (annotations, citations, grounding metadata), which are not
+  sent to another one. Without them it is not known which pages an answer is based on.
 - The provider that wrote them gets them back, whichever of its models is the target.
 - A page that the text names already, or a list of search results before it, is not listed again.
 """
@@ -24,7 +24,7 @@ from segue.protocols.registry import find_protocol
 
 
 def list_sources(workspace: Workspace) -> None:
-    """Add a text with the pages that a foreign turn cites behind its last text."""
+    """Add a text with the pages that a foreign turn cites after its last text."""
     scan = workspace.scan
     if not scan.foreign or not (scan.extra or scan.replies):
         return

@@ -1,6 +1,6 @@
 """Pass 2: remove halves of surrogate pairs, which cannot be encoded as UTF-8.
 
-Facts this file rests on:
+Facts:
 - They occur in tool arguments (also in keys) and tool output as often as in text.  (claude-code #1709, Zoo-Code #1605)
 - A signature covers the exact bytes of its block: a repaired block would be refused, so it is removed.
                                                                                        (claude-code #63203)

@@ -1,6 +1,6 @@
 """Pass 1: remove turns that ended in an error or were aborted, together with the results of their calls.
 
-Facts this file rests on:
+Facts:
 - An unfinished turn may hold unsigned thinking or a partial call; every provider refuses one or the other. (alchemy-rs)
 - A result without its call is refused as well.              (pi #7777; pi-ai and ktsoator/or send it, run 2026-11)
 - A failed turn between a call and its result does not end the batch.      (pi-ai 1.5.0 sends two results, run 2026-11)

@@ -101,7 +101,7 @@ class Natives:
     # -- citations -----------------------------------------------------------------------------------------------------
 
     def pages_of_text(self, content: TextContent) -> list[Source]:
-        """Give the pages that a text cites in fields of its own."""
+        """Return the pages that a text cites in its own fields."""
         client = self._client
         cite = None if client.source is None else client.source.cited_sources
         if cite is None or content.extra is None or client.origin is None:
@@ -109,14 +109,14 @@ class Natives:
         return distinct(cite(replace(client.origin, content=(content,), extra=None)))
 
     def pages_of_reply(self, message: AssistantMessage) -> list[Source]:
-        """Give the pages that are cited beside the content, and those that were found before."""
+        """Return the pages that are cited next to the content, and those that were found before."""
         client = self._client
         cite = None if client.source is None else client.source.cited_sources
         beside: Sequence[Source] = () if cite is None or message.extra is None else cite(replace(message, content=()))
         return distinct([*self.cited, *beside])
 
     def list_pages(self, message: AssistantMessage, pages: Sequence[Source], out: list[Event]) -> None:
-        """List pages in a text at the end; nothing comes behind calls, which end the reply."""
+        """List pages in a text at the end; nothing comes after calls, which end the reply."""
         texts = [piece.text for piece in self._parts.content.values() if piece.kind == "text"]
         lines = write_sources(page for page in pages if not any(page.url in text for text in texts))
         if not lines:

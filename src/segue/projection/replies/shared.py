@@ -3,7 +3,7 @@
 A field of a reply that no neutral type holds is kept in `extra` as a patch of the body (`kit.json_patch`). What another
 wire has a place for is put into the patch of that wire.
 
-Facts this file rests on:
+Facts:
 - The tier that a request was served with decides its price: `service_tier` of Chat and Responses, `usage.service_tier`
   of Claude (standard, priority, batch), `serviceTier.type` of Bedrock.      (openai 3.51.0, anthropic 2.9.0, botocore
   1.44.3, read 2026-11-18)
@@ -11,7 +11,7 @@ Facts this file rests on:
                                                                         (openai 3.51.0, google-genai 3.3.0, the same)
 - A reply that ended at a stop text: `stop_sequence` of Claude and Bedrock, `STOP_SEQUENCE` of Cohere.
                                                                         (anthropic 2.9.0, botocore 1.44.3, cohere 7.3.1)
-- A refusal is a field of its own in Chat, and a part of its own in Responses.                          (openai 3.51.0)
+- A refusal is a separate field in Chat, and a separate part in Responses.                              (openai 3.51.0)
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STOP_SEQUENCES: Final[Mapping[str, str]] = {
 }
 _REFUSAL: Final = "refusal"
 _REFUSALS: Final[Mapping[str, str]] = {"openai-chat": "content", "openai-responses": "text"}
-"""Protocols with a place of its own for a refusal -> the field that a text has otherwise."""
+"""Protocols with a separate place for a refusal -> the field that a text has otherwise."""
 
 
 _ANSWERS: Final[Mapping[str, str]] = {"openai-chat": "choices", "mistral-chat": "choices", "google-genai": "candidates"}
@@ -116,7 +116,7 @@ def share_reply(message: AssistantMessage, client: str, show: Callable[[Assistan
 
 
 def _further_answers(message: AssistantMessage, key: str) -> list[AssistantMessage]:
-    """Return the answers of a reply after the first, each as a message of its own."""
+    """Return the answers of a reply after the first, each as a separate message."""
     entry = object_of(object_of((message.extra or {}).get(REPLY)).get(message.protocol))
     more = list_of(object_of(object_of(entry.get("in")).get(key)).get("more"))
     bodies: list[Wire] = [{"model": message.model, key: [{**object_of(one), "index": 0}]} for one in more]
@@ -142,7 +142,7 @@ def audio_tokens(message: AssistantMessage) -> int:
 
 
 def refusal_mark(protocol: str) -> Extra | None:
-    """Return the `extra` of a text that is a refusal; None if a protocol has no place of its own for one."""
+    """Return the `extra` of a text that is a refusal; None if a protocol has no separate place for one."""
     field = _REFUSALS.get(protocol)
     return None if field is None else {protocol: {VERBATIM: choose("field", field, _REFUSAL)}}
 

@@ -28,7 +28,7 @@ from segue.protocols.registry import find_protocol, get_protocol
 
 Signed: TypeAlias = TextContent | ThinkingContent | ToolCall
 Sign: TypeAlias = Callable[[Signed], str | None]
-"""Gives the opaque text that is written in the place of a signature of another model; None leaves it out."""
+"""Returns the opaque text that is written in the place of a signature of another model; None leaves it out."""
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
 
 
@@ -110,7 +110,7 @@ class ReplyClient:
             raise ProjectionRefused(message, report=Report(tuple(self.changes)))
 
     def signature(self, content: Signed, signature: str | None, path: Path) -> str | None:
-        """Give the signature that the client gets: the model's own one, that of the caller, or none."""
+        """Return the signature that the client gets: the model's own one, the caller's, or none."""
         if signature is None or self.is_own:
             return signature
         if self.sign is not None and (given := self.sign(content)) is not None:
@@ -119,7 +119,7 @@ class ReplyClient:
         return None
 
     def kept_extra(self, extra: Extra | None, path: Path, *, is_read: bool = False) -> Extra | None:
-        """Give the part of an `extra` that the client may get; `is_read` if what it holds is shown in another way."""
+        """Return the part of an `extra` that the client may get; `is_read` if its content is shown in another way."""
         if extra is None or self.is_same:
             return extra
         kept = kept_extra(extra, self.record.name, self.rules, same_provider=False) if self.is_same_protocol else None
@@ -149,7 +149,7 @@ class ReplyClient:
 
 
 def _meant_in(entry: Block, name: str = "") -> Iterator[tuple[str, object]]:
-    """Find the fields of `MEANT` among what a reply had besides the message; `entry` is one of `kit.json_patch`."""
+    """Find the fields of `MEANT` that a reply had next to the message; `entry` is one of `kit.json_patch`."""
     for key, value in object_of(entry.get("add")).items():
         if key in MEANT and value is not None and value not in _PLAIN:
             yield key, value
@@ -205,7 +205,7 @@ class Parts:
         return self.add() if place is None else place
 
     def moved(self, event: Delta) -> Delta:
-        """Give a delta with the index for the client."""
+        """Return a delta with the index for the client."""
         place = self.places.get(event.index)
         if place is None:
             place = self.open(event.index)
@@ -214,11 +214,11 @@ class Parts:
         return type(event)(index=place, delta=event.delta)
 
     def add_text(self, text: str, out: list[Event]) -> None:
-        """Add a text of its own."""
+        """Add a separate text."""
         place, content = self.add(), TextContent(text=text)
         self.content[place] = content
         out += (TextStart(index=place), TextDelta(index=place, delta=text), TextEnd(index=place, content=content))
 
     def whole(self) -> tuple[AssistantContent, ...]:
-        """Give all finished parts, in order."""
+        """Return all finished parts, in order."""
         return tuple(self.content[place] for place in sorted(self.content))

@@ -1,13 +1,13 @@
 """Ask `check` whether the target accepts what would be written back in the form in which it was received.
 
-Facts this file rests on:
+Facts:
 - A codec writes a decoded body back unchanged, valid or not: `tool_use.input` that is a string, an unknown role, a tool
   without a name. The provider refuses it every time it is sent.       (koda #501; vercel/ai #19274; openclaw #125873)
 - `check` is the only place that knows what a provider refuses, so a received form is kept only if `check` accepts it.
 
-A small request is made of the value alone, once as it was received and once in the default format. If `check` finds
+A small request is made of the value alone, once as received and once in the default format. If `check` finds
 something in the first that it does not find in the second, the received form is refused. What it finds in both, for
-example that the request does not end with the user, is no matter of the value. A small request answers only what no
+example that the request does not end with the user, does not concern the value. A small request answers only what no
 conversation can change: what it refuses of the options is asked about again with the conversation that is sent.
 """
 
@@ -60,7 +60,7 @@ class Acceptance:
         return any(name not in self._forms for name in form_names(cast("Mapping[str, object]", patch)))
 
     def without_form(self, extra: Extra | None) -> Extra | None:
-        """Give an `extra` without the received form; its data stay."""
+        """Return an `extra` without the received form; its data stay."""
         part = extra.get(self._protocol.name) if extra is not None else None
         if extra is None or part is None or VERBATIM not in part:
             return extra
@@ -71,7 +71,7 @@ class Acceptance:
     # -- messages ------------------------------------------------------------------------------------------------------
 
     def accepted(self, message: Message) -> Message:
-        """Give a message without the received forms that the target refuses; the same object if there are none."""
+        """Return a message without the received forms that the target refuses; the same object if there are none."""
         positions = [at for at, piece in enumerate(message.content) if self.has_form(piece.extra)]
         is_own = self.has_form(message.extra)
         if not positions and not is_own:
@@ -109,7 +109,7 @@ class Acceptance:
         return self._adds(replace(plain, system_prompt=(_TEXT, piece)), plain)
 
     def accepted_prompt(self, piece: SystemContent) -> SystemContent:
-        """Give a piece of the system prompt without a received form that the target refuses."""
+        """Return a piece of the system prompt without a received form that the target refuses."""
         if not self.has_form(piece.extra):
             return piece
         plain = replace(piece, extra=self.without_form(piece.extra))
@@ -120,7 +120,7 @@ class Acceptance:
     def refuses_tool(self, tool: Tool, default: Tool | None) -> bool:
         """Whether the target refuses a tool that it accepts in another form, or (None) that may be left out.
 
-        A cache mark is no reason: it moves to another tool.
+        A cache mark does not count: it moves to another tool.
         """
         plain = () if default is None else (default,)
         tool = tool if tool.cache_mark is None else replace(tool, cache_mark=None)
@@ -191,7 +191,7 @@ class Acceptance:
         return refused
 
     def context_extra(self, context: Context, tools: tuple[Tool, ...]) -> Extra | None:
-        """Give the `extra` of a context, sent with these tools, without a form of the body that the target refuses."""
+        """Return the `extra` of a context, sent with these tools, without a body form that the target refuses."""
         if not self.has_form(context.extra):
             return context.extra
         plain = self.without_form(context.extra)
@@ -237,14 +237,14 @@ def _missing(data: Block, wire: Block) -> dict[str, object]:
 
 
 def _with_piece(message: Message, source: Message, at: int) -> Message:
-    """Give a message with the `extra` of one piece of another message."""
+    """Return a message with the `extra` of one piece of another message."""
     content: list[AnyContent] = list(message.content)
     content[at] = replace(content[at], extra=source.content[at].extra)
     return replace(message, content=tuple(content))
 
 
 def _around(message: Message, model: Model) -> Context:
-    """Give a short conversation in which a message can stand."""
+    """Build a short conversation that can contain a message."""
     match message.role:
         case "user":
             return Context(messages=(message,))

@@ -1,4 +1,4 @@
-"""The functions of a request that stand in namespaces, and those whose definitions are deferred."""
+"""The functions of a request that are in namespaces, and those whose definitions are deferred."""
 
 from __future__ import annotations
 

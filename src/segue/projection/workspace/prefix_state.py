@@ -78,7 +78,7 @@ class PrefixState:
         """The name of a tool that native calls use."""
 
     def fork(self) -> PrefixState:
-        """Give a state that continues from this one without changing it."""
+        """Return a state that continues from this one without changing it."""
         return PrefixState(self)
 
     def join(self, fork: PrefixState) -> None:
@@ -125,7 +125,7 @@ class PrefixState:
         self._given_ids.setdefault(call_id, self.seen(call_id))
 
     def count_id(self, call_id: str) -> int:
-        """Count a call; give how many calls of this given id were sent before it."""
+        """Count a call; return how many calls of this given id were sent before it."""
         before = self._given_ids.get(call_id)
         if before is None:
             before = 0 if self._parent is None else self._parent.seen(call_id)
@@ -133,7 +133,7 @@ class PrefixState:
         return before
 
     def count_new_ids(self, call_ids: list[str]) -> bool:
-        """Count ids if all of them are new and different; otherwise count none and give False."""
+        """Count ids if all of them are new and different; otherwise count none and return False."""
         distinct = dict.fromkeys(call_ids, 1)
         if len(distinct) != len(call_ids) or not self.are_new(distinct.keys()):
             return False
@@ -154,7 +154,7 @@ class PrefixState:
         return self._parent is not None and self._parent.is_used(wire_id)
 
     def seen(self, call_id: str) -> int:
-        """Give how many calls of this given id were sent so far."""
+        """Return how many calls of this given id were sent so far."""
         count = self._given_ids.get(call_id)
         if count is None:
             return 0 if self._parent is None else self._parent.seen(call_id)

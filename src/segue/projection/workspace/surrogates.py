@@ -1,6 +1,6 @@
 """Find and repair halves of surrogate pairs in strings.
 
-Facts this file rests on:
+Facts:
 - Providers refuse such a string as invalid JSON: "no low surrogate in string".  (claude-code #1709, opencode #13985)
 - A high half followed by a low half encodes one character; a half alone encodes none.                     (Unicode)
 """
@@ -33,7 +33,7 @@ class Length(NamedTuple):
     beyond_ascii: int
 
     def plus(self, other: Length) -> Length:
-        """Give the length of both."""
+        """Return the length of both."""
         return Length(self.characters + other.characters, self.beyond_ascii + other.beyond_ascii)
 
 
@@ -49,7 +49,7 @@ def is_clean(text: str) -> bool:
 
 
 def count_beyond_ascii(text: str) -> int:
-    """Give not fewer than the characters of a text beyond ASCII: each has more than one byte. -1 if it is not clean."""
+    """Return an upper bound of the characters of a text beyond ASCII: each has more than one byte. -1 if not clean."""
     try:
         return len(text.encode()) - len(text)
     except UnicodeEncodeError:
@@ -72,12 +72,12 @@ def is_clean_value(value: object) -> bool:
 
 
 def measure_arguments(arguments: Sequence[Mapping[str, object]]) -> tuple[Length | None, bool]:
-    """Give the length of the arguments of calls as JSON, and whether every string inside them is clean.
+    """Return the length of the arguments of calls as JSON, and whether every string inside them is clean.
 
     The length is None if they are not clean, or not JSON.
 
     Raises:
-        TypeError: the arguments of a call are no object.
+        TypeError: the arguments of a call are not an object.
         ValueError: they hold NaN or an infinity. msgspec would write null, which is another value.
     """
     for call in arguments:
