@@ -150,7 +150,7 @@ def _keys(
 
 
 def signatures_of(turn: AssistantMessage) -> Iterable[str]:
-    """Return the signatures of a turn."""
+    """Yield the signatures of a turn."""
     for piece in turn.content:
         match piece.kind:
             case "thinking":

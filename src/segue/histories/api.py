@@ -52,14 +52,14 @@ def read_history(
     framework as JSON values or objects. A stored conversation, a session file of segue, a request of any protocol and a
     row of a data set are histories too. What the source is, is recognised by its content if `format` does not name a
     format or a protocol. `view` is `active` (what the agent would send), `full` (nothing compacted away) or
-    `branch=ID`. `keep_records` keeps the data of records that are no part of the conversation.
+    `branch=ID`. `keep_records` keeps the data of records that are not part of the conversation.
     `session` selects one of several conversations in a database or an export, by its id, by default the newest; in a
     file of lines by its number, by default the first.
 
     Raises:
         LoadError: the source cannot be read; the message has the file and the line.
         DecodeError: the source is a request, and not a valid one.
-        UnknownFormat: no format has that name, the source is not recognised, or two formats cannot be told apart.
+        UnknownFormat: no format has that name, the source is not recognised, or two formats cannot be distinguished.
     """
     how = How(format=format, session=session, view=View.parse(view, keep_records=keep_records))
     return choose_line(open_source(source, how), how).as_history()
@@ -148,7 +148,7 @@ def write_history(
 
 
 def _originals(given: History, ready: Ready) -> Originals | None:
-    """Give what the way back needs; None if the program's own messages are written as they were read."""
+    """Return what the way back needs; None if the program's own messages are written unchanged."""
     positions = tuple(at for at in ready.positions if at is not None)
     if not positions or len(positions) != len(ready.messages):
         return None
@@ -200,7 +200,7 @@ def keep_originals(written: Written, folder: str | PathLike[str] | None = None) 
 
 
 def restore_history(history: History) -> History:
-    """Give a session that `segue` wrote for an agent, and that the agent continued, with the original messages.
+    """Return a session that `segue` wrote for an agent, and that the agent continued, with the original messages.
 
     Signed reasoning, ids and everything else that the other agent could not hold is back, and the turns that it added
     follow. What was changed there stays changed, which the report lists. A history without kept originals is given
@@ -226,7 +226,7 @@ def restore_history(history: History) -> History:
 
 
 def framework_objects(written: Written) -> Any:  # noqa: ANN401 - the type depends on the framework, which is not imported here
-    """Give what `write_history` made as the framework's own objects, such as a list of LangChain messages.
+    """Return what `write_history` made as the framework's own objects, such as a list of LangChain messages.
 
     Raises:
         SettingsError: the format has no objects, or the framework is not installed.

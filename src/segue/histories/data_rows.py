@@ -1,6 +1,6 @@
-"""Rows of data sets that are no requests: questions with answers, turns in other columns, other names of roles.
+"""Rows of data sets that are not requests: questions with answers, turns in other columns, other names of roles.
 
-Facts this file rests on (data cards and loaders, read 2026-11-16):
+Facts (data cards and loaders, read 2026-11-16):
 - Alpaca rows have `instruction`, `input` (often empty) and `output`; LLaMA-Factory adds `system` and `history`, a list
   of pairs of a question and its answer. In a request of OpenAI's Responses `input` is the list of turns.
 - Dolly has `instruction`, `context` and `response`; other sets have `prompt` with `response`, `question` with `answer`.
@@ -9,14 +9,14 @@ Facts this file rests on (data cards and loaders, read 2026-11-16):
 - LMSYS-Chat-1M and WildChat have messages in `conversation`; others have `conversations` with `role` and `content`.
 - Arrow fills a missing field of a struct with null: `"tool_calls": null, "name": null` in every message. Taken for
   something that a client sent, 800 agent traces had 39,983 reported losses in place of 1,776. `content: null` is what
-  clients send beside calls, so it stays.                                                  (measured 2026-11-15)
+  clients send with calls, so it stays.                                                  (measured 2026-11-15)
 - Inside the arguments of a call a null that was sent looks like one that was filled in: Spark, DuckDB and older
   `datasets` give `{x: 1, y: null}` for `{x: 1}`. Nothing is removed there; the rows are counted.     (the same)
-- `tools` is often a JSON text beside `messages`, and `datasets` 4.8 and later keep a message as a JSON text.
+- `tools` is often a JSON text next to `messages`, and `datasets` 4.8 and later keep a message as a JSON text.
                                                                      (TRL pull request 5307; datasets 5.2.0)
 - LLaMA-Factory writes a tool as a bare function: name, description, parameters. (README of its data, 2026-11-15)
 - TRL's prompt-completion rows have `prompt` and `completion`; preference rows `chosen` and `rejected`. (TRL, formats)
-- Pictures stand in a column of their own, `images` or `image`: a URL, base64, or `{bytes, path}` as `datasets` keeps
+- Pictures are in a separate column, `images` or `image`: a URL, base64, or `{bytes, path}` as `datasets` keeps
   them. In the messages, `{"type": "image"}` marks the place of the next one.     (TRL, vision data sets, 2026-11-17)
 - Roles are also written `human` and `gpt`, or with capital letters. A codec keeps a message of an unknown role as user
   content, so an answer would become a question.
@@ -35,13 +35,13 @@ from segue.histories.kit.pictures import PICTURES, picture_addresses
 Fields: TypeAlias = dict[str, object]
 
 TURN_COLUMNS: Final = ("conversations", "conversation", "dialogue", "dialog", "chat")
-"""Columns with a list of messages, beside `messages`."""
+"""Columns with a list of messages, in addition to `messages`."""
 ANSWERS: Final = ("chosen", "rejected")
 """Columns of a preference row."""
 _HISTORY: Final = "history"
 _SYSTEM: Final = "system"
 _PROMPT: Final = "system_prompt"
-"""The column of instructions beside `messages`; no protocol has a field of that name."""
+"""The column of instructions next to `messages`; no protocol has a field of that name."""
 
 
 @final
@@ -91,7 +91,7 @@ def has_other_form(row: Mapping[str, object]) -> bool:
 
 
 def has_other_roles(turns: object) -> bool:
-    """Whether the first message, or the one behind it, has a role of another name."""
+    """Whether the first message, or the one after it, has a role of another name."""
     if not isinstance(turns, list):
         return False
     for turn in cast("list[object]", turns)[:2]:
@@ -102,7 +102,7 @@ def has_other_roles(turns: object) -> bool:
 
 
 def as_body(row: Fields) -> Fields:
-    """Give the body of a request with the conversation of a row.
+    """Return the body of a request with the conversation of a row.
 
     Raises:
         DecodeError: the row has two conversations, or a column that cannot be read.
@@ -112,7 +112,7 @@ def as_body(row: Fields) -> Fields:
 
 
 def as_messages(row: Fields) -> Fields:
-    """Give a row with its turns in `messages`; the same row if it has none of these forms.
+    """Return a row with its turns in `messages`; the same row if it has none of these forms.
 
     Raises:
         DecodeError: the row has two conversations, or a question that is neither a text nor a list of messages.
@@ -191,7 +191,7 @@ def _with_messages(row: Fields) -> Fields:
 
 
 def _is_question(row: Fields, pair: ColumnPair) -> bool:
-    """Whether the text beside a question is one: a request has a list of turns there."""
+    """Whether the text next to a question is one: a request has a list of turns there."""
     return pair.beside is None or not isinstance(row.get(pair.beside), list)
 
 
@@ -226,7 +226,7 @@ def _read_history(history: list[object]) -> list[object]:
 
 
 def answer_to_prompt(row: Mapping[str, object], column: str, value: object) -> object:
-    """Put the answer of a preference row behind its prompt; a conversation that has the prompt already stays."""
+    """Append the answer of a preference row to its prompt; a conversation that has the prompt already stays."""
     prompt = row.get("prompt")
     if column not in ANSWERS or prompt is None:
         return value
@@ -243,7 +243,7 @@ def _turns(value: object, role: str, key: str) -> list[object]:
 
 
 def _rename_roles(turns: list[object]) -> list[object]:
-    """Give messages with the names that protocols have; an unknown one is left to the codec."""
+    """Return messages with the names that protocols have; an unknown one is left to the codec."""
     return [_rename_role(turn) for turn in turns]
 
 
@@ -273,7 +273,7 @@ def is_bare(tool: object) -> bool:
 
 
 def is_as_sent(row: Fields) -> bool:
-    """Whether a row is a request as it was sent, by the keys that would have to be read in another way."""
+    """Whether a row is an unchanged request, by the keys that would have to be read in another way."""
     tools = row.get("tools")
     tool: object = cast("list[object]", tools)[0] if type(tools) is list and tools else None
     if (
@@ -313,7 +313,7 @@ def has_nulls(message: Fields) -> bool:
 
 
 def drop_nulls(body: Fields) -> tuple[Fields, bool]:
-    """Remove the nulls that stand for missing fields; also give whether arguments hold nulls, which stay."""
+    """Remove the nulls that represent missing fields; also return whether arguments hold nulls, which stay."""
     found = _Found()
     out: Fields = {}
     for key, value in body.items():

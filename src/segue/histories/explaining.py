@@ -1,7 +1,7 @@
 """The law of recognition: a reading that no marker of its format proves has to explain every item.
 
 Facts:
-- Requests have few signs of their own, and their decoders take unknown turns: an output stream of another program,
+- Requests have few distinctive signs, and their decoders take unknown turns: an output stream of another program,
   a list of users or the lines of a log become messages without content, or native blocks of an invented user.
   (seen: Gemini CLI's stream as anthropic-messages, 138 of 149 messages empty, 2026-11-18)
 - The first item says little about the others: a log may begin with a line that looks like a message.          (seen)
@@ -36,13 +36,13 @@ _CONTENT_KEYS: Final = frozenset(
      "audio", "reasoning_details", "thinking_blocks", "message", "text", "tool_results", "tool_plan", "images",
      "annotations", "partial", "prefix"}
 )  # fmt: skip
-"""Fields of a turn that hold what was said; a turn without any of them says nothing."""
+"""Fields of a turn that hold its content; a turn without any of them says nothing."""
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "messages": ("role",),
     "contents": ("parts",),
     "input": ("role", "type"),
 }
-"""Keys of which every turn has one, by the key of the body that holds the turns."""
+"""Keys, one of which is in every turn, by the key of the body that holds the turns."""
 _FILE_NAME: Final = re.compile(r"[\w./\\:-]*\w\.[A-Za-z]\w{1,4}")
 """What models of other kinds are given: a picture, a recording, a table."""
 _SHOWN: Final = 4

@@ -93,7 +93,7 @@ def open_source(source: object, how: How = _RECOGNISE, *, name: str = "") -> Ope
     Raises:
         LoadError: the source cannot be read; the message has the file and the line.
         DecodeError: it is a request, and not a valid one.
-        UnknownFormat: it is not recognised, or two formats cannot be told apart.
+        UnknownFormat: it is not recognised, or two formats cannot be distinguished.
     """
     how = _with_protocol(how)
     if hasattr(source, "readline"):
@@ -118,7 +118,7 @@ def open_value(
 ) -> OpenedDocument:
     """Read one conversation from parsed JSON; `data` is its text if there is one.
 
-    `arranged` says that a request in it is as it was sent, so that no column of a row has to be looked for.
+    `arranged` says that a request in it is unchanged, so that no column of a row has to be looked for.
 
     Raises:
         LoadError, DecodeError, UnknownFormat: as `open_source`.
@@ -167,7 +167,7 @@ def open_line(data: bytes, how: How, line: int) -> OpenedDocument | BadLine:
 
 
 def recognise(source: object) -> list[Recognition]:
-    """Give everything that some data may be, with the evidence for each; what is certain comes first.
+    """Return everything that some data may be, with the evidence for each; what is certain comes first.
 
     `source` is what `read_history` takes. An empty list means that nothing is recognised. Of a file with one
     conversation on each line, the first one is looked at.
@@ -190,7 +190,7 @@ def locate_history(source: object, how: How) -> tuple[Source, Format]:
     """Find the data of a source and its format, without reading it.
 
     Raises:
-        UnknownFormat: it is no history in a known format.
+        UnknownFormat: it is not a history in a known format.
     """
     opened, record = _locate(source, how)
     if record is None and opened.format:
@@ -358,7 +358,7 @@ def choose_session(sessions: Sequence[Session], which: str) -> Session | None:
 
 
 def find_bare_id(which: str) -> Session | None:
-    """Find a session of any agent by `last`, its id, or the beginning of it; None if this is no id, or a file.
+    """Find a session of any agent by `last`, its id, or the beginning of it; None if this is not an id, or is a file.
 
     Raises:
         LoadError: several ids begin like that.
@@ -461,7 +461,7 @@ def _value(source: Source, sight: Sight) -> dict[str, object]:
 
 
 def _read_exchange(value: dict[str, object], how: How) -> OpenedDocument:
-    """Read a request with the reply behind its messages."""
+    """Read a request with the reply after its messages."""
     from segue.protocols.api import decode_response
 
     document = open_value(value["request"], how)
@@ -470,7 +470,7 @@ def _read_exchange(value: dict[str, object], how: How) -> OpenedDocument:
         return document
     try:
         answer = decode_response(cast("dict[str, object]", reply), protocol=document.protocol, model=how.model)
-    except DecodeError:  # an error of the provider is no part of the conversation
+    except DecodeError:  # an error of the provider is not part of the conversation
         return document
     context = document.prompt.context
     messages = (*context.messages, answer)
@@ -478,7 +478,7 @@ def _read_exchange(value: dict[str, object], how: How) -> OpenedDocument:
 
 
 def choose_line(opened: Opened, how: How) -> OpenedDocument:
-    """Give the conversation of an opened source; of several lines the first, or the one that `how.session` numbers.
+    """Return the conversation of an opened source; of several lines the first, or the one that `how.session` numbers.
 
     Raises:
         LoadError: there is no such line, or it cannot be read.

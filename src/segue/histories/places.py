@@ -2,9 +2,9 @@
 
 With `regular_files` and `databases`, which open what anyone may have written, this is the only I/O of `histories`.
 
-Facts this file rests on:
+Facts:
 - Files of agents hold private texts, and the agents write them with mode 600.                  (seen, 2026-11-15)
-- A database in WAL mode is read through SQLite, with its `-wal` file beside it.                 (SQLite documentation)
+- A database in WAL mode is read through SQLite, with its `-wal` file next to it.                 (SQLite documentation)
 
 A file that is there is never changed: a new file gets a temporary name, and is then linked to its own name, which fails
 if that name is taken.
@@ -70,7 +70,7 @@ class DiskFiles:
         self._root = root
 
     def find(self, pattern: str) -> Sequence[str]:
-        """Give the paths that match a pattern, sorted."""
+        """Return the paths that match a pattern, sorted."""
         if not _is_inside(pattern):
             return []
         try:
@@ -109,7 +109,7 @@ class ArchiveFiles:
             raise LoadError(f"{name}: the archive is damaged: {error}; download it again") from error
 
     def find(self, pattern: str) -> Sequence[str]:
-        """Give the paths that match a pattern, sorted; `*` also matches `/` here."""
+        """Return the paths that match a pattern, sorted; `*` also matches `/` here."""
         plain = pattern.replace("**/", "*")
         return sorted(name for name in self._members if fnmatchcase(name, plain) and not name.endswith("/"))
 
@@ -150,7 +150,7 @@ def _is_inside(name: str) -> bool:
 
 
 def find_folder(place: Place, *, home: Path | None = None, environment: Mapping[str, str] | None = None) -> Path:
-    """Give the folder of an agent: that of its environment variable if it is set, else the default."""
+    """Return the folder of an agent: that of its environment variable if it is set, else the default."""
     variables = os.environ if environment is None else environment
     for entry in place.variables:
         variable, _, rest = entry.partition("/")
@@ -178,7 +178,7 @@ def list_projects(record: Format, folders: Iterable[str]) -> Iterator[Session]:
 
 
 def current_projects() -> list[str]:
-    """Give the current folder and those above it, up to the root of its repository or below the home folder."""
+    """Return the current folder and those above it, up to the root of its repository or below the home folder."""
     try:
         here = Path.cwd()
     except OSError:
@@ -217,7 +217,7 @@ def _project_files(folder: Path, pattern: str) -> Iterator[Path]:
 
 
 def _sessions_at(path: Path, root: Path, record: Format) -> Iterator[Session]:
-    """Give the sessions of one file or database; none if it cannot be read."""
+    """Yield the sessions of one file or database; none if it cannot be read."""
     if record.describe is not None:
         session = describe_file(path, record, root)
         yield from () if session is None else (session,)
@@ -262,7 +262,7 @@ def _sessions_below(root: Path, record: Format, place: Place) -> Iterator[Sessio
 
 
 def _sessions_beside(folder: Path, record: Format) -> Iterator[Session]:
-    """Give the sessions of files that lie in a folder without the folders of the agent."""
+    """Yield the sessions of files that are in a folder without the folders of the agent."""
     if record.place is None or record.describe is None:
         return
     for pattern in record.place.patterns:
@@ -361,7 +361,7 @@ _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Give a text in UTF-8 without a mark before it; data without a mark is given back."""
+    """Return a text in UTF-8 without a byte order mark; data without a mark is returned unchanged."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             rest = data[len(mark) :]
@@ -375,7 +375,7 @@ def is_binary(head: bytes) -> bool:
 
 
 def open_path(path: Path, formats: Formats, session: str | None = None) -> Source:
-    """Open a file, a database or an archive; `settle` gives it the files beside it.
+    """Open a file, a database or an archive; `settle` adds the files next to it.
 
     Raises:
         LoadError: the file cannot be read, is a folder, or is too large.
@@ -436,7 +436,7 @@ def open_data(data: bytes, formats: Formats, session: str | None = None) -> Sour
 
 
 def settle(source: Source, record: Format) -> Source:
-    """Give a file its name below the folder of its agent, and the files there; none outside of `Source.within`."""
+    """Name a file relative to the folder of its agent, and add the files there; none outside of `Source.within`."""
     if source.path is None or (source.data is None and source.long is None) or source.neighbours is not NO_NEIGHBOURS:
         return source
     path = Path(source.path).absolute()
@@ -466,7 +466,7 @@ def _database_source(path: Path, root: Path, session: str | None = None) -> Sour
 
 
 def _find_root(path: Path, record: Format) -> Path:
-    """Give the folder of the agent that a file lies in, by the patterns of its sessions; else the file's own folder."""
+    """Return the folder of the agent that a file is in, by the patterns of its sessions; else the file's own folder."""
     for pattern in record.place.patterns if record.place is not None else ():
         parts = PurePosixPath(pattern).parts
         if len(path.parts) > len(parts) and all(map(fnmatchcase, path.parts[-len(parts) :], parts)):
@@ -475,7 +475,7 @@ def _find_root(path: Path, record: Format) -> Path:
 
 
 def newest_file(folder: Path, formats: Sequence[Format]) -> Path:
-    """Give the newest session file below a folder.
+    """Return the newest session file below a folder.
 
     Raises:
         LoadError: there is none.
@@ -515,7 +515,7 @@ def save_files(written: Written, folder: Path, *, flat: bool) -> tuple[Path, ...
 
 
 def save_originals(session_id: str, data: bytes, folder: Path | None) -> None:
-    """Store the originals of a written session: in a hidden folder beside its file, or in segue's own folder."""
+    """Store the originals of a written session: in a hidden folder next to its file, or in segue's own folder."""
     path = _originals_folder(folder) / f"{session_id}.jsonl"
     if path.name == f"{session_id}.jsonl" and not path.exists():  # an id with a separator names no file here
         store_file(path, data)
@@ -574,7 +574,7 @@ def store_file(path: Path, data: bytes) -> None:
     try:
         handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except OSError as error:
-        error.filename = str(path)  # nobody knows the temporary file
+        error.filename = str(path)  # the user does not know the temporary file
         raise
     try:
         with os.fdopen(handle, "wb") as file:
@@ -594,5 +594,5 @@ def store_file(path: Path, data: bytes) -> None:
 
 
 def read_clock() -> int:
-    """Give the time of the machine in Unix milliseconds."""
+    """Return the time of the machine in Unix milliseconds."""
     return int(dt.datetime.now(dt.UTC).timestamp() * 1000)

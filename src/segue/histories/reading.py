@@ -55,7 +55,7 @@ class OpenedDocument(NamedTuple):
     lines: tuple[int, ...] = ()
     """The line of each message of a session."""
     history: History | None = None
-    """What a history has beside its messages; None for a request and for what segue stored."""
+    """What a history has in addition to its messages; None for a request and for what segue stored."""
 
     def prepare(self, model: Model, policy: Policy) -> Request:
         """Make a request for a model.
@@ -71,7 +71,7 @@ class OpenedDocument(NamedTuple):
         return prepare_prompt(self.prompt, model, source=self.protocol, policy=policy)
 
     def as_history(self) -> History:
-        """Give the conversation as a history; one of segue has the origin that it was stored with."""
+        """Return the conversation as a history; one of segue has the origin that it was stored with."""
         history = self.history or as_history(self.prompt.context, format_name=self.protocol or "segue")
         if self.protocol is None or self.body is None:
             return history
@@ -128,7 +128,7 @@ def read_session_file(source: Source, sight: Sight) -> OpenedDocument:
 
 
 def read_as(record: Format, source: Source, how: How) -> OpenedDocument:
-    """Read a history of a format; what it holds besides its messages is stored with them."""
+    """Read a history of a format; what else it holds is stored with them."""
     source = places.settle(source, record)
     try:
         with without_collection():
@@ -145,7 +145,7 @@ def read_as(record: Format, source: Source, how: How) -> OpenedDocument:
 
 
 def _judged(history: History, record: Format) -> History:
-    """Report a history of which more was left out than read.
+    """Report a history if more of it was left out than read.
 
     Raises:
         LoadError: there is no message, and there are lines or records that cannot be read.
@@ -169,7 +169,7 @@ def _judged(history: History, record: Format) -> History:
 
 
 def _written_by(context: Context, model: Model) -> Context:
-    """Give the answers without a model to the one that wrote them."""
+    """Attribute answers without a model to the model that wrote them."""
     origin = {"provider": model.provider, "protocol": model.protocol, "model": model.id}
     messages = (
         replace(message, **origin) if message.role == "assistant" and not message.model else message
@@ -191,7 +191,7 @@ def without_collection() -> Generator[None]:
 
 
 def as_history(context: Context, *, format_name: str = "segue") -> History:
-    """Give a history with this conversation, and with title, folder and times if it was read from a history before."""
+    """Return a history with this conversation; with title, folder and times if it was read from a history before."""
     facts = (context.extra or {}).get(HISTORY, {})
 
     def text(name: str) -> str | None:
@@ -228,7 +228,7 @@ def _with_facts(history: History) -> History:
 
 
 def numbered(lines: Iterator[bytes]) -> Lines:
-    """Give the lines that are not blank, with their numbers."""
+    """Return the lines that are not blank, with their numbers."""
     return ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
 
 

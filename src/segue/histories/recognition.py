@@ -1,7 +1,7 @@
 """Recognise what data is: the one place that decides, for the library, the command line, a corpus and the inspector.
 
 Every reader states its evidence as data (`segue.histories.forms`, the `forms` of a record of a package, the clues of
-a protocol). Data with signs that only one reader has is certain to be its own. A request has few signs of its own and
+a protocol). Data with signs that only one reader has is certain to be its own. A request has few distinctive signs and
 takes unknown keys, so it is only likely, and taken where nothing is certain. Two readers of the same certainty are an
 error that names both.
 """
@@ -59,7 +59,7 @@ _PLAIN_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "to
 _PLAIN_TYPES: Final = frozenset({"text", "image_url", "image", "thinking", "tool_use", "tool_result"})
 """Keys, roles and types of blocks that no form has as its own sign."""
 _ENVELOPE_KEYS: Final = frozenset({"custom_id", "key", "request", "recordId", "batch_request_id"})
-"""Keys of which every line of a batch file has one."""
+"""Keys, one of which is in every line of a batch file."""
 
 
 @final
@@ -81,7 +81,7 @@ class Recognition(msgspec.Struct, frozen=True):
 
 
 def recognise_sight(sight: Sight, *, history: bool = False) -> list[Recognition]:
-    """Give everything that the data may be, what is certain first; nothing if `history` is wanted and it is none."""
+    """Return everything that the data may be, what is certain first; nothing if `history` is wanted and it is none."""
     claims: list[tuple[Recognition, tuple[str, ...]]] = []
     candidates = _candidates(sight)
     if history and not any(kind == "history" for _, kind in candidates):
@@ -125,7 +125,7 @@ def is_plain_request(value: object) -> bool:
             return False
         if type(content) is not str and content is not None and not _has_plain_blocks(content):
             return False
-        if content is None and "tool_calls" not in message:  # it says nothing, so it may be no message at all
+        if content is None and "tool_calls" not in message:  # it says nothing, so it may not be a message at all
             return False
         if "tool_calls" in message and not (type(content) is not list and _has_plain_calls(message["tool_calls"])):
             return False
@@ -155,11 +155,11 @@ def _has_plain_calls(calls: object) -> bool:
 
 
 def choose(found: Sequence[Recognition], place: str, sight: Sight | None = None) -> Recognition:
-    """Give the one reader that the evidence is for; `sight` is what an error compares with the known formats.
+    """Return the one reader that the evidence is for; `sight` is what an error compares with the known formats.
 
     Raises:
         UnknownFormat: nothing is recognised, the data is that of a program that segue does not read, or two readers
-            cannot be told apart.
+            cannot be distinguished.
     """
     best = [claim for claim in found if claim.certainty == found[0].certainty]
     readable = [claim for claim in best if claim.kind != "unreadable"]
@@ -204,7 +204,7 @@ def near_misses(sight: Sight, *, without: str = "") -> list[str]:
 
 
 def look(source: Source, *, head: bool = False) -> Sight:
-    """Give what a source shows; `head` says that its data is only the beginning of a file."""
+    """Return what a source shows; `head` means that its data is only the beginning of a file."""
     if source.database is not None:
         database = source.database
         return Sight(columns={table: database.columns(table) for table in database.tables()}, name=source.name)
@@ -224,7 +224,7 @@ def look(source: Source, *, head: bool = False) -> Sight:
 
 
 def look_at_value(value: object, name: str = "") -> Sight:
-    """Give what a parsed value shows. A list of objects that is nothing else can be the lines of a file."""
+    """Return what a parsed value shows. A list of objects that is nothing else can be the lines of a file."""
     if type(value) is dict:
         return Sight(value=cast("object", value), lines=(cast("dict[str, Any]", value),), name=name)
     return Sight(value=value, name=name)
@@ -237,7 +237,7 @@ def _parse(data: bytes) -> object:
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
         try:
             given = data.lstrip()
-            end = given.find(b"\n")  # the data behind it can be long, and is not copied
+            end = given.find(b"\n")  # the data after it can be long, and is not copied
             first = given if end < 0 else given[:end]
             return None if first.rstrip().endswith(b"}") else parse_json(data)
         except LoadError:
@@ -269,7 +269,7 @@ def _parse_beginning(data: bytes) -> object:
 
 
 def _objects(data: bytes, *, cut: bool) -> Iterator[dict[str, Any]]:
-    """Give the objects of JSON Lines; none if neither the first line nor the one behind it is one."""
+    """Yield the objects of JSON Lines; none if neither the first line nor the one after it is one."""
     start = number = found = 0
     while start < len(data) and (found or number < 2):
         end = data.find(b"\n", start)
@@ -298,13 +298,13 @@ _INNER: Final = "messages[]."
 
 @final
 class _Entry(NamedTuple):
-    """A form with what can be told from keys alone: those that it needs, and those of which it needs one."""
+    """A form with what the keys alone show: those that it needs, and those of which it needs one."""
 
     claimant: _Claimant
     form: Form
     needed: frozenset[str]
     any_inner: frozenset[str]
-    """Keys of messages, of which one is there."""
+    """Keys of messages, one of which is there."""
 
 
 @final
@@ -326,14 +326,14 @@ class _Index:
                 for key in form.keys():  # noqa: SIM118 - a method of the form
                     self.by_key[form.where].setdefault(key, []).append(entry)
         self.row_keys = frozenset(self.by_key["object"]) - {"messages"} | _ENVELOPE_KEYS
-        """Keys of which one is there if a row is more than a request."""
+        """Keys, one of which is there if a row is more than a request."""
 
         self.fitting = lru_cache(maxsize=512)(self._fitting)
 
     def _fitting(
         self, keys: frozenset[str] | None, inner: frozenset[str], lines: frozenset[str], other: str
     ) -> Mapping[_Claimant, Sequence[Form]]:
-        """Give the forms that the keys of an object, of the items of its list and of lines do not exclude.
+        """Return the forms that the keys of an object, of the items of its list and of lines do not exclude.
 
         The rows of a file have few shapes, so the result is kept.
         """
@@ -368,7 +368,7 @@ def _all_forms() -> Iterator[tuple[_Claimant, Sequence[Form]]]:
 
 
 def forms_of(name: str) -> Sequence[Form]:
-    """Give the forms of a format; segue's own are not loaded for it."""
+    """Return the forms of a format; segue's own are not loaded for it."""
     if name in FORMS:
         return FORMS[name]
     try:
@@ -385,7 +385,7 @@ def _read_index(count: int) -> _Index:  # noqa: ARG001 - the cache key: new reco
 
 
 def _candidates(sight: Sight) -> Mapping[_Claimant, Sequence[Form]]:
-    """Give the forms that the keys do not exclude, by who has them."""
+    """Return the forms that the keys do not exclude, by claimant."""
     index = _read_index(FORMATS.added)
     if sight.columns is not None:
         return _by_claimant(index.others["database"])
@@ -409,7 +409,7 @@ def _by_claimant(entries: Iterable[_Entry]) -> dict[_Claimant, list[Form]]:
 
 
 def _keys_of_items(items: Sequence[object]) -> tuple[frozenset[str], bool]:
-    """Give the keys of all items, and whether they are JSON objects, and no objects of a framework."""
+    """Return the keys of all items, and whether they are JSON objects and not objects of a framework."""
     objects = [cast("dict[str, object]", item) for item in items if type(item) is dict]
     return frozenset[str]().union(*objects), len(objects) == len(items)
 
@@ -426,5 +426,5 @@ def _recognise_wire(value: object) -> Iterator[Recognition]:
 
 
 def evidence_of(name: str, sight: Sight) -> Evidence | None:
-    """Give what speaks for one format."""
+    """Return the evidence for one format."""
     return find_evidence(forms_of(name), sight)

@@ -33,7 +33,7 @@ _WINDOW: Final = 2**20
 Watch: TypeAlias = Callable[[int, int], None]
 """Is given the position in a long file, and its size."""
 WATCH: Final[ContextVar[Watch | None]] = ContextVar("WATCH", default=None)
-"""Who is told how far a long file was read: a command that shows its progress."""
+"""The listener for how far a long file was read: a command that shows its progress."""
 _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
 
 
@@ -46,7 +46,7 @@ def open_regular(path: Path, *, largest: int | None = LARGEST) -> FileIO:
         LoadError: it is not a regular file, is too large, or is a large file with holes.
         OSError, ValueError: it cannot be opened.
     """
-    # Opening some devices has effects of its own, so that the kind is looked at first. It may be replaced in between.
+    # Opening some devices has side effects, so the kind is looked at first. It may be replaced in between.
     _check_kind(os.stat(path).st_mode, path)  # noqa: PTH116 - accepts the same path as os.open
     handle = os.open(path, _FLAGS)
     try:

@@ -1,6 +1,6 @@
 """Session files: JSON Lines with one line for each message and each summary, written by appending.
 
-Facts this file relies on:
+Facts:
 - A write to a file opened with O_APPEND goes to its end, even if other processes write to it. One write for each line
   keeps lines intact unless something crashes.                                                       (POSIX, write(2))
 - A crash or a full disk can leave an incomplete line. It is recognizable: a prefix of a JSON object is never JSON.
@@ -17,7 +17,7 @@ later one replaces it.
 A conversation remembers the file that it was read from, and how long that was. Writing it to this file compares: what
 others appended meanwhile is never lost. `session_file` holds the lock from the reading to the writing.
 
-A file whose first line names a newer format is never written to: a line of this version behind those of a later one
+A file whose first line names a newer format is never written to: a line of this version after those of a later one
 could make the file unreadable for both.
 """
 
@@ -165,7 +165,7 @@ def _read_lines(
             raise type(error)(reason, path=error.path, line=number) from error.__cause__
         if isinstance(entry, Context):
             header = entry
-            if not messages:  # behind other messages, they would not cover the first ones
+            if not messages:  # after other messages, they would not cover the first ones
                 summaries += entry.summaries
         elif isinstance(entry, Summary):
             summaries.append(entry)
@@ -187,7 +187,7 @@ def refuse_device(path: StrPath) -> None:
     """Refuse what exists and is not a file: a device may never end, and a new file would replace it.
 
     Raises:
-        OSError: the path is a device, a pipe or a socket; a folder has an error of its own.
+        OSError: the path is a device, a pipe or a socket; a folder has its own error.
     """
     with suppress(FileNotFoundError, NotADirectoryError):
         kind = stat.S_IFMT(os.stat(path).st_mode)  # noqa: PTH116  # the path is a string
@@ -369,7 +369,7 @@ def _replace(target: str, temporary: str, check: Callable[[], None]) -> None:
 
 
 def _rename(temporary: str, target: str) -> None:
-    """Give a file the name and the permissions of the one that it replaces."""
+    """Rename a file to the one that it replaces, with the same permissions."""
     try:
         with suppress(FileNotFoundError):
             os.chmod(temporary, os.stat(target).st_mode & 0o777)  # noqa: PTH101, PTH116  # the path is a string
@@ -381,7 +381,7 @@ def _rename(temporary: str, target: str) -> None:
 
 
 def _new_file_beside(target: str) -> tuple[int, str]:
-    """Create a file in the same folder, with a name of its own even if several programs write at once."""
+    """Create a file in the same folder, with a unique name even if several programs write at once."""
     for number in count():
         temporary = f"{target}.{number}.new"
         with suppress(FileExistsError):

@@ -2,7 +2,7 @@
 
 Events of AG2: requests, responses and results of tools.
 
-Facts this file rests on (ag2 1.2.1, 2026-11-15):
+Facts (ag2 1.2.1, 2026-11-15):
 - `__event__` names the class of an event, `__dataclass__`, `__bytes__`, `__enum__` and `__exception__` other values. A
   field that is not defined refuses the event. Each event has `created_at`, in seconds.
 - Only ModelRequest, ModelResponse, ToolResultsEvent and CompactionSummary are sent. Events for single calls and results
@@ -87,7 +87,7 @@ def _kind(entry: Mapping[str, Any]) -> str:
 
 
 def _split(entries: list[Entry]) -> list[list[Entry]]:
-    """Give events of tools that follow each other as one run, everything else alone."""
+    """Group events of tools that follow each other into one run; everything else is alone."""
     return runs_of(entries, lambda before, entry: {_kind(before), _kind(entry)} <= _OF_TOOLS)
 
 
@@ -108,7 +108,7 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 
 
 
 def _results_of(run: list[Entry]) -> list[Entry]:
-    """Give the results of a run: those of its batch, then single ones that are in no batch."""
+    """Return the results of a run: those of its batch, then single ones outside any batch."""
     found = [each for entry in run if _kind(entry) == "ToolResultsEvent" for each in objects_of(entry.get("results"))]
     known = {text_of(each.get("parent_id")) for each in found}
     singles = [entry for entry in run if "result" in entry and text_of(entry.get("parent_id")) not in known]
@@ -142,7 +142,7 @@ def _read_input(part: Entry) -> UserContent:
 
 
 def _own_type(part: Entry) -> str | None:
-    """Give the type of a file that is not stored here, which only our own metadata has."""
+    """Return the type of a file that is not stored here; only our own metadata has it."""
     return text_of(object_of(object_of(part.get("metadata")).get(SEGUE)).get("media_type"))
 
 

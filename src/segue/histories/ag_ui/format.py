@@ -2,8 +2,8 @@
 
 Messages of AG-UI.
 
-Facts this file rests on (ag-ui-protocol 1.0.0, and pydantic-ai's adapter for it, 2026-11-15):
-- Thinking is a message of its own, of the role `reasoning`, before the answer; opaque data is in `encryptedValue`,
+Facts (ag-ui-protocol 1.0.0, and pydantic-ai's adapter for it, 2026-11-15):
+- Thinking is a separate message, of the role `reasoning`, before the answer; opaque data is in `encryptedValue`,
   which pydantic-ai fills with JSON: id, signature, provider_name.
 - Calls are in `toolCalls` of the assistant, with arguments as JSON text; a result is a message of the role `tool`, with
   one text and `error` where it failed.
@@ -68,7 +68,7 @@ _FORMS: Final = ContentForms(
 
 
 def _split(entries: list[Entry]) -> list[list[Entry]]:
-    """Give reasoning with the answer that it belongs to."""
+    """Group reasoning with the answer that it belongs to."""
     answers = ("reasoning", "assistant")
     return runs_of(entries, lambda before, each: before.get("role") == "reasoning" and each.get("role") in answers)
 

@@ -2,7 +2,7 @@
 
 `Message` of Microsoft's Agent Framework: a role and contents.
 
-Facts this file rests on (agent-framework-core 1.23.0, 2026-11-15):
+Facts (agent-framework-core 1.23.0, 2026-11-15):
 - Contents have a type: text, text_reasoning with `protected_data`, data, uri, function_call, function_result, usage.
 - A result that failed has `exception`; its text is in `result` and in `items`.
 - `additional_properties` of messages and contents are kept.

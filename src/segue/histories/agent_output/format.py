@@ -2,7 +2,7 @@
 
 Reads what agents print of one run: `claude -p --output-format stream-json`, `codex exec --json` and their like.
 
-Facts (seen running unless said; 2026-11-18):
+Facts (seen running unless stated; 2026-11-18):
 - Claude Code 2.1.326: lines `assistant` and `user` with Anthropic messages. The blocks of one answer come one on each
   line, with the same `message.id`; results between them belong after it. `parent_tool_use_id` marks a sub-agent.
   `stream_event` and `result` repeat. `--output-format json` prints the last object, with `--verbose` a list of all.
@@ -12,7 +12,7 @@ Facts (seen running unless said; 2026-11-18):
   numbers its items from 0 again.
 - Gemini CLI 0.61.0: `message` with `delta` is a piece of a text. Other programs add fields and leave out `init`.
 - opencode 1.18.33: a line has a part; a tool is printed with its result when it ended.
-- Cursor (vendor's page) and Droid (a fixture): calls and results are lines of their own.
+- Cursor (vendor's page) and Droid (a fixture): calls and results are separate lines.
 - Cline 3.0.65: an `iteration` is an answer; thoughts end after the text that they led to.
 - A run that was stopped has no last line. Most programs do not print the prompt: none is invented.
 """
@@ -103,7 +103,7 @@ class _Run:
         )
 
     def ask(self, *messages: Message) -> None:
-        """Add what the user said."""
+        """Add what the user wrote."""
         self.flush()
         self.messages += messages
 
@@ -168,7 +168,7 @@ def read(source: Source, view: View) -> History:
 
 
 def _lines(source: Source, notes: Notes) -> Iterable[tuple[int, dict[str, Any]]]:
-    """Give the objects of lines, of a list, or the only one."""
+    """Return the objects of lines, of a list, or the only one."""
     value = source.value
     if value is None and source.data is not None:
         start = source.data.lstrip()[:1]

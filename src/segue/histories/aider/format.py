@@ -2,12 +2,12 @@
 
 Reads the chat history of aider: a Markdown file in the folder of the project.
 
-Facts this file rests on (aider 0.86.2, seen 2026-11-15):
+Facts (aider 0.86.2, seen 2026-11-15):
 - `# aider chat started at TIME` begins a chat, `#### ` is a line of the user, `> ` a line of the program. Everything
   else is the answer of the model.
 - `--restore-chat-history` sends the texts of all chats in the file, without the lines of the program.
-- Thinking stands between `<thinking-content-HASH>` and its end tag; aider sends it again as part of the answer.
-- `> Model: NAME with ...` names the model of the answers behind it, `> Tokens: N sent, M received.` is about the last.
+- Thinking is between `<thinking-content-HASH>` and its end tag; aider sends it again as part of the answer.
+- `> Model: NAME with ...` names the model of the answers after it, `> Tokens: N sent, M received.` is about the last.
 - There are no calls, no ids, and no times but that of the start of a chat. The time has no zone.
 """
 

@@ -2,7 +2,7 @@
 
 Steps of ATIF, the trajectory format of Harbor.
 
-Facts this file rests on (atif 1.8.0, 2026-11-15):
+Facts (atif 1.8.0, 2026-11-15):
 - A step of the agent holds its message, reasoning, calls, and the results in `observation`. `extra` is the only place
   for further data; any other unknown field is refused.
 - Images are named by a path, so their bytes are not in the file.
@@ -120,7 +120,7 @@ _WITH_RESULTS: Final = frozenset({"assistant", "toolResult"})
 
 
 def _join(messages: Sequence[Message]) -> list[list[Message]]:
-    """Give a reply with the results that follow it as one run, everything else alone."""
+    """Group a reply with the results that follow it into one run; everything else is alone."""
     return runs_of(messages, lambda before, each: each.role == "toolResult" and before.role in _WITH_RESULTS)
 
 
@@ -192,7 +192,7 @@ def _write_agent(message: AssistantMessage, writing: Writing) -> Entry:
 
 
 def renumbered(entries: list[Entry]) -> list[Entry]:
-    """Give every step its number."""
+    """Number the steps."""
     return [
         {"step_id": at, **{key: entry[key] for key in entry if key != "step_id"}} for at, entry in enumerate(entries, 1)
     ]

@@ -4,19 +4,19 @@ Messages of AutoGen: what the model context of an agent stores.
 
 Messages and events of a run of AutoGen's agents, converted to what a model context stores, and back.
 
-Facts this file rests on (autogen-core 0.7.5, autogen-agentchat 0.7.5, 2026-11-15):
+Facts (autogen-core 0.7.5, autogen-agentchat 0.7.5, 2026-11-15):
 - A message has `type`: SystemMessage, UserMessage, AssistantMessage, FunctionExecutionResultMessage. Fields that are
   not defined are dropped when a state is loaded.
-- The content of an AssistantMessage is a text or a list of calls. `thought` is the reasoning beside a text; beside
+- The content of an AssistantMessage is a text or a list of calls. `thought` is the reasoning next to a text; next to
   calls it is the text that the model wrote before them.
 - An image is `{"data": base64}`. It is decoded when it is loaded, and encoded anew as PNG when it is saved.
 - A result is one text. There are no signatures, no usage and no model.
 
-Facts this file rests on (autogen-agentchat 0.7.5, 2026-11-15):
+Facts (autogen-agentchat 0.7.5, 2026-11-15):
 - A run gives messages (TextMessage, MultiModalMessage, StopMessage, HandoffMessage) and events (ThoughtEvent,
   ToolCallRequestEvent, ToolCallExecutionEvent). `source` is the name of the agent; that of the user is `user` by
-  default, and UserProxyAgent has a name of its own.
-- A ThoughtEvent stands before the reply that it belongs to, and holds what becomes `thought` of the reply.
+  default, and UserProxyAgent has its own name.
+- A ThoughtEvent comes before the reply that it belongs to, and holds what becomes `thought` of the reply.
 - A ToolCallSummaryMessage repeats results.
 """
 
@@ -222,7 +222,7 @@ EVENTS: Final = frozenset(
 
 
 def from_events(entries: list[Entry]) -> list[Entry]:
-    """Give the messages of events; an event that is no part of the conversation stays as it is."""
+    """Convert events to messages; an event that is not part of the conversation stays unchanged."""
     return list(_convert(entries))
 
 
@@ -252,7 +252,7 @@ def _convert(entries: list[Entry]) -> Iterator[Entry]:
 
 
 def to_events(entries: list[Entry], draft: Draft) -> list[Entry]:
-    """Give the events of messages: those of `from_events` as they were, others in the form of a run."""
+    """Convert messages to events: those of `from_events` unchanged, others in the form of a run."""
     events: list[Entry] = []
     now = draft.started
     for entry in entries:
@@ -292,7 +292,7 @@ def _is_event(entry: Mapping[str, Any]) -> bool:
 
 
 def _states(value: object) -> dict[str, dict[str, Any]]:
-    """Give the states of agents by their names: those of a team, or the one."""
+    """Return the states of agents by their names: those of a team, or the only one."""
     whole = object_of(value)
     if _CONTEXT in whole:
         return {"": whole}

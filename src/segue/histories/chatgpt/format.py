@@ -4,7 +4,7 @@ Makes messages of the nodes of a ChatGPT export; see `read` for the facts.
 
 Reads an export of ChatGPT: `conversations.json` or `conversations-NNN.json`, alone or in its zip archive.
 
-Facts this file rests on (descriptions of exports by others, read 2026-11-15):
+Facts (descriptions of exports by others, read 2026-11-15):
 - `mapping` is a tree of nodes; `current_node` is the end of the conversation that is shown.
 - A message with `weight: 0` is hidden, but for `user_editable_context`, which has the user's instructions.
 - A message to a tool has its name in `recipient`; the answer of the tool has it in `author.name`. There are no ids of
@@ -69,7 +69,7 @@ def is_shown(node: dict[str, Any]) -> bool:
 
 
 def text_of_message(message: dict[str, Any]) -> str:
-    """Give the texts of a message."""
+    """Return the texts of a message."""
     content = object_of(message.get("content"))
     texts = [part for part in _parts(content) if isinstance(part, str)]
     return "\n".join(texts) or text_of(content.get("text")) or ""
@@ -135,7 +135,7 @@ class MessageReader:
             self._made.append(with_envelope(message, self._name, {"id": name, **without(fields, ("content", "id"))}))
 
     def record(self, kind: str, message: dict[str, Any], number: int) -> None:
-        """Note a message that is no part of the conversation."""
+        """Note a message that is not part of the conversation."""
         self._notes.record(kind, number, len(json_text(message)), message if self._notes.keeps else None)
 
     def _keep_instructions(self, content: dict[str, Any], message: dict[str, Any], number: int) -> None:
@@ -274,7 +274,7 @@ def _time(message: dict[str, Any]) -> int | None:
 
 
 def _pointer(part: dict[str, Any]) -> str | None:
-    """Give the id of the file that a part points to."""
+    """Return the id of the file that a part points to."""
     for name in _POINTERS:
         value = part.get(name)
         if inner := object_of(value):
@@ -289,13 +289,13 @@ def _thought(thought: dict[str, Any]) -> str:
 
 
 def _arguments(content: dict[str, Any]) -> dict[str, Any]:
-    """Give the arguments of a call: an object that was written as JSON, or the text."""
+    """Return the arguments of a call: an object that was written as JSON, or the text."""
     text = text_of(content.get("text")) or "\n".join(part for part in _parts(content) if isinstance(part, str))
     return parse_object(text) or {"input": text}
 
 
 def _other_text(content: dict[str, Any]) -> str:
-    """Give the text of content that has no parts: output of code, quotes of pages."""
+    """Return the text of content that has no parts: output of code, quotes of pages."""
     names = ("text", "result", "content", "summary", "title", "name")
     texts = [text for name in names if (text := text_of(content.get(name)))]
     if url := text_of(content.get("url")):
@@ -317,7 +317,7 @@ MEMBERS: Final = ("conversations.json", "conversations-*.json", "*/conversations
 
 
 def _all_conversations(source: Source) -> Iterator[dict[str, Any]]:
-    """Give the conversations of the file, and of the other files of an export that is split."""
+    """Yield the conversations of the file, and of the other files of an export that is split."""
     yield from conversations_of(load_value(source))
     folder, _, own = source.name.rpartition("/")
     if not own.startswith("conversations-"):

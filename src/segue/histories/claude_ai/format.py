@@ -2,7 +2,7 @@
 
 Reads an export of Claude.ai: `conversations.json`, alone or in its zip archive.
 
-Facts this file rests on (descriptions of exports by others, read 2026-11-15):
+Facts (descriptions of exports by others, read 2026-11-15):
 - A message names the one before it in `parent_message_uuid`; abandoned answers are in the list as well.
 - `content` has the blocks of a turn, results of tools among them; `text` may be empty while `content` is not.
 - A long paste exists only as `extracted_content` of an attachment. Other files are not in the export.
@@ -172,7 +172,7 @@ def _record(block: dict[str, Any], notes: Notes) -> None:
 
 
 def _reply(blocks: Sequence[dict[str, Any]], model: str, time: int | None, notes: Notes) -> Iterator[Message]:
-    """Give the turns of an answer: each result of a tool ends one."""
+    """Yield the turns of an answer: each result of a tool ends one."""
     content: list[AssistantContent] = []
     for block in blocks:
         kind = block.get("type")

@@ -1,6 +1,6 @@
 """Reads a Claude Code session.
 
-Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
+Facts (Claude Code 2.1.325, seen 2026-11-15):
 - A long output is moved to a file, and `toolUseResult.persistedOutputPath` names it.
 """
 
@@ -167,7 +167,7 @@ def _read_compactions(
 
 
 def _older_path(tree: LineTree, boundary: Boundary) -> ActivePath | None:
-    """Give the path that a compaction replaced; None if its lines are not in this file, as in a fork."""
+    """Return the path that a compaction replaced; None if its lines are not in this file, as in a fork."""
     start = tree.nodes.get(boundary.node.logical_parent or "") or tree.nodes.get(boundary.tail or "")
     return None if start is None else walk(tree, start, before=boundary.node.number)
 
@@ -217,7 +217,7 @@ def _read_branches(tree: LineTree, used: set[str], notes: Notes) -> tuple[Branch
 
 
 def _read_children(source: Source, tree: LineTree, view: View, notes: Notes) -> tuple[Child, ...]:
-    """Read the sub-agents: files beside the session, or lines with `isSidechain` in it (older versions)."""
+    """Read the sub-agents: files next to the session, or lines with `isSidechain` in it (older versions)."""
     children: list[Child] = []
     folder = source.name.removesuffix(".jsonl")
     for name in source.neighbours.find(f"{folder}/subagents/agent-*.jsonl") if folder else ():
@@ -261,5 +261,5 @@ def _read_meta(source: Source, name: str) -> dict[str, Any]:
 
 
 def replace_source(source: Source, data: bytes, name: str) -> Source:
-    """Give the source of a file beside another one."""
+    """Return the source of a file next to another one."""
     return Source(data=data, name=name, neighbours=source.neighbours)

@@ -7,22 +7,22 @@ Plain lines of a Claude Code session: most of a long one, and made into messages
 The codec compares a turn with its own encoding, to find what has to be kept verbatim. That takes most of the time of
 reading a session. What is not plain is left to it.
 
-Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
+Facts (Claude Code 2.1.325, seen 2026-11-15):
 - A line with a `uuid` hangs under its `parentUuid`.
-- Lines without a `uuid` repeat messages and hold settings; they are no part of the conversation.
+- Lines without a `uuid` repeat messages and hold settings; they are not part of the conversation.
 - An unknown kind of line is passed over; if it has a `uuid`, the path may run through it.
 - `system/compact_boundary` has no parent, only `logicalParentUuid`. `compactMetadata.preservedMessages` lists old lines
   that are still sent; before, `preservedSegment` named the first and the last of them.
 - `last-prompt` has in `leafUuid` the end of the path. `explicit` says that the user went back to it, with null to the
   beginning; it holds until the next line.
 
-Facts this file rests on (Claude Code 2.1.325, seen 2026-11-16):
+Facts (Claude Code 2.1.325, seen 2026-11-16):
 - The newest line is the end of the path, unless a checkpoint (`last-prompt`) names a line that it does not continue.
 - The result of the n-th parallel call hangs under the line of that call; the next line hangs under one of the results.
   The next call of the same reply may hang under the result of the call before it, or under a `progress` line (2.1.29
   to 2.1.181). So all lines of the file with the `message.id` of a reply on the path belong to it, with their results.
-- The old lines that a compaction keeps are sent behind its line `anchorUuid`. What hangs under the anchor or under
-  another old line is sent behind them. Only the newest compaction counts.
+- The old lines that a compaction keeps are sent after its line `anchorUuid`. What hangs under the anchor or under
+  another old line is sent after them. Only the newest compaction counts.
 - A line whose parent is missing hangs under the newest line of the five seconds before it.
 """
 
@@ -76,7 +76,7 @@ class Node(msgspec.Struct):
     children: list[Node] = []
 
     def fields(self, notes: Notes) -> dict[str, Any]:
-        """Give the whole line; it is parsed again behind `forget`."""
+        """Return the whole line; it is parsed again after `forget`."""
         if self.parsed is None:
             line = Line(self.number, self.data[self.start : self.start + self.size])
             self.parsed = decode_object(line, notes) or {}
@@ -106,7 +106,7 @@ _OBJECTS: Final = msgspec.json.Decoder(dict[str, Any])
 @final
 @dataclass
 class Boundary:
-    """A compaction: its line, the line that the old ones are sent behind, and the old lines that are still sent."""
+    """A compaction: its line, the line after which the old ones are sent, and the old lines that are still sent."""
 
     node: Node
     anchor: str | None = None
@@ -137,7 +137,7 @@ class LineTree:
     _replies: dict[str, list[Node]] | None = None
 
     def stamps(self, *, side: bool) -> list[tuple[int, int, Node]]:
-        """Give the lines that have a time, sorted by it and then in the order of the file, with time and position."""
+        """Return the lines that have a time, sorted by it and then in the order of the file, with time and position."""
         if self._stamps is None:
             self._stamps = {False: [], True: []}
             for node in self.nodes.values():
@@ -148,7 +148,7 @@ class LineTree:
         return self._stamps[side]
 
     def lines_of(self, reply: str) -> list[Node]:
-        """Give the lines of a reply, in the order of the file."""
+        """Return the lines of a reply, in the order of the file."""
         if self._replies is None:
             self._replies = {}
             for node in self.nodes.values():
@@ -235,12 +235,12 @@ def _is_repeated(node: Node, fields: dict[str, Any], line: bytes, notes: Notes) 
 
 
 def _content_of(fields: dict[str, Any]) -> tuple[object, ...]:
-    """Give what a line says, for lines with the same uuid."""
+    """Return the content of a line, for lines with the same uuid."""
     return (object_of(fields.get("message")).get("content"), fields.get("content"), fields.get("attachment"))
 
 
 def _link(tree: LineTree, notes: Notes) -> None:
-    """Give each line the lines under it, and read the compactions."""
+    """Link each line to the lines under it, and read the compactions."""
     for node in tree.nodes.values():
         if node.parent is not None and (parent := tree.nodes.get(node.parent)) is not None:
             node.parent = parent.uuid  # one text in memory instead of two
@@ -250,7 +250,7 @@ def _link(tree: LineTree, notes: Notes) -> None:
 
 
 def _find_record(data: LongData, begin: int, end: int) -> str | None:
-    """Give the kind of a line that repeats the conversation; it is not parsed, because most of a file is such lines."""
+    """Return the kind of a line that repeats the conversation, without parsing it: most of a file is such lines."""
     begin += len(_RECORD_START)
     kind = _RECORDS.get(data[begin : data.find(b'"', begin, begin + _LONGEST_KIND)])
     return kind if kind is not None and data.endswith(b"}", begin, end) else None
@@ -297,7 +297,7 @@ def _note_checkpoint(tree: LineTree, fields: dict[str, Any]) -> None:
 
 
 def _pass_checkpoint(tree: LineTree, node: Node) -> None:
-    """Note a line behind the checkpoint: what the user chose holds no longer, and a compaction removes it."""
+    """Note a line after the checkpoint: what the user chose is no longer valid, and a compaction removes it."""
     if tree.is_cleared or node.subtype == "compact_boundary":
         tree.checkpoint = None
     elif tree.checkpoint is not None and tree.checkpoint.explicit:
@@ -318,7 +318,7 @@ def _read_boundary(node: Node, notes: Notes) -> Boundary:
 
 
 def find_leaf(tree: LineTree, *, side: bool) -> Node | None:
-    """Give the end of the active path: the newest line of the conversation, or the checkpoint beside it."""
+    """Find the end of the active path: the newest line of the conversation, or the checkpoint next to it."""
     found = (node for node in reversed(tree.nodes.values()) if node.type in CONVERSATION and node.side == side)
     newest = next(found, None)
     checkpoint = None if tree.checkpoint is None else tree.nodes.get(tree.checkpoint.leaf or "")
@@ -358,7 +358,7 @@ class ActivePath:
     nodes: list[Node]
     boundary: Boundary | None
     kept: list[Node]
-    """The old lines that are sent behind the summary."""
+    """The old lines that are sent after the summary."""
 
 
 def walk(tree: LineTree, leaf: Node, *, before: int | None = None) -> ActivePath:
@@ -408,13 +408,13 @@ class _Links:
         """Positions among the lines with a time that cannot be a parent any more, each with one before it."""
 
     def find_end(self, leaf: Node) -> Node:
-        """Give the last line of a path: the old lines stand behind a summary that nothing follows."""
+        """Return the last line of a path: the old lines follow a summary that nothing else follows."""
         if self._boundary is not None and leaf.uuid == self._boundary.anchor and leaf.uuid not in self._present:
             return self._kept[-1]
         return leaf
 
     def parent(self, node: Node, seen: set[str]) -> Node | None:
-        """Give the line above a line; None above the first one."""
+        """Return the line above a line; None above the first one."""
         if node.uuid in self._above:
             return self._above[node.uuid]
         boundary = self._boundary
@@ -454,7 +454,7 @@ class _Links:
         return None
 
     def _before(self, at: int, *, side: bool) -> int:
-        """Give the newest position up to this one that was not passed over; the way to it is shortened."""
+        """Return the newest position up to this one that was not passed over; the way to it is shortened."""
         passed = self._passed
         way: list[int] = []
         while (at, side) in passed:
@@ -470,7 +470,7 @@ def _time_of(entry: tuple[int, int, Node]) -> int:
 
 
 def _kept_lines(tree: LineTree, boundary: Boundary) -> list[Node]:
-    """Give the old lines that are still sent; none if one of them is missing, or they are not connected."""
+    """Return the old lines that are still sent; none if one of them is missing, or they are not connected."""
     if boundary.listed:
         found = [tree.nodes.get(uuid) for uuid in boundary.listed]
         listed = [node for node in found if node is not None]
@@ -488,9 +488,9 @@ def _kept_lines(tree: LineTree, boundary: Boundary) -> list[Node]:
 
 
 def with_results(tree: LineTree, path: list[Node]) -> list[Node]:
-    """Add what hangs beside the path: blocks of a reply that is on it, and the results of parallel calls.
+    """Add what hangs next to the path: blocks of a reply that is on it, and the results of parallel calls.
 
-    Results stand behind the last line of their turn, in the order of the file.
+    Results come after the last line of their turn, in the order of the file.
     """
     present = {node.uuid for node in path}
     done: set[str] = set()
@@ -523,7 +523,7 @@ def with_results(tree: LineTree, path: list[Node]) -> list[Node]:
 
 
 def _beside(node: Node, tree: LineTree, done: set[str], present: set[str]) -> list[Node]:
-    """Give the results of a reply, and its other blocks with their results, that are not on the path."""
+    """Return the results of a reply, and its other blocks with their results, that are not on the path."""
     reply = node.message_id
     others: list[Node] = []
     if reply and reply not in done:
@@ -553,7 +553,7 @@ def _same_turn(node: Node, nodes: list[Node]) -> bool:
 
 
 def find_ends(tree: LineTree, used: set[str], notes: Notes) -> Iterator[list[Node]]:
-    """Give each other branch: its lines that are on no other path, from the first to the last."""
+    """Yield each other branch: its lines that are on no other path, from the first to the last."""
     taken = set(used)
     newest = [node for node in reversed(tree.nodes.values()) if not node.side and node.type in CONVERSATION]
     # Then lines that others hang under, but on another path: a compaction may have moved those.
@@ -586,7 +586,7 @@ _PLAIN_STOPS: Final[dict[str | None, StopReason]] = {
 
 
 def plain_reply(body: dict[str, Any], blocks: list[object], model: str) -> AssistantMessage | None:
-    """Make a message of a plain reply, which is kept beside the message as well; None for any other reply."""
+    """Make a message of a plain reply, which is kept with the message as well; None for any other reply."""
     if body.get("stop_sequence", "") is not None:
         return None
     raw, written_by = body.get("stop_reason"), body.get("model")
@@ -683,7 +683,7 @@ def _kept_of_calls() -> Extra | None:
 
 
 def counts_of(usage: dict[str, Any]) -> dict[str, object]:
-    """Give the token counts of a reply in the form in which the codec writes them."""
+    """Return the token counts of a reply in the form in which the codec writes them."""
     counts: dict[str, object] = {name: usage.get(name) or 0 for name in _COUNTS}
     if thinking := object_of(usage.get("output_tokens_details")).get("thinking_tokens"):
         counts["output_tokens_details"] = {"thinking_tokens": thinking}

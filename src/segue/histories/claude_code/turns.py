@@ -1,6 +1,6 @@
 """Makes messages of the lines of a Claude Code session.
 
-Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
+Facts (Claude Code 2.1.325, seen 2026-11-15):
 - A line holds one block of a reply; lines of one reply have the same `message.id`, and each repeats its usage.
 - `isMeta` hides a line on the screen, nothing else: the program sends it (2.0.76, 2.1.81 and 2.1.325, seen
   2026-11-16). Bodies of skills and typed commands, documents of a `Read`, feedback of hooks and messages of other
@@ -44,7 +44,7 @@ INTERRUPTED: Final = "[Request interrupted by user"
 
 _REPLY: Final = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence"})
 _WRITTEN_ANEW: Final = frozenset({"type", "parentUuid", "sessionId", "message", "toolUseResult", "rendered", SEGUE})
-"""Fields of a line that are not kept beside the message: they are in the message, or a new file has others."""
+"""Fields of a line that are not kept with the message: they are in the message, or a new file has others."""
 
 
 _OF_THE_USER: Final = frozenset({
@@ -68,7 +68,7 @@ _CAPTION: Final = re.compile(r"\[Image(?::? source: |: original )[^\n]*\]\s*")
 
 
 def attachment_content(attachment: dict[str, Any]) -> tuple[UserContent, ...]:
-    """Give what the user attached, of a line whose text was not stored; empty for any other attachment."""
+    """Return what the user attached, for a line whose text was not stored; empty for any other attachment."""
     blocks: object = None
     if attachment.get("type") == "queued_command":
         prompt = attachment.get("prompt")
@@ -100,13 +100,13 @@ def attachment_content(attachment: dict[str, Any]) -> tuple[UserContent, ...]:
 
 
 def _reminder(text: str) -> str:
-    """Mark a text as the program does it, so that a model does not take it for a turn of its own."""
+    """Mark a text as the program does it, so that a model does not take it for one of its own turns."""
     return f"<system-reminder>\n{text}\n</system-reminder>"
 
 
 @final
 class LineReader:
-    """Makes messages of lines. What a line holds beside its message is kept in `extra` of the message."""
+    """Makes messages of lines. What a line holds in addition to its message is kept in `extra` of the message."""
 
     def __init__(self, notes: Notes) -> None:
         self.notes: Final = notes
@@ -115,13 +115,13 @@ class LineReader:
         """The names of the tools, by the ids of their calls."""
 
     def take_messages(self, nodes: list[Node]) -> list[Message]:
-        """Return the messages of lines that nobody needs any more: each is freed when its message is made."""
+        """Return the messages of lines that are no longer needed: each is freed when its message is made."""
         groups = self._groups(nodes)
         nodes.clear()
         return self._messages(groups)
 
     def messages(self, nodes: Sequence[Node]) -> list[Message]:
-        """Give the messages of lines; lines that hold none are noted as records."""
+        """Return the messages of lines; lines that hold none are noted as records."""
         return self._messages(self._groups(nodes))
 
     @staticmethod
@@ -187,7 +187,7 @@ class LineReader:
         return is_hidden and (text.startswith(_PROGRAM) or _CAPTION.fullmatch(text) is not None)
 
     def _seen(self, groups: Sequence[list[Node]], at: int) -> tuple[dict[str, Any], str]:
-        """Give the fields and the text of a line; nothing beyond the ends, and of a reply."""
+        """Return the fields and the text of a line; nothing beyond the ends, and nothing for a reply."""
         node = groups[at][0] if 0 <= at < len(groups) else None
         fields = {} if node is None or node.type == "assistant" else node.fields(self.notes)
         return fields, text_of_line(fields)
@@ -294,7 +294,7 @@ class LineReader:
     def _ending(
         self, message: AssistantMessage, body: dict[str, Any], lines: Sequence[dict[str, Any]], following: Node | None
     ) -> dict[str, Any]:
-        """Give the stop reason where the reply does not have it: it was interrupted, or an older version wrote it."""
+        """Return the stop reason if the reply does not have it: it was interrupted, or an older version wrote it."""
         if body.get("stop_reason") is not None:
             return {}
         interrupted = any(fields.get("isAbortedMidStream") is True for fields in lines)
@@ -306,7 +306,7 @@ class LineReader:
 
 
 def _envelope_of(fields: dict[str, Any]) -> dict[str, object]:
-    """Give what is kept beside a message: the fields of its line, but for those that are in the message."""
+    """Return what is kept with a message: the fields of its line, except those that are in the message."""
     return {name: value for name, value in fields.items() if name not in _WRITTEN_ANEW}
 
 
@@ -324,7 +324,7 @@ def _blocks(content: object) -> list[object]:
 
 
 def text_of_line(fields: dict[str, Any]) -> str:
-    """Give the text of a line: its texts joined, without other blocks."""
+    """Return the text of a line: its texts joined, without other blocks."""
     content = object_of(fields.get("message")).get("content")
     if isinstance(content, str):
         return content

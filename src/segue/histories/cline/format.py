@@ -2,8 +2,8 @@
 
 Reads a session of Cline, and a task that it stored in VS Code before.
 
-Facts this file rests on (Cline 3.0.65, seen 2026-11-15; cline/cline 2026-08-22, read):
-- `<id>.messages.json` has Anthropic messages with `id`, `ts`, `modelInfo` and `metrics`; `<id>.json` beside it has the
+Facts (Cline 3.0.65, seen 2026-11-15; cline/cline 2026-08-22, read):
+- `<id>.messages.json` has Anthropic messages with `id`, `ts`, `modelInfo` and `metrics`; `<id>.json` next to it has the
   folder, the title and the times.
 - The content of a result is a list of `{query, result, success, error}`.
 - Thinking is stored without its signature.
@@ -107,7 +107,7 @@ def _read_message(fields: dict[str, Any], number: int, notes: Notes) -> list[Mes
 
 
 def _with_words(message: UserMessage) -> UserMessage:
-    """Give the words of the user without the tag that the program puts around them."""
+    """Return the words of the user without the tag that the program puts around them."""
     content = tuple(
         replace(piece, text=found[1]) if piece.kind == "text" and (found := _INPUT.match(piece.text)) else piece
         for piece in message.content
@@ -116,12 +116,12 @@ def _with_words(message: UserMessage) -> UserMessage:
 
 
 def _asked(block: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give what a result says about each question, without the answers."""
+    """Return what a result says about each question, without the answers."""
     return [without(piece, ("result", "error", "text", "source")) for piece in objects_of(block.get("content"))]
 
 
 def _read_manifest(source: Source, notes: Notes) -> dict[str, Any]:
-    """Read the files beside the messages: the manifest, and what a compaction left."""
+    """Read the files next to the messages: the manifest, and what a compaction left."""
     if not source.name.endswith(_SUFFIX):
         return {}
     stem = source.name.removesuffix(_SUFFIX)

@@ -4,7 +4,7 @@ Recognises a Codex session, and describes it for a list from its beginning and i
 
 Writes a Codex session.
 
-Facts this file rests on (Codex CLI 0.166.0, seen 2026-11-15):
+Facts (Codex CLI 0.166.0, seen 2026-11-15):
 - A file that another program wrote is accepted. Every line needs a `timestamp`; the first one is `session_meta` with
   `id`, `timestamp`, `cwd`, `originator` and `cli_version`. It is found by the id in its name.
 - A session of another `model_provider` than the configured one is refused by name; one that names none is accepted.
@@ -212,7 +212,7 @@ class _Writer:
         self._line("compacted", {"message": cut.text, "replacement_history": [item]})
 
     def _items(self, message: Message) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """Give the items of a message, each with what its line said before."""
+        """Return the items of a message, each with what its line had before."""
         items = [_full(item) for item in WIRE.encode([message], self._draft.model.id, self._draft.model.provider)]
         kept = objects_of((find_envelope(message, NAME) or {}).get("items"))
         return list(zip(items, kept if len(kept) == len(items) else [{} for _ in items], strict=True))
@@ -234,7 +234,7 @@ class _Writer:
         self._events(message)
 
     def _at(self, message: Message) -> int:
-        """Give the place of a message in the given history."""
+        """Return the place of a message in the given history."""
         places = (at for at, each in enumerate(self._draft.history.context.messages) if each is message)
         return next(places, len(self._draft.history.context.messages))
 

@@ -1,20 +1,20 @@
-"""Reads a Codex session: Responses items in lines of their own.
+"""Reads a Codex session: Responses items, each on its own line.
 
 The lines of a Codex session ("rollout"): the items that count, with compactions, rewinds and forks applied.
 
-Facts this file rests on (Codex CLI 0.166.0, seen 2026-11-15):
+Facts (Codex CLI 0.166.0, seen 2026-11-15):
 - `internal_chat_message_metadata_passthrough` on an item is the program's own; it is not sent.
 - An answer that was interrupted is lost but for its reasoning; the event `turn_aborted` follows.
-- A sub-agent is a session of its own; the output of `spawn_agent` has its id.
-- The system prompt stands in `session_meta.base_instructions`; the program sends it by itself.
+- A sub-agent is a separate session; the output of `spawn_agent` has its id.
+- The system prompt is in `session_meta.base_instructions`; the program sends it by itself.
 
-Facts this file rests on (Codex CLI 0.166.0, seen 2026-11-15; openai/codex 2026-08-22, read):
+Facts (Codex CLI 0.166.0, seen 2026-11-15; openai/codex 2026-08-22, read):
 - Only `response_item` and `compacted` lines make the history; `event_msg` lines repeat it for the display.
 - `compacted.replacement_history` replaces everything before it. Older versions have only `message`, the summary.
 - The model of a turn is that of the last `turn_context` before it.
 - A fork has `history_base {thread_id, end_ordinal_exclusive}` and none of the lines of the other session.
 - `event_msg/thread_rolled_back {num_turns}` takes back the last turns of the user, and the compactions since then.
-- In 2025 the lines were items without an envelope, behind one with `id` and `timestamp`.   (read, not seen)
+- In 2025 the lines were items without an envelope, after one with `id` and `timestamp`.   (read, not seen)
 - Old files are compressed with Zstandard (`.jsonl.zst`).                                   (read, not seen)
 """
 
@@ -142,7 +142,7 @@ class Rollout:
 
 
 def decompress(data: bytes) -> bytes:
-    """Decompress a `.zst` file; other data is given back.
+    """Decompress a `.zst` file; other data is returned unchanged.
 
     Raises:
         LoadError: it cannot be decompressed here.
@@ -160,7 +160,7 @@ def decompress(data: bytes) -> bytes:
                     plain = cast("bytes", reader.read(_LARGEST + 1))
             else:
                 plain = _decompress_frames(library.ZstdDecompressor, data)
-        except Exception as error:  # the libraries have errors of their own
+        except Exception as error:  # the libraries have their own errors
             raise LoadError(f"the compressed session cannot be read: {error}") from error
         if len(plain) > _LARGEST:
             raise LoadError(f"the compressed session has more than {_LARGEST} bytes; it is not read")
@@ -232,7 +232,7 @@ def _read_lines(source: Source, data: bytes, rollout: Rollout, notes: Notes, *, 
 
 
 def open_line(fields: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Give the kind of a line and what it holds; a line without an envelope is an item, or the first line."""
+    """Return the kind of a line and its content; a line without an envelope is an item, or the first line."""
     kind = text_of(fields.get("type"))
     if "payload" in fields or "record_type" in fields:
         return kind or text_of(fields.get("record_type")), object_of(fields.get("payload"))
@@ -275,7 +275,7 @@ def _read_base(source: Source, meta: dict[str, Any], rollout: Rollout, notes: No
 
 
 def find_thread(source: Source, thread: str) -> tuple[str, bytes] | None:
-    """Find the file of a session by its id: beside the given one, or anywhere in the folder of the program."""
+    """Find the file of a session by its id: next to the given one, or anywhere in the folder of the program."""
     if not thread.replace("-", "").isalnum():
         return None
     folder = source.name.rpartition("/")[0]
@@ -446,7 +446,7 @@ def _follow_branch(rollout: Rollout, branch: str) -> None:
 
 
 def _id_of(name: str) -> str | None:
-    """Give the id at the end of a file name: `rollout-2026-11-15T12-47-43-<uuid>.jsonl`."""
+    """Return the id at the end of a file name: `rollout-2026-11-15T12-47-43-<uuid>.jsonl`."""
     stem = name.rpartition("/")[2].removesuffix(".zst").removesuffix(".jsonl")
     return stem[-36:] if len(stem) > 36 else None
 
@@ -523,7 +523,7 @@ class _Reader:
         self._noted: set[int] = set()
 
     def messages(self, items: Sequence[RolloutItem]) -> list[Message]:
-        """Give the messages of items; an item that cannot be read is noted."""
+        """Return the messages of items; an item that cannot be read is noted."""
         made: list[Message] = []
         for reply, run in groupby(items, lambda item: (item.is_reply, item.model, str(item.origin))):
             group = list(run)
@@ -595,7 +595,7 @@ class _Reader:
 
 
 def _envelope(item: RolloutItem, time: int | None) -> dict[str, object]:
-    """Give what a line says beside its item: the time where it is not that of the message, and metadata."""
+    """Return what a line has in addition to its item: its time, if the message has another, and metadata."""
     envelope: dict[str, object] = {}
     if item.stamp is not None and item.time != time:
         envelope["timestamp"] = item.stamp
@@ -607,7 +607,7 @@ def _envelope(item: RolloutItem, time: int | None) -> dict[str, object]:
 
 
 def _ending(message: AssistantMessage, items: Sequence[RolloutItem]) -> dict[str, Any]:
-    """Give stop reason, usage and the id of the reply, which stand in lines of their own."""
+    """Return stop reason, usage and the id of the reply, which are on separate lines."""
     ending: dict[str, Any] = {"stop_reason": StopReason.TOOL_USE if message.tool_calls() else StopReason.STOP}
     if any(item.aborted for item in items):
         ending["stop_reason"] = StopReason.ABORTED

@@ -2,12 +2,12 @@
 
 Reads a session of Continue.
 
-Facts this file rests on (Continue CLI 1.5.47, seen 2026-11-15; continuedev/continue 2026-06-18, core/index.d.ts, read):
+Facts (Continue CLI 1.5.47, seen 2026-11-15; continuedev/continue 2026-06-18, core/index.d.ts, read):
 - An entry of `history` has a message, the context that the user attached, and the states of its calls. The results of
   calls are in the states; `errored` and `canceled` are failures.
-- Thinking is an entry of its own before the answer (role `thinking`), with its signature; the CLI does not store it.
+- Thinking is a separate entry before the answer (role `thinking`), with its signature; the CLI does not store it.
 - An entry with `conversationSummary` and all before it are replaced by that summary.
-- `sessions.json` beside the files has the times.
+- `sessions.json` next to the files has the times.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Reader:
         self._model = text_of(document.get("chatModelTitle")) or ""
 
     def messages(self, entries: Sequence[dict[str, Any]], first: int) -> list[Message]:
-        """Give the messages of entries; `first` is the number of the first one."""
+        """Return the messages of entries; `first` is the number of the first one."""
         made: list[Message] = []
         thinking: list[AssistantContent] = []
         for number, entry in enumerate(entries, first):
@@ -216,7 +216,7 @@ def _content(content: object) -> tuple[TextContent, ...] | tuple[UserContent, ..
 
 
 def _context(entry: dict[str, Any]) -> list[UserContent]:
-    """Give what the user attached; the program sends it before the question."""
+    """Return what the user attached; the program sends it before the question."""
     texts = (text_of(item.get("content")) for item in objects_of(entry.get("contextItems")))
     return [TextContent(text=text) for text in texts if text is not None]
 

@@ -1,6 +1,6 @@
 """Reads the log of a session of GitHub Copilot CLI.
 
-Facts this file rests on (Copilot CLI 1.0.40, run against a scripted model; the schema of its log; 2026-11-16):
+Facts (Copilot CLI 1.0.40, run against a scripted model; the schema of its log; 2026-11-16):
 - A line is an event: `type`, `data`, `id`, `timestamp`, `parentId`. The conversation is in `user.message`,
   `assistant.message` and `tool.execution_complete`; `tool.execution_start` repeats a call.
 - `content` of a user's message is what was typed, `transformedContent` what was sent, with reminders round it.

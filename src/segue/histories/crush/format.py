@@ -2,9 +2,9 @@
 
 Reads a session of Crush, or of the opencode written in Go that it comes from, out of their database.
 
-Facts this file rests on (sources of both programs; seven databases of public projects; read 2026-11-16):
+Facts (sources of both programs; seven databases of public projects; read 2026-11-16):
 - `sessions` and `messages`; `parts` of a message is a JSON list of `{type, data}`. Crush has a column `provider`.
-- Times are Unix seconds. Rows of the same second stand in the order in which they were inserted.
+- Times are Unix seconds. Rows of the same second are in the order in which they were inserted.
 - One `tool` row has all results of an answer; the name of a result is often empty. `input` of a call is JSON text, or
   an empty text. Keys of `binary` begin with capital letters.
 - `finish` ends every row; it says something only on an answer. Answers without anything else were cancelled or failed.
@@ -51,7 +51,7 @@ def read(source: Source, view: View) -> History:
     """Read one session.
 
     Raises:
-        LoadError: the source is no database of Crush.
+        LoadError: the source is not a database of Crush.
     """
     refuse_branch(view, "Crush")
     database = _database(source)
@@ -112,7 +112,7 @@ def _choose(database: AgentDatabase, wanted: str | None) -> Mapping[str, object]
 
 
 def _note_others(database: AgentDatabase, read: set[object], notes: Notes) -> None:
-    """Report what the database has beside the session: other ones, and messages without a session."""
+    """Report what else the database has: other ones, and messages without a session."""
     sessions = [row.get("id") for row in database.rows("sessions")]
     others = [name for name in sessions if name not in read and not str(name).startswith(_TITLE)]
     if others:
@@ -170,7 +170,7 @@ def _read_row(row: Mapping[str, object], number: int, notes: Notes) -> Iterator[
 
 
 def _without_display(part: object) -> object:
-    """Give a part without what only the program uses."""
+    """Return a part without what only the program uses."""
     fields = object_of(part)
     if fields.get("type") == "finish":
         return {}

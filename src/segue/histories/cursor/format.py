@@ -2,13 +2,13 @@
 
 Reads a conversation of Cursor: out of its database, from a transcript, or from an export in Markdown.
 
-Facts this file rests on (specstoryai/getspecstory; nine public exports; read 2026-11-16):
+Facts (specstoryai/getspecstory; nine public exports; read 2026-11-16):
 - `cursorDiskKV` of `state.vscdb` has `composerData:ID`, whose `fullConversationHeadersOnly` lists the bubbles in order,
   and `bubbleId:ID:BUBBLE` for each of them; older versions have the bubbles in `conversation`. Type 1 is the user, 2
   the model; an answer is several bubbles in a row. Bubbles that are not listed are not part of the conversation.
 - `toolFormerData` is a call with its result: `rawArgs`, `result` and `error` are JSON texts with keys of each tool.
 - A transcript has one message on each line, without ids and without results. `<user_query>` is around the user's words.
-- An export has texts alone; a turn begins at `---` and `**User**` or `**Cursor**` on a line of its own.
+- An export has texts alone; a turn begins at `---` and `**User**` or `**Cursor**` on a separate line.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _read_bubble(bubble: Mapping[str, Any], model: str) -> Iterator[Message]:
 
 
 def _result_text(value: object) -> str:
-    """Give the text of a result: one of its fields, or all of it as JSON."""
+    """Return the text of a result: one of its fields, or all of it as JSON."""
     parsed = parse_text(value) if isinstance(value, str) else value
     fields = object_of(parsed)
     found = next((text for name in _RESULTS if (text := text_of(fields.get(name)))), None)

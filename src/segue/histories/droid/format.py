@@ -2,12 +2,12 @@
 
 Reads a session of Droid, the agent of Factory.
 
-Facts this file rests on (other readers' code and fixtures, specstoryai/getspecstory among them; 2026-11-17):
+Facts (other readers' code and fixtures, specstoryai/getspecstory among them; 2026-11-17):
 - The first line is `session_start`, with id, title and folder. A `message` has Anthropic content, or a text, and hangs
   under its `parentId`; that of the first one is missing, or is the id of the session.
 - Thinking is a block `thinking`, `reasoning` or `thought`, with its words in `thinking` or `text`.
-- The model stands in `<id>.settings.json` beside the file, for the whole session, and rarely in a message.
-- Droid puts `<system-reminder>` texts beside the words of the user.
+- The model is in `<id>.settings.json` next to the file, for the whole session, and rarely in a message.
+- Droid puts `<system-reminder>` texts next to the words of the user.
 - `compaction_state` has a summary. What is sent after one is not known, so that all messages are read.
 """
 
@@ -90,7 +90,7 @@ def _id_of(name: str) -> str:
 
 
 def _blocks(fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give the content of a message as blocks of Anthropic."""
+    """Return the content of a message as blocks of Anthropic."""
     content = object_of(fields.get("message")).get("content")
     listed = cast("list[object]", content) if isinstance(content, list) else [content] if content else []
     blocks = objects_of([{"type": "text", "text": item} if isinstance(item, str) else item for item in listed])

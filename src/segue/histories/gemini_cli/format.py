@@ -4,7 +4,7 @@ Recognises a Gemini CLI session, and describes it for a list from its beginning 
 
 Writes a Gemini CLI session.
 
-Facts this file rests on (Gemini CLI 0.61.0, seen 2026-11-15):
+Facts (Gemini CLI 0.61.0, seen 2026-11-15):
 - A file needs a first line with `sessionId` and `projectHash`; each message an `id`.
 - A message whose content is a list of parts is sent as it is: thoughts are left out, signatures are kept.
 - Calls as `functionCall` parts and results as a message of `functionResponse` parts are sent once; `toolCalls` would

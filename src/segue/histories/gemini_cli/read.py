@@ -2,8 +2,8 @@
 
 The log of a Gemini CLI session: a list of changes, applied in order.
 
-Facts this file rests on (Gemini CLI 0.61.0, seen 2026-11-15; google-gemini/gemini-cli, read):
-- Results stand in `toolCalls[].result` and again as a message of the user, and once more after each start; a result
+Facts (Gemini CLI 0.61.0, seen 2026-11-15; google-gemini/gemini-cli, read):
+- Results are in `toolCalls[].result` and again as a message of the user, and once more after each start; a result
   may also repeat those of other calls. Only the first one of an id counts.
 - Call ids have the prefix `<tool>__` in the file, and not on the wire.
 - A text of the user that begins with `/` or `?` is a command; it is not sent.
@@ -11,7 +11,7 @@ Facts this file rests on (Gemini CLI 0.61.0, seen 2026-11-15; google-gemini/gemi
 - The answer that was interrupted is not in the file.
 - One session may be spread over several files of the same id, one for each minute of a start.
 
-Facts this file rests on (Gemini CLI 0.61.0, seen 2026-11-15; google-gemini/gemini-cli 2026-08-06, read):
+Facts (Gemini CLI 0.61.0, seen 2026-11-15; google-gemini/gemini-cli 2026-08-06, read):
 - A message line with a known id replaces that message; `{"$set": {"messages": [...]}}` replaces all of them;
   `{"$rewindTo": id}` removes that message and all after it, or every message if there is none of that id.
 - On each start the messages are set to the session context alone, then to all of them again. They are then without
@@ -57,7 +57,7 @@ from segue.histories.kit.wire import TurnCodec
 from segue.projection.report import ChangeCode, Loss
 
 GOT_IT: Final = "Got it. Thanks for the additional context!"
-"""What the program writes behind the summary of a compression, in the name of the model."""
+"""What the program writes after the summary of a compression, in the name of the model."""
 SESSION_CONTEXT: Final = "<session_context>"
 """How the message begins in which the program says what it knows about the session; each start writes it anew."""
 _FIRST_WINS: Final = ("model", "tokens", "thoughts", "timestamp")
@@ -88,7 +88,7 @@ class LogEntry:
 @final
 @dataclass
 class LogCompression:
-    """A summary with the answer behind it, and the messages that are no longer sent since then."""
+    """A summary with the answer after it, and the messages that are no longer sent since then."""
 
     summary: list[LogEntry]
     dropped: list[LogEntry]
@@ -174,7 +174,7 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
 
 
 def parts_of(content: object) -> list[dict[str, Any]]:
-    """Give the parts of a message; a text is one part, and so is each one of a list in the list."""
+    """Return the parts of a message; a text is one part, and so is each one of a list in the list."""
     if isinstance(content, str):
         return [{"text": content}] if content else []
     if isinstance(content, dict):
@@ -184,13 +184,13 @@ def parts_of(content: object) -> list[dict[str, Any]]:
 
 
 def text_of_entry(entry: LogEntry) -> str:
-    """Give the text of a message."""
+    """Return the text of a message."""
     parts = parts_of(entry.fields.get("content"))
     return "".join(text for part in parts if (text := text_of(part.get("text"))))
 
 
 def find_summary(entries: Sequence[LogEntry]) -> list[LogEntry]:
-    """Give the summary and the answer behind it, if the session was compressed."""
+    """Find the summary and the answer after it, if the session was compressed."""
     for entry, following in pairwise(entries):
         if following.kind == "gemini" and entry.kind == "user" and text_of_entry(following) == GOT_IT:
             return [entry, following]
@@ -206,7 +206,7 @@ def _note_compression(log: Log) -> None:
 
 
 def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[LogEntry]:
-    """Give the messages of a list; one without an id is noted."""
+    """Return the messages of a list; one without an id is noted."""
     entries: list[LogEntry] = []
     if not isinstance(items, list):
         notes.unreadable(line, "`messages` is no list")
@@ -222,7 +222,7 @@ def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[LogEntr
 
 
 def _merge(log: Log, fields: dict[str, Any], line: int, notes: Notes) -> LogEntry | None:
-    """Give the message of a line, with what earlier lines of the same id say; None if it has no id.
+    """Return the message of a line, merged with earlier lines of the same id; None if it has no id.
 
     A text that the line replaces by another one is noted.
     """
@@ -297,7 +297,7 @@ def read(source: Source, view: View) -> History:
     compactions = _read_compactions(log, notes)
     summaries: tuple[Summary, ...] = ()
     if compactions and view.name == "full":
-        # Once more from the beginning: the results of old calls count where they stand first.
+        # Once more from the beginning: the results of old calls count where they first appear.
         reader = _Reader(notes)
         older = name_results(reader.messages(_dropped(log)))
         summary = find_summary(log.entries)
@@ -415,7 +415,7 @@ def _read_children(source: Source, log: Log, view: View, notes: Notes) -> tuple[
 
 
 def _dropped(log: Log) -> list[LogEntry]:
-    """Give the messages that are no longer sent, without the summaries of earlier compressions."""
+    """Return the messages that are no longer sent, without the summaries of earlier compressions."""
     left_out = {entry.id for entry in log.entries} | {
         entry.id for compression in log.compressions for entry in compression.summary
     }
@@ -457,12 +457,12 @@ def _read_compactions(log: Log, notes: Notes) -> tuple[Compaction, ...]:
 
 
 def short_id(call_id: str, name: str) -> str:
-    """Give the id of a call as the program sends it: without the name of the tool."""
+    """Return the id of a call as the program sends it: without the name of the tool."""
     return call_id.removeprefix(f"{name}__")
 
 
 class _Reader:
-    """Makes messages of entries. A result counts once, where it stands first."""
+    """Makes messages of entries. A result counts once, where it first appears."""
 
     def __init__(self, notes: Notes, *, silent: bool = False) -> None:
         self._notes = notes
@@ -471,7 +471,7 @@ class _Reader:
         self._model_noted = False
 
     def messages(self, entries: Sequence[LogEntry]) -> list[Message]:
-        """Give the messages of entries; entries that hold none are noted as records."""
+        """Return the messages of entries; entries that hold none are noted as records."""
         later = {
             str(object_of(part.get("functionResponse")).get("id"))
             for entry in entries
@@ -516,7 +516,7 @@ class _Reader:
         return self._stamped(entry, self._decode(entry, "user", fresh), own=is_context(entry.fields))
 
     def _fresh(self, parts: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-        """Give the parts without results that were there before; None if there is nothing else."""
+        """Return the parts without results that were there before; None if there is nothing else."""
         results = [part for part in parts if "functionResponse" in part]
         fresh: list[dict[str, Any]] = []
         repeated = False
@@ -579,7 +579,7 @@ class _Reader:
         return with_marked_origin(ended, fields)
 
     def _results(self, entry: LogEntry, calls: list[dict[str, Any]], later: set[str]) -> list[Message]:
-        """Give the results that no message of the user repeats."""
+        """Return the results that no message of the user repeats."""
         parts: list[dict[str, Any]] = []
         for call in calls:
             if str(call.get("id")) not in later:

@@ -2,7 +2,7 @@
 
 Events of Google ADK: contents of google-genai with an envelope.
 
-Facts this file rests on (google-adk 2.13.0, 2026-11-15):
+Facts (google-adk 2.13.0, 2026-11-15):
 - `rewindBeforeInvocationId` removes an invocation and everything after it; `compaction` replaces the events of a span
   of time by one content. Both are actions of a later event.
 - A session has `id`, `appName`, `userId`, `state`, `events`, `lastUpdateTime`; unknown fields are refused.
@@ -87,7 +87,7 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 
 
 
 def _standard(content: Entry) -> Entry:
-    """Give a content whose signatures are standard base64, as in every other format."""
+    """Return a content whose signatures are standard base64, as in every other format."""
     parts: list[object] = []
     for part in items_of(content.get("parts")):
         signature = object_of(part).get(_SIGNATURE)
@@ -109,7 +109,7 @@ def _read_usage(event: Entry) -> Usage | None:
 
 
 def _join(messages: Sequence[Message]) -> list[list[Message]]:
-    """Give the results of tools that follow each other as one run, everything else alone."""
+    """Group the results of tools that follow each other into one run; everything else is alone."""
     runs: list[list[Message]] = []
     for is_result, group in groupby(messages, lambda message: isinstance(message, ToolResultMessage)):
         run = list(group)
@@ -178,7 +178,7 @@ _VERBATIM: Final = frozenset(
 
 
 def _camel(value: object) -> object:
-    """Give the keys of the database in the form of JSON."""
+    """Convert the keys of the database to the form of JSON."""
     if isinstance(value, list):
         return [_camel(item) for item in cast("list[object]", value)]
     if not isinstance(value, dict):
@@ -222,7 +222,7 @@ def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG0
 
 
 def _active(events: list[Entry]) -> tuple[list[Entry], list[Change]]:
-    """Give the events that the framework sends."""
+    """Return the events that the framework sends."""
     kept: list[Entry] = []
     changes: list[Change] = []
     for event in events:

@@ -2,7 +2,7 @@
 
 Reads a session of Goose: from its database, the JSON of `goose session export`, or an older JSON Lines file.
 
-Facts this file rests on (block/goose 1.30.0, read 2026-11-15):
+Facts (block/goose 1.30.0, read 2026-11-15):
 - The database has `sessions` and `messages` (role, content_json, metadata_json); the export has `conversation`. The
   older file has a header line without a role, then one message on each line.
 - `toolRequest` and `toolResponse` hold `{status: success, value}` or `{status: error, error}`.
@@ -47,7 +47,7 @@ def read(source: Source, view: View) -> History:
     """Read one session.
 
     Raises:
-        LoadError: the source is no session of Goose.
+        LoadError: the source is not a session of Goose.
     """
     refuse_branch(view, "Goose")
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
@@ -181,7 +181,7 @@ class _Reader:
         self._notes = notes
 
     def message(self, entry: dict[str, Any], number: int) -> list[Message]:
-        """Give the messages of one entry: a message of the user holds results as well."""
+        """Return the messages of one entry: a message of the user holds results as well."""
         time = milliseconds_of(entry.get("created"))
         pieces = objects_of(entry.get("content"))
         role = text_of(entry.get("role"))
@@ -270,13 +270,13 @@ class _Reader:
 
 
 def _other_value(value: object) -> tuple[TextContent, ...]:
-    """Give a result that is no list of content as text; an empty one is empty."""
+    """Return a result that is not a list of content as text; an empty one is empty."""
     is_empty = value is None or object_of(value).get("content") == []
     return () if is_empty or value in ([], {}, "") else (TextContent(text=json_text(value)),)
 
 
 def _shared_pieces(pieces: Sequence[dict[str, Any]]) -> Iterator[UserContent]:
-    """Give content that a user and a tool may send."""
+    """Yield content that a user and a tool may send."""
     for piece in pieces:
         resource = object_of(piece.get("resource"))
         if isinstance(piece.get("text"), str):

@@ -2,7 +2,7 @@
 
 `ChatMessage` of Haystack: a role, content parts, and `meta`.
 
-Facts this file rests on (haystack-ai 3.4.0, 2026-11-15):
+Facts (haystack-ai 3.4.0, 2026-11-15):
 - A part has one key: text, image, file, reasoning, tool_call, tool_call_result. A result repeats its call in `origin`.
 - `reasoning.extra` and `tool_call.extra` hold opaque data, `meta` the model and the usage of a reply.
 """

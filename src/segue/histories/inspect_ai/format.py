@@ -2,7 +2,7 @@
 
 Messages of Inspect AI, in an evaluation log or alone.
 
-Facts this file rests on (inspect-ai 0.3.285, 2026-11-15):
+Facts (inspect-ai 0.3.285, 2026-11-15):
 - Images and long texts of a log are stored once, in `attachments`, and named `attachment://<hash>`.
 - A reasoning block that is `redacted` has the signature or the encrypted content in `reasoning` and the words in
   `summary`; `signature` is then the id of a Responses item. Otherwise `reasoning` has the words.

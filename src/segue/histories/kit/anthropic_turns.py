@@ -1,4 +1,4 @@
-"""Anthropic messages as other programs than Anthropic's own store them: with fields and blocks of their own."""
+"""Anthropic messages as programs other than Anthropic's store them: with their own fields and blocks."""
 
 from __future__ import annotations
 

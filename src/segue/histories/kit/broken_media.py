@@ -18,7 +18,7 @@ from segue.protocols.kit.reading import split_data_url, standard_base64
 
 
 def replace_broken_media(message: Message, at: int, policy: Policy | None) -> tuple[Message, tuple[Change, ...]]:
-    """Give a message without media that no provider could read, and the changes; `at` is its place in the history."""
+    """Return a message without media that no provider could read, and the changes; `at` is its place in the history."""
     broken = [position for position, piece in enumerate(message.content) if _is_broken(piece, policy)]
     if not broken:
         return message, ()

@@ -1,9 +1,9 @@
 """Messages in the form of Chat Completions, as LiteLLM, Hugging Face and many data sets store them.
 
-Facts this file rests on (LiteLLM 1.106.2, transformers templates, datasets 5.2.0, 2026-11-15):
+Facts (LiteLLM 1.106.2, transformers templates, datasets 5.2.0, 2026-11-15):
 - Arguments of a call are JSON text (OpenAI) or an object (Transformers). A result has the id of its call, or only the
   name of the tool: then results follow their calls in order.
-- Thinking stands in `thinking_blocks` (LiteLLM, with signatures), in `reasoning_content`, `reasoning` or `thinking`, or
+- Thinking is in `thinking_blocks` (LiteLLM, with signatures), in `reasoning_content`, `reasoning` or `thinking`, or
   in the text between `<think>` tags. OpenRouter's `reasoning_details` are in `provider_specific_fields`.
 - There is no error flag, no usage and no model.
 
@@ -72,7 +72,7 @@ class ChatForm:
     thinking: str = "reasoning_content"
 
     def codec(self) -> EntryCodec:
-        """Give the codec of this form."""
+        """Return the codec of this form."""
         return EntryCodec(name=self.name, read=_read, write=self.write)
 
     def write(self, messages: Sequence[Message], writing: Writing) -> list[Entry]:
@@ -249,7 +249,7 @@ def _read_result(entry: Entry, reading: Reading) -> ToolResultMessage:
 
 
 def take_call(reading: Reading, name: str) -> str:
-    """Give the id of the next open call, of that name if there is one; a result in such a format has no id."""
+    """Return the id of the next open call, of that name if there is one; a result in such a format has no id."""
     for at, (call_id, called) in enumerate(reading.open_calls):
         if not name or called == name:
             del reading.open_calls[at]

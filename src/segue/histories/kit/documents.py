@@ -44,7 +44,7 @@ def load_value(source: Source, *, lines: bool = False) -> object:
 
 
 def conversations_of(value: object) -> list[dict[str, Any]]:
-    """Give the conversations of an export, or one that stands alone; an empty object for what is none."""
+    """Return the conversations of an export, or a single one; an empty object for what is not a conversation."""
     listed = cast("list[object]", value) if isinstance(value, list) else [value] if value else []
     return [object_of(each) for each in listed]
 

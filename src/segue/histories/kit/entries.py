@@ -37,7 +37,7 @@ PATCH: Final = "patch"
 
 
 BEFORE: Final = "before"
-"""The field of the envelope with entries before the run that are no part of the conversation."""
+"""The field of the envelope with entries before the run that are not part of the conversation."""
 AFTER: Final = "after"
 """The same for entries after the last run."""
 WEIGHT: Final = "weight"
@@ -96,15 +96,15 @@ class Writing:
                     self._first.add(id(message))
 
     def call_of(self, result: ToolResultMessage) -> ToolCall | None:
-        """Give the call that a result answers; None if there is none before it."""
+        """Return the call that a result answers; None if there is none before it."""
         return self._answered.get(id(result))
 
     def result_of(self, message: Message, at: int) -> ToolResultMessage | None:
-        """Give the first result of a call of a message, by the position of the call among the calls."""
+        """Return the first result of a call of a message, by the position of the call among the calls."""
         return self._answering.get((id(message), at))
 
     def rank_of(self, result: ToolResultMessage) -> float:
-        """Give the position of the call that a result answers among all calls; behind them if there is none."""
+        """Return the position of the call that a result answers among all calls; after them if there is none."""
         return self._ranks.get(id(result), inf)
 
     def is_first(self, result: ToolResultMessage) -> bool:
@@ -118,7 +118,7 @@ class Writing:
 
 
 def each_alone(entries: list[Entry]) -> list[list[Entry]]:
-    """Give every entry as a run of its own."""
+    """Return every entry as a separate run."""
     return [[entry] for entry in entries]
 
 
@@ -126,7 +126,7 @@ _Item = TypeVar("_Item")
 
 
 def runs_of(items: Iterable[_Item], belongs: Callable[[_Item, _Item], bool]) -> list[list[_Item]]:
-    """Give items in runs: an item that `belongs` to the one before it is in the same run."""
+    """Group items into runs: an item that `belongs` to the one before it is in the same run."""
     runs: list[list[_Item]] = []
     for item in items:
         if runs and belongs(runs[-1][-1], item):
@@ -137,12 +137,12 @@ def runs_of(items: Iterable[_Item], belongs: Callable[[_Item, _Item], bool]) -> 
 
 
 def results_together(messages: Sequence[Message]) -> list[list[Message]]:
-    """Give the results of tools that follow each other as one run, everything else alone."""
+    """Group the results of tools that follow each other into one run; everything else is alone."""
     return runs_of(messages, lambda before, message: before.role == message.role == "toolResult")
 
 
 def each_message_alone(messages: Sequence[Message]) -> list[list[Message]]:
-    """Give every message as a run of its own."""
+    """Return every message as a separate run."""
     return [[message] for message in messages]
 
 
@@ -151,7 +151,7 @@ def each_message_alone(messages: Sequence[Message]) -> list[list[Message]]:
 class EntryCodec:
     """How one framework stores messages.
 
-    `read` gives the messages of a run; an empty list says that the run is no part of the conversation. `write` gives
+    `read` returns the messages of a run; an empty list if it is not part of the conversation. `write` returns
     the entries of a run in the default form, and depends on nothing but its arguments. `split` groups entries into
     runs, `join` messages that were read from another format. `read_plain` gives the message of an entry that `write`
     gives back as it is, None for others: rows of data sets are many, and nearly all of their entries are such.
@@ -168,7 +168,7 @@ class EntryCodec:
 _LISTS: Final = ("content", "parts", "blocks", "contents")
 """Fields of entries with the list of their content."""
 _SAYING: Final = (*_LISTS, "text", "items", "tool_calls", "toolCalls", "function_call")
-"""Fields of entries that hold what was said."""
+"""Fields of entries that hold the content."""
 
 
 def _has_fewer_pieces(run: Sequence[Entry], messages: Sequence[Message]) -> bool:
@@ -213,7 +213,7 @@ def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> l
 
 
 class _Run(NamedTuple):
-    """The entries of a run, its messages, and the entries around it that are no part of the conversation."""
+    """The entries of a run, its messages, and the entries around it that are not part of the conversation."""
 
     entries: list[Entry]
     messages: list[Message]
@@ -287,20 +287,20 @@ def _is_plainly_equal(default: list[Entry], run: list[Entry]) -> bool:
 
 
 def find_weight(message: Message, *, outside: str = "") -> object:
-    """Give the weight of a turn of a training set, in the part of any format but `outside`; None if it has none."""
+    """Return the weight of a turn of a training set, in the part of any format but `outside`; None if it has none."""
     parts = () if message.extra is None else message.extra.items()
     return next((part[WEIGHT] for name, part in parts if name != outside and WEIGHT in part), None)
 
 
 def with_weight(entries: list[Entry], message: Message, name: str) -> list[Entry]:
-    """Give entries the weight of a message that another format stored; a patch restores one of the same format."""
+    """Set the weight of a message that another format stored on entries; a patch restores one of the same format."""
     weight = find_weight(message, outside=name)
     is_own = find_envelope(message, name) is not None
     return entries if weight is None or is_own else [{**entry, WEIGHT: weight} for entry in entries]
 
 
 def write_entries(codec: EntryCodec, messages: Sequence[Message], writing: Writing) -> list[Entry]:
-    """Write messages as entries: those of this format as they were read, others in the default form."""
+    """Write messages as entries: those of this format unchanged, others in the default form."""
     entries: list[Entry] = []
     for message in messages:
         if any(_is_empty(content) for content in message.content):

@@ -1,4 +1,4 @@
-"""What a format stores around a message: kept in `extra`, under the name of the format, and given back to it.
+"""What a format stores around a message: kept in `extra`, under the name of the format, and restored for it.
 
     {"claude-code": {"uuid": ..., "requestId": ...}, "agent": {"own": True}}
 
@@ -29,7 +29,7 @@ def with_envelope(message: M, format_name: str, fields: Mapping[str, object], *,
 def envelope_extra(
     extra: Extra | None, format_name: str, fields: Mapping[str, object], *, own: bool = False
 ) -> dict[str, Mapping[str, object]]:
-    """Give `extra` of a message with these fields: for callers that replace more of the message at once."""
+    """Return `extra` of a message with these fields: for callers that replace more of the message at once."""
     made = {format_name: fields} if extra is None else {**extra, format_name: fields}
     if own:
         made[AGENT] = {"own": True}
@@ -37,7 +37,7 @@ def envelope_extra(
 
 
 def find_envelope(message: Message, format_name: str) -> Mapping[str, object] | None:
-    """Give the fields that a format stored around a message; None if it was not read from that format."""
+    """Return the fields that a format stored around a message; None if it was not read from that format."""
     return None if message.extra is None else message.extra.get(format_name)
 
 
@@ -53,7 +53,7 @@ def plain_text(message: Message) -> str:
 
 
 def find_title(messages: Iterable[Message]) -> str | None:
-    """Give the first text of the user that the agent did not add."""
+    """Return the first text of the user that the agent did not add."""
     for message in messages:
         if message.role == "user" and not is_own_text(message) and (text := plain_text(message).strip()):
             return text

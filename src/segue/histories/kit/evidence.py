@@ -56,13 +56,13 @@ class Form:
     """One form in which a format is stored.
 
     `where` says what the signs are about: an `object`; each of the `items` of a list, or of the list that the object
-    has under one of the keys `under`; the first `lines` of JSON Lines, of which one has all signs; the tables of a
+    has under one of the keys `under`; the first `lines` of JSON Lines, one of which has all signs; the tables of a
     `database`, as `table` or `table.column`; the beginning of a `text` that is not JSON, or all that is looked at of it
     for a form that is not `certain`; or the packages of a program's `objects`.
-    `own` are signs of which one has to be found too, in any of the items: alone they say nothing, because the rest of
+    `own` are signs, one of which has to be found too, in any of the items: alone they say nothing, because the rest of
     the form is that of others. `first` are signs of the first line. `name` is a pattern for the name of the file, which
     is evidence where the content is that of others. A form that is not `certain` counts only where nothing else is
-    recognised. `over` names formats of which this one is a special case.
+    recognised. `over` names the formats that this one is a special case of.
 
     Raises:
         SettingsError: a form without signs, or with a place or a type that there is not.
@@ -91,7 +91,7 @@ class Form:
                 raise SettingsError(text, key=sign)
 
     def keys(self) -> frozenset[str]:
-        """Give the keys of which one is there if the form fits."""
+        """Return keys, one of which is there if the form fits."""
         signs = self.own or self.needs[:1] or self.first[:1]
         return frozenset(first_key(sign) for sign in signs)
 
@@ -122,7 +122,7 @@ class Sight(NamedTuple):
 
 
 def find_evidence(forms: Iterable[Form], sight: Sight) -> Evidence | None:
-    """Give what speaks for the first of these forms that fits; None if none of them does."""
+    """Return the evidence for the first of these forms that fits; None if none of them does."""
     likely: Evidence | None = None
     for form in forms:
         found = _match(form, sight)
@@ -209,7 +209,7 @@ def _with_own(form: Form, items: Iterable[object]) -> tuple[str, ...] | None:
 
 
 def items_under(value: object, under: Sequence[str]) -> Sequence[object]:
-    """Give the items of a list, or of the list that an object has under one of these keys."""
+    """Return the items of a list, or of the list that an object has under one of these keys."""
     if type(value) is dict:
         fields = cast("dict[str, object]", value)
         value = next((fields[key] for key in under if type(fields.get(key)) is list), None)
@@ -329,13 +329,13 @@ def _along(path: Sequence[str], expected: _Test) -> _Test:
 
 
 def first_key(sign: str) -> str:
-    """Give the first key of the path of a sign."""
+    """Return the first key of the path of a sign."""
     end = min((at for mark in ".[=^:&" if (at := sign.find(mark)) >= 0), default=len(sign))
     return sign[:end]
 
 
 def _modules_of(value: object) -> Iterator[str]:
-    """Give the modules of an object: its own, those of the items of a list, and of the messages that it holds."""
+    """Yield the modules of an object: its own, those of the items of a list, and of the messages that it holds."""
     for each in (value, _messages_of(value), _messages_of(_field(value, "values"))):
         for item in cast("list[object]", each) if isinstance(each, (list, tuple)) else (each,):
             if (module := type(item).__module__) != "builtins":

@@ -31,20 +31,20 @@ from segue.models.model import Model
 from segue.projection.report import Change, ChangeCode, Loss
 
 DOCUMENT: Final = "document"
-"""The field of `Context.extra` with what a document has beside its entries."""
+"""The field of `Context.extra` with what a document has in addition to its entries."""
 CLAUDE: Final = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000)
 """The example model of frameworks that ask any model."""
 SYSTEM: Final = "system"
 """The field of `Context.extra` with the envelope of the instructions at the beginning."""
 INSTRUCTIONS: Final = "instructions"
-"""The field of `Context.extra` that says that the document has the instructions beside its messages."""
+"""The field of `Context.extra` that says that the document has the instructions next to its messages."""
 
 
 @final
 class EntryList(NamedTuple):
-    """A list of entries, and what stands around it.
+    """A list of entries, and what is around it.
 
-    `rest` is written back as it was read. `others` counts further conversations in the same source, `changes` report
+    `rest` is written back unchanged. `others` counts further conversations in the same source, `changes` report
     entries that the framework would not send.
     """
 
@@ -61,12 +61,12 @@ class EntryList(NamedTuple):
 
 
 def same_value(value: object) -> object:
-    """Give a value that is JSON already."""
+    """Return a value that is JSON already."""
     return value
 
 
 def same_entries(entries: list[Entry], draft: Draft) -> list[Entry]:  # noqa: ARG001 - other frameworks need it
-    """Give entries that are complete already."""
+    """Return entries that are complete already."""
     return entries
 
 
@@ -76,9 +76,9 @@ class Framework:
     """One framework: its codec, and the document round its entries.
 
     `open` finds the entries in a parsed document, None if it is not one of this framework. `open_database` does so in
-    an SQLite database, and `open_source` in a source with the files beside it. `close` makes the document; `complete`
-    adds to entries what the framework needs and segue has no value for, such as ids; `further` gives files beside the
-    document. `plain` makes JSON of the framework's objects. `stores_system` and `stores_tools` say that the document
+    an SQLite database, and `open_source` in a source with the files next to it. `close` makes the document; `complete`
+    adds to entries what the framework needs and segue has no value for, such as ids; `further` returns files next to
+    the document. `plain` makes JSON of the framework's objects. `stores_system` and `stores_tools`: the document
     has instructions and tools; they are reported otherwise. `separate_system` says that `close` writes instructions;
     it does so too where `has_separate_instructions`.
     """
@@ -107,7 +107,7 @@ class Framework:
         """Read one conversation.
 
         Raises:
-            LoadError: the source is no document of this framework.
+            LoadError: the source is not a document of this framework.
         """
         document = self._open(source)
         if view.branch is not None:
@@ -268,7 +268,7 @@ def framework_format(
 
 
 def give_json(files: tuple[WrittenFile, ...]) -> object:
-    """Give the document itself, for frameworks whose messages are plain JSON."""
+    """Return the document itself, for frameworks whose messages are plain JSON."""
     return cast("object", msgspec.json.decode(files[0].data))
 
 
@@ -279,7 +279,7 @@ def _prompt_of(message: SystemMessage) -> str | tuple[SystemContent, ...]:
 
 
 def has_separate_instructions(context: Context, name: str) -> bool:
-    """Whether a conversation was read from a document of this format that has the instructions beside its messages."""
+    """Whether a conversation was read from a document of this format that has the instructions next to its messages."""
     return (context.extra or {}).get(name, {}).get(INSTRUCTIONS) is True
 
 
@@ -290,7 +290,7 @@ _HOLDERS: Final = (_AROUND, "state", "body")
 
 
 def _prompt_place(rest: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Find the instructions that a document has beside its messages."""
+    """Find the instructions that a document has next to its messages."""
     for place in ((), *((name,) for name in _HOLDERS)):
         for key in _PROMPT_KEYS:
             if text_of(_fields_at(rest, (*place, key)).get(key)):
@@ -299,7 +299,7 @@ def _prompt_place(rest: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _fields_at(rest: Mapping[str, Any], place: tuple[str, ...]) -> Mapping[str, Any]:
-    """Give the object that has the last key of a place."""
+    """Return the object that has the last key of a place."""
     return rest if len(place) == 1 else object_of(rest.get(place[0]))
 
 
@@ -309,7 +309,7 @@ def _with_prompt(rest: Mapping[str, Any], place: tuple[str, ...], prompt: str | 
 
 
 def prompt_text(context: Context) -> str | None:
-    """Give the instructions as one text, for formats that have one field for them."""
+    """Return the instructions as one text, for formats that have one field for them."""
     prompt = context.system_prompt
     if prompt is None or isinstance(prompt, str):
         return prompt
@@ -320,12 +320,12 @@ def prompt_text(context: Context) -> str | None:
 
 
 def items_of(value: object) -> list[object]:
-    """Give the items of a list or a tuple; none for any other value."""
+    """Return the items of a list or a tuple; none for any other value."""
     return list(cast("list[object]", value)) if isinstance(value, (list, tuple)) else []
 
 
 def list_of(value: object) -> list[Entry] | None:
-    """Give a list of objects; None for any other value."""
+    """Return a list of objects; None for any other value."""
     if not isinstance(value, (list, tuple)):
         return None
     items = cast("list[object]", value)

@@ -78,7 +78,7 @@ class Child(_Value, frozen=True, kw_only=True):
 
 @final
 class Record(_Value, frozen=True, kw_only=True):
-    """A record of the session that is no part of the conversation.
+    """A record of the session that is not part of the conversation.
 
     `line` counts from 1. `data` is set only if the records were asked for: most of a file can be such records.
     """
@@ -94,7 +94,7 @@ class History(_Value, frozen=True, kw_only=True):
     """A stored session, read.
 
     `context` has the messages of the view: by default the active path, which is what the agent would send. Fields of
-    the format that segue has no field for stand in `extra` of each message, under the name of the format. A text that
+    the format that segue has no field for are in `extra` of each message, under the name of the format. A text that
     the agent added by itself has `{"agent": {"own": True}}` in `extra`. `report` has everything that is not in
     `context`. Times are Unix milliseconds.
     """
@@ -157,7 +157,7 @@ class WrittenFile(_Value, frozen=True, kw_only=True):
 
 @final
 class Originals(_Value, frozen=True, kw_only=True):
-    """A conversation of other programs as it was before it was written, for the way back.
+    """A conversation of other programs before it was written, for the way back.
 
     `messages` are those that the program of the format sends, `positions` their positions in `context`.
     """
@@ -173,7 +173,7 @@ class Written(_Value, frozen=True, kw_only=True):
 
     Nothing is on the disk yet: `save_history` stores the files. `resume` continues the session from the folder of the
     agent, `resume_file` from any other folder; empty if the program cannot. `setup` is run before it, for a program
-    that keeps its sessions in a database. In all of them `{file}` stands for the path of the stored file. `originals`
+    that keeps its sessions in a database. In all of them `{file}` means the path of the stored file. `originals`
     is what was given, if messages of other programs are in it: `save_history` stores it too, and `restore_history`
     finds it when the session comes back.
     """

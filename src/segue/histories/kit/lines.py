@@ -1,6 +1,6 @@
 """JSON Lines as agents write them: read line by line, with a note for each line that cannot be read.
 
-Facts this file rests on:
+Facts:
 - All agents skip a bad line when they continue a session.                             (seen: five programs, 2026-11-15)
 - A program that is killed leaves its last line cut off.                               (seen)
 """
@@ -45,7 +45,7 @@ def split_lines(data: bytes) -> Iterator[Line]:
 
 
 def content_end(data: LongData) -> int:
-    """Give the place behind the last line that is not blank."""
+    """Return the place after the last line that is not blank."""
     end = len(data)
     while end and data[end - 1 : end].isspace():
         end -= 1
@@ -53,7 +53,7 @@ def content_end(data: LongData) -> int:
 
 
 def last_number(data: bytes) -> int:
-    """Give the number of the last line that is not blank."""
+    """Return the number of the last line that is not blank."""
     return data.count(b"\n", 0, content_end(data)) + 1
 
 
@@ -110,36 +110,36 @@ def first_objects(data: bytes, count: int) -> list[dict[str, Any]]:
 
 
 def object_of(value: object) -> dict[str, Any]:
-    """Give an object; an empty one for any other value."""
+    """Return the value if it is an object; an empty object for any other value."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - `cast` costs more
 
 
 def objects_of(value: object) -> list[dict[str, Any]]:
-    """Give the objects of a list; an empty list for any other value."""
+    """Return the objects of a list; an empty list for any other value."""
     if not isinstance(value, list):
         return []
     return cast("list[dict[str, Any]]", [item for item in cast("list[object]", value) if isinstance(item, dict)])
 
 
 def text_of(value: object) -> str | None:
-    """Give a text that is not empty."""
+    """Return the value if it is a text that is not empty."""
     return value if isinstance(value, str) and value else None
 
 
 def integer_of(value: object) -> int:
-    """Give an integer that is not negative and that every program can hold; 0 for any other value."""
+    """Return the value if it is an integer that is not negative and that every program can hold; 0 otherwise."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
 
 
 def number_of(value: object) -> float | None:
-    """Give a number that a float can hold; None for any other value."""
+    """Return the value if it is a number that a float can hold; None for any other value."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not -1e308 < value < 1e308:
         return None
     return float(value)
 
 
 def without(fields: Fields, names: Sequence[str] | frozenset[str]) -> dict[str, object]:
-    """Give the fields but for those with these names."""
+    """Return the fields except those with these names."""
     kept: dict[str, object] = dict(fields)
     for name in names:
         kept.pop(name, None)
@@ -156,6 +156,6 @@ def title_of(text: str) -> str:
 
 
 def task_id(name: str) -> str | None:
-    """Give the folder that a file lies in, which has the name of its task or session."""
+    """Return the folder that a file is in, which has the name of its task or session."""
     parts = name.split("/")
     return parts[-2] if len(parts) > 1 else None

@@ -43,7 +43,7 @@ class Notes:
         self._changes.append(Change(code=code, path=path, loss=loss, detail=detail))
 
     def record(self, kind: str, line: int, size: int, data: object = None) -> None:
-        """Note a record that is no part of the conversation; its data is kept only if that was asked for."""
+        """Note a record that is not part of the conversation; its data is kept only if that was asked for."""
         self._records.append(Record(kind=kind, line=line, size=size, data=data if self._keep else None))
 
     def unreadable(self, line: int, reason: str) -> None:
@@ -63,7 +63,7 @@ class Notes:
         return tuple(sorted(self._records, key=lambda record: record.line))
 
     def report(self) -> Report:
-        """Give the report: the changes, then one for each kind of record."""
+        """Return the report: the changes, then one for each kind of record."""
         kinds: dict[str, list[Record]] = {}
         for record in self.records:
             kinds.setdefault(record.kind, []).append(record)

@@ -1,9 +1,9 @@
-"""Keeps what was handed over to another agent, and gives it back when the session returns.
+"""Keeps what was handed over to another agent, and restores it when the session returns.
 
-A session that is written for another agent is projected: signed reasoning becomes text, ids change. The conversation
-as it was read is kept beside it, in parts, each with digests of what is read in its place in the other agent's file.
+A session that is written for another agent is projected: signed reasoning becomes text, ids change. The original
+conversation is kept next to it, in parts, each with digests of what is read in its place in the other agent's file.
 When that session is handed over in turn, a part whose messages still have these digests is replaced by the original.
-What stands between and behind such parts was added or changed there, and stays; a changed part is reported.
+What comes between and after such parts was added or changed there, and stays; a changed part is reported.
 
 A part begins with a message of the user that answers no call, so that no call is ever parted from its result.
 """
@@ -97,7 +97,7 @@ def matches(kept: Kept, history: History, *, is_named: bool) -> bool:
 
 
 def restore(history: History, kept: Kept) -> History:
-    """Give a session that came back with the originals in the place of what was written for them.
+    """Return a session that came back with the originals in the place of what was written for them.
 
     Raises:
         LoadError: the kept conversation cannot be read.
@@ -160,7 +160,7 @@ def _find_parts(parts: Sequence[OriginalPart], found: Sequence[str]) -> dict[int
 
 
 def _is_bound(message: Message) -> bool:
-    """Whether a reply has reasoning that is valid only behind the messages that it was made after."""
+    """Whether a reply has reasoning that is valid only after the messages that it was made after."""
     if message.role != "assistant" or not any(content.kind == "thinking" for content in message.content):
         return False
     try:
@@ -170,7 +170,7 @@ def _is_bound(message: Message) -> bool:
 
 
 def _starts(messages: Sequence[Message]) -> list[int]:
-    """Give the positions where parts begin; what the user says beside results belongs to them."""
+    """Return the positions where parts begin; what the user writes with results belongs to them."""
     visible = [at for at, message in enumerate(messages) if not is_own_text(message)]
     starts = visible[:1]
     for is_reply, group in groupby(visible, key=lambda at: messages[at].role == "assistant"):
@@ -181,7 +181,7 @@ def _starts(messages: Sequence[Message]) -> list[int]:
 
 
 def _digests(messages: Sequence[Message], *, own: bool = False) -> list[tuple[int, str]]:
-    """Give the digest of each message with its position: of what a user could change, not of times and reasoning."""
+    """Return the digest of each message with its position: of what a user could change, not of times and reasoning."""
     found: list[tuple[int, str]] = []
     for at, message in enumerate(messages):
         pieces: list[object] = []

@@ -1,4 +1,4 @@
-"""Which model wrote a turn: by the names that agents and frameworks store, or by the mark that segue wrote beside it.
+"""Which model wrote a turn: by the names that agents and frameworks store, or by the mark that segue wrote next to it.
 
 One finder for all formats: a program that calls a provider `gemini` means the same one as another that calls it
 `google_genai`, and a signature is valid only where both are read as the same provider.
@@ -56,7 +56,7 @@ _PROTOCOLS: Final[Mapping[str, str]] = {
     "cohere": "cohere-chat",
     "ollama": "ollama-chat",
 }
-"""The protocol of each provider that has one of its own, by the name in the catalogue."""
+"""The protocol of each provider that has its own, by the name in the catalogue."""
 _FAMILIES: Final[Mapping[str, str]] = {"claude": "anthropic", "gpt-": "openai", "gemini": "google"}
 """The provider of a model that the catalogue does not have, by how its name begins."""
 _CHAT: Final = "openai-chat"
@@ -64,7 +64,7 @@ _CHAT_REPLY: Final = "chatcmpl"
 """The beginning of the id of a reply over openai-chat."""
 
 UNKNOWN: Final = Origin(protocol="", provider="", model="")
-"""The origin of a turn of which nothing is known: no signature of it is ever sent."""
+"""The origin of a turn that nothing is known about: no signature of it is ever sent."""
 
 
 @lru_cache(maxsize=512)
@@ -72,7 +72,7 @@ def find_origin(model: str, provider: str = "", response_id: str = "") -> Origin
     """Find who wrote a turn by what a program stores: the model, and the provider or the id of the reply.
 
     Without a provider, `provider/model` is split if that is a provider that the catalogue knows, since the ids of many
-    models have a slash of their own. A provider without a protocol of its own is asked over openai-chat.
+    models contain a slash. A provider without its own protocol is asked over openai-chat.
     """
     name = catalogue_name(provider)
     if not name and "/" in model:
@@ -88,13 +88,13 @@ def find_origin(model: str, provider: str = "", response_id: str = "") -> Origin
 
 
 def catalogue_name(provider: str) -> str:
-    """Give the name that the catalogue has for a provider."""
+    """Return the name that the catalogue has for a provider."""
     return _NAMES.get(provider, provider)
 
 
 @lru_cache(maxsize=512)
 def protocol_of(provider: str, model: str) -> str:
-    """Give the protocol that a provider of the catalogue is asked with; openai-chat where nothing else is known."""
+    """Return the protocol that a provider of the catalogue is asked with; openai-chat if nothing else is known."""
     if provider in _PROTOCOLS:
         return _PROTOCOLS[provider]
     try:
@@ -119,14 +119,14 @@ def set_origin(message: AssistantMessage, origin: Origin) -> AssistantMessage:
 
 
 def marked_origin(found: Origin, fields: Mapping[str, Any]) -> Origin:
-    """Give the origin of a turn: the one that segue wrote beside it, else the one that was found."""
+    """Return the origin of a turn: the one that segue wrote next to it, otherwise the one that was found."""
     mark = object_of(fields.get(SEGUE))
     protocol, provider, model = (text_of(mark.get(name)) or "" for name in ("protocol", "provider", "model"))
     return Origin(protocol=protocol, provider=provider, model=model) if protocol or model else found
 
 
 def origin_mark(message: AssistantMessage, found: Origin) -> dict[str, Any]:
-    """Give the field that names the origin of a turn; empty where the fields of the program are enough."""
+    """Return the field that names the origin of a turn; empty where the fields of the program are enough."""
     origin = {"protocol": message.protocol, "provider": message.provider, "model": message.model}
     is_found = origin == {"protocol": found.protocol, "provider": found.provider, "model": found.model}
     is_known = bool(message.protocol or message.model)
@@ -134,7 +134,7 @@ def origin_mark(message: AssistantMessage, found: Origin) -> dict[str, Any]:
 
 
 def reply_mark(message: AssistantMessage, found: Origin) -> dict[str, Any]:
-    """Give the origin like `origin_mark`, what the reply was made after, and the fields that its protocol alone has."""
+    """Return the origin like `origin_mark`, what the reply was made after, and the fields of its protocol alone."""
     mark = dict(object_of(origin_mark(message, found).get(SEGUE)))
     if message.sent is not None:
         mark["sent"] = msgspec.to_builtins(message.sent)
@@ -144,7 +144,7 @@ def reply_mark(message: AssistantMessage, found: Origin) -> dict[str, Any]:
 
 
 def with_reply_mark(message: AssistantMessage, fields: Mapping[str, Any]) -> AssistantMessage:
-    """Give a reply, whose origin is set, what `reply_mark` wrote beside it; a damaged mark is ignored."""
+    """Restore what `reply_mark` wrote next to a reply, whose origin is set; a damaged mark is ignored."""
     mark = object_of(fields.get(SEGUE))
     own = object_of(mark.get("fields"))
     try:
@@ -155,7 +155,7 @@ def with_reply_mark(message: AssistantMessage, fields: Mapping[str, Any]) -> Ass
 
 
 def foreign_mark(message: AssistantMessage, wire: str) -> dict[str, Any]:
-    """Give the same for an agent that asks its models over one protocol; empty for turns of that protocol."""
+    """Return the same for an agent that asks its models over one protocol; empty for turns of that protocol."""
     return {} if message.protocol == wire else origin_mark(message, UNKNOWN)
 
 

@@ -14,7 +14,7 @@ PICTURES: Final = ("images", "image")
 
 
 def picture_addresses(value: object, column: str) -> list[str]:
-    """Give the pictures of a column as URLs: those that it names, and data URLs of the bytes that it holds.
+    """Return the pictures of a column as URLs: those that it names, and data URLs of the bytes that it holds.
 
     Raises:
         DecodeError: a picture is a name of a file, or nothing that is known.

@@ -2,7 +2,7 @@
 
 One reader of each for all formats, so that the same picture or call is the same wherever it was stored.
 
-Facts this file rests on:
+Facts:
 - Programs name the same piece in several ways: a data URL, a pair of type and base64, a nested `source`.    (seen)
 - A signature of openai-responses is a JSON object with the id and the encrypted content of an item.   (our codec)
 """
@@ -74,7 +74,7 @@ _STOPS: Final[Mapping[str, StopReason]] = {
 
 
 def stop_of(word: object, content: Iterable[AnyContent]) -> StopReason:
-    """Give the stop reason of a word; a turn with calls that ended well stopped to use tools."""
+    """Return the stop reason that a word means; a turn with calls that ended well stopped to use tools."""
     found = _STOPS.get(word, StopReason.STOP) if isinstance(word, str) else StopReason.STOP
     calls = any(piece.kind == "toolCall" for piece in content)
     return StopReason.TOOL_USE if found == StopReason.STOP and calls else found
@@ -90,7 +90,7 @@ def usage_of(
     total: object = None,
     cost: object = None,
 ) -> Usage | None:
-    """Give the usage of a reply whose input includes cached tokens; None if nothing was counted."""
+    """Return the usage of a reply whose input includes cached tokens; None if nothing was counted."""
     whole, out = _count(total_input), _count(output)
     read, written = _count(cache_read), _count(cache_write)
     price = max(number_of(cost) or 0, 0)
@@ -114,7 +114,7 @@ def _count(value: object) -> int:
 
 
 def whole_input(usage: Usage) -> int:
-    """Give the input with the cached tokens, as most frameworks count it."""
+    """Return the input with the cached tokens, as most frameworks count it."""
     return usage.input + usage.cache_read + usage.cache_write
 
 
@@ -126,7 +126,7 @@ def media_of(
 ) -> Media | None:
     """Make an image or a file of its parts; None if there is neither data nor an address.
 
-    The type is that of a data URL, else the one that stands beside it, else the one that the bytes show.
+    The type is that of a data URL, else the one that is given next to it, else the one that the bytes show.
     """
     kind, address, file = text_of(mime), text_of(url), text_of(file_id)
     content = base64.b64encode(data).decode() if isinstance(data, bytes) else text_of(data)
@@ -152,7 +152,7 @@ def image_of(mime: object = None, *, data: object = None, url: object = None) ->
 
 
 def media_address(content: Media) -> str | None:
-    """Give the address of an image or a file: a data URL if its bytes are there."""
+    """Return the address of an image or a file: a data URL if its bytes are there."""
     if content.data is not None:
         return data_url(content.mime_type or (ANY_IMAGE if content.kind == "image" else None), content.data)
     return content.url
@@ -213,7 +213,7 @@ def _file(found: Media | None) -> Media | None:
 
 
 def shown(message: Message, writing: Writing, content: Sequence[AnyContent] | None = None) -> Iterator[Shown]:
-    """Give the content of a message without native blocks: each is replaced by its fallback, which is reported."""
+    """Yield the content of a message without native blocks: each is replaced by its fallback, which is reported."""
     for piece in message.content if content is None else content:
         if isinstance(piece, NativeContent):
             code = ChangeCode.NATIVE_REPLACED if piece.fallback else ChangeCode.NATIVE_DROPPED
@@ -262,7 +262,7 @@ def note_signatures(message: Message, writing: Writing, title: str) -> None:
 
 
 def signature_in(piece: AnyContent) -> str | None:
-    """Give the signature of a piece of content."""
+    """Return the signature of a piece of content."""
     match piece.kind:
         case "thinking":
             return piece.thinking_signature
@@ -278,7 +278,7 @@ def signature_in(piece: AnyContent) -> str | None:
 
 
 def item_of(signature: str | None) -> dict[str, Any]:
-    """Give the fields of an item that a signature holds; empty if it holds none."""
+    """Return the fields of an item that a signature holds; empty if it holds none."""
     if signature is None or signature[:1] != "{":
         return {}
     try:
@@ -310,7 +310,7 @@ def reasoning_item(text: str, item_id: str | None, encrypted: str | None) -> Thi
 
 
 def read_thoughts(pieces: list[AssistantContent], thoughts: object) -> None:
-    """Insert thinking that `write_thought` wrote beside the content, for formats that have no field for it."""
+    """Insert thinking that `write_thought` wrote next to the content, for formats that have no field for it."""
     for thought in objects_of(thoughts):
         piece = ThinkingContent(
             thinking=string_of(thought.get("thinking")) or "",
@@ -330,7 +330,7 @@ def write_thought(piece: ThinkingContent, at: int) -> dict[str, Any]:
 
 
 def string_of(value: object) -> str | None:
-    """Give a text, an empty one as well: an empty signature is one that was received."""
+    """Return the value if it is a text, even an empty one: an empty signature is one that was received."""
     return value if isinstance(value, str) else None
 
 
@@ -344,7 +344,7 @@ def make_call(
 ) -> ToolCall:
     """Make a call of arguments that are an object or JSON text; damaged text is read as that of a reply is.
 
-    `given` is the text of the provider where the format stores it beside the object.
+    `given` is the text of the provider where the format stores it next to the object.
     """
     parsed = parse_arguments(arguments) if isinstance(arguments, str) and arguments else read_arguments(arguments)
     return ToolCall(
@@ -365,7 +365,7 @@ def encode_json(value: object) -> str:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Give the arguments as JSON text: that of the provider, unless the arguments were replaced since."""
+    """Return the arguments as JSON text: that of the provider, unless the arguments were replaced since."""
     if call.arguments_text is None:
         return encode_json(call.arguments)
     fits = same(parse_arguments(call.arguments_text).arguments, call.arguments)

@@ -1,6 +1,6 @@
 """Makes the messages of a history ready for a format: projected for the model that the program will ask.
 
-A message that was read from this format is written as it was read: the program sends its own history by its own rules
+A message that was read from this format is written unchanged: the program sends its own history by its own rules
 (it leaves out signatures of another model, and closes open calls). Every other message is projected first, because no
 program repairs what another one wrote.
 """
@@ -63,7 +63,7 @@ def make_ready(
     sends_thinking: bool,
     compacts: bool = False,
 ) -> Ready:
-    """Give the messages that a format writes.
+    """Return the messages that a format writes.
 
     `adds_own_text`: the program adds instructions by itself, so those of others are left out. `closes_calls`: it adds a
     result to a call that has none. `sends_thinking`: it sends thinking as it is stored, which providers refuse without
@@ -168,11 +168,11 @@ def _keep_whole(context: Context, kept: Sequence[int], model: Model, policy: Pol
 def make_ready_for_framework(
     context: Context, format_name: str, model: Model | None, policy: Policy | None, *, as_read: bool
 ) -> Ready:
-    """Give the messages that the format of a framework writes.
+    """Return the messages that the format of a framework writes.
 
     Without a model nothing is projected: a framework can ask any model later, and its format names the model of each
     turn. With one, every message is projected for it, because frameworks repair nothing; `as_read` says that a history
-    of this format alone is written as it was read.
+    of this format alone is written unchanged.
 
     Raises:
         EmptyConversation: nothing would be left to write.
@@ -307,13 +307,13 @@ def _merge(
 
 
 def _in_given(change: Change, kept: Sequence[int], own: Sequence[bool]) -> Change | None:
-    """Give a change with the path in the given history; None if it is about the format's own messages or settings."""
+    """Return a change with the path in the given history; None if it is about the format's own messages or settings."""
     path = change.path
     if path[0] != "messages":
         return None
     if len(path) < 2 or not isinstance(path[1], int):
         return change
     if path[1] >= len(kept):
-        return None  # the prompt that stands for the next one
+        return None  # the prompt that replaces the next one
     at = kept[path[1]]
     return None if own[at] else replace(change, path=("messages", at, *path[2:]))

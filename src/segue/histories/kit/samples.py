@@ -33,7 +33,7 @@ class _Stored(msgspec.Struct, forbid_unknown_fields=True):
     base64: str | None = None
 
     def data(self) -> bytes:
-        """Give the bytes."""
+        """Return the bytes."""
         if self.lines is not None:
             return b"".join(map(json_line, self.lines))
         if self.text is not None:
@@ -53,7 +53,7 @@ class _Sample(_Stored):
     wire: str = ""
 
     def source(self) -> Source:
-        """Give what the format reads."""
+        """Return what the format reads."""
         if self.tables is not None:
             rows = {table: [_read_cells(row) for row in rows] for table, rows in self.tables.items()}
             return Source(database=MemoryDatabase(rows), name=self.file)
@@ -69,7 +69,7 @@ def _read_cells(row: Mapping[str, object]) -> dict[str, object]:
 
 
 def read_samples(package: str | None) -> Callable[[], tuple[FormatSample, ...]]:
-    """Give a function that reads the samples of a package, once, when it is first called.
+    """Return a function that reads the samples of a package, once, when it is first called.
 
     Raises:
         SettingsError: the file is missing or is not a list of samples. Raised by the function that is returned.

@@ -1,4 +1,4 @@
-"""What a format reads: bytes, a parsed value or a database, with the files beside it.
+"""What a format reads: bytes, a parsed value or a database, with the files next to it.
 
 Formats do no I/O. `segue.histories.places` makes sources from files; tests make them from values.
 """
@@ -17,7 +17,7 @@ class Neighbours(Protocol):
     """The files of an agent, by their path relative to its folder; nothing outside of the folder can be read."""
 
     def find(self, pattern: str) -> Sequence[str]:
-        """Give the paths that match a pattern with `*` and `**`, sorted."""
+        """Return the paths that match a pattern with `*` and `**`, sorted."""
         ...
 
     def read(self, name: str) -> bytes | None:
@@ -29,19 +29,19 @@ class AgentDatabase(Protocol):
     """An SQLite database that is opened read-only."""
 
     def tables(self) -> frozenset[str]:
-        """Give the names of the tables."""
+        """Return the names of the tables."""
         ...
 
     def columns(self, table: str) -> frozenset[str]:
-        """Give the names of the columns of a table."""
+        """Return the names of the columns of a table."""
         ...
 
     def rows(self, table: str, **equal: object) -> Iterator[Mapping[str, object]]:
-        """Give the rows of a table whose columns have these values, in the order in which they were inserted."""
+        """Yield the rows of a table whose columns have these values, in the order in which they were inserted."""
         ...
 
     def column(self, table: str, name: str) -> Iterator[object]:
-        """Give the different values of one column of a table."""
+        """Yield the different values of one column of a table."""
         ...
 
 
@@ -77,7 +77,7 @@ class MemoryFiles:
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     def find(self, pattern: str) -> Sequence[str]:
-        """Give the paths that match a pattern, sorted; `*` also matches `/` here."""
+        """Return the paths that match a pattern, sorted; `*` also matches `/` here."""
         return sorted(name for name in self.files if fnmatchcase(name, pattern.replace("**/", "*")))
 
     def read(self, name: str) -> bytes | None:
@@ -98,7 +98,7 @@ class Source:
 
     `name` is the path relative to the agent's folder, or only the name of the file where that folder is unknown.
     `session` selects one of several sessions in a database or an export; None is the newest. `within` is the folder
-    that files beside it have to be in; None is that of the agent.
+    that files next to it have to be in; None is that of the agent.
     """
 
     data: bytes | None = None

@@ -15,7 +15,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def milliseconds_of(value: object) -> int | None:
-    """Read a time: ISO 8601 text, or a number of seconds or milliseconds. None if it is no time."""
+    """Read a time: ISO 8601 text, or a number of seconds or milliseconds. None if it is not a time."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
             number = int(value if value > 100_000_000_000 else value * 1000)  # seconds until the year 5138
@@ -61,12 +61,12 @@ def make_id(*seeds: str | bytes) -> str:
 
 
 def time_of(message: Message) -> int | None:
-    """Give the time of a message; instructions have none."""
+    """Return the time of a message; instructions have none."""
     return None if message.role == "system" else message.timestamp
 
 
 def first_time(messages: Iterable[Message], default: int | None, now: int) -> int:
-    """Give the time at which a conversation begins; `now` for one without any time."""
+    """Return the time at which a conversation begins; `now` for one without any time."""
     times = (time_of(message) for message in messages)
     found = next((time for time in times if time is not None), None)
     if found is None:

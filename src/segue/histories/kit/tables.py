@@ -15,15 +15,15 @@ class MemoryDatabase:
     content: Mapping[str, Sequence[Mapping[str, object]]]
 
     def tables(self) -> frozenset[str]:
-        """Give the names of the tables."""
+        """Return the names of the tables."""
         return frozenset(self.content)
 
     def columns(self, table: str) -> frozenset[str]:
-        """Give the names of the columns of a table, as its first row has them."""
+        """Return the names of the columns of a table, as its first row has them."""
         return frozenset(name for row in self.content.get(table, ())[:1] for name in row)
 
     def column(self, table: str, name: str) -> Iterator[object]:
-        """Give the different values of one column of a table."""
+        """Yield the different values of one column of a table."""
         seen: list[object] = []
         for row in self.content.get(table, ()):
             if row.get(name) not in seen:
@@ -31,7 +31,7 @@ class MemoryDatabase:
                 yield row.get(name)
 
     def rows(self, table: str, **equal: object) -> Iterator[Mapping[str, object]]:
-        """Give the rows of a table whose columns have these values."""
+        """Yield the rows of a table whose columns have these values."""
         for row in self.content.get(table, ()):
             if all(row.get(name) == value for name, value in equal.items()):
                 yield row

@@ -1,7 +1,7 @@
 """Templates: the JSON of a framework's messages, with named holes for the values of content.
 
 One template reads and writes. A text that begins with `$` is a hole, with the name of an attribute or a computed value
-(`HOLES` lists them); everything else is written as it stands:
+(`HOLES` lists them); everything else is written verbatim:
 
     {"type": "reasoning", "content": "$thinking", "extra?": {"signature": "$thinking_signature?"}}
 
@@ -53,13 +53,13 @@ TemplateJson: TypeAlias = Mapping[str, Any]
 
 
 def modality(media: Media) -> str:
-    """Give `image`, `audio`, `video` or `document`."""
+    """Return `image`, `audio`, `video` or `document`."""
     kind = "image" if media.kind == "image" else (media.mime_type or "").partition("/")[0]
     return kind if kind in {"image", "audio", "video"} else "document"
 
 
 def any_type(media: Media) -> str:
-    """Give the type of an image or a file; a general one if it is unknown."""
+    """Return the type of an image or a file; a general one if it is unknown."""
     return media.mime_type or (ANY_IMAGE if media.kind == "image" else "application/octet-stream")
 
 
@@ -100,7 +100,7 @@ _MAKE: Final[Mapping[str, Callable[..., Any]]] = {
     "result": _make_result,
     "usage": usage_of,
 }
-"""What templates are for, and how it is made of what is read. `media` is an image or a file, told apart by its type."""
+"""What templates are for, and how it is made of what is read. `media` is an image or a file, depending on its type."""
 _MEDIA_HOLES: Final = "data base64 data_url url mime_type any_type modality"
 HOLES: Final[Mapping[str, str]] = {
     "text": "text text_signature",
@@ -223,7 +223,7 @@ class Template:
 
 
 def _found_once(holder: Callable[[], str], key: str, name: str) -> Callable[[], str]:
-    """Give the expression of an inner object: the first one finds it, those that follow name what was found."""
+    """Return the expression of an inner object: the first one finds it, those that follow name what was found."""
     named: list[str] = []
 
     def express() -> str:
@@ -266,7 +266,7 @@ PartWriter: TypeAlias = Callable[[Any], Entry | None]
 class ContentForms:
     """The forms of content of one framework.
 
-    `tag` is the key whose value tells forms apart; without it, the first key of a form does. `readers`, and a function
+    `tag` is the key whose value identifies a form; without it, the first key of a form does. `readers`, and a function
     in place of a template, are for what no template describes. `keeps` says that any other part is kept as a native
     block of the format; it is left out otherwise. Content that has no form is reported; images and files of a reply are
     such unless `media_in_replies`.

@@ -56,7 +56,7 @@ def pair_text_results(messages: Sequence[Message]) -> list[Message]:
 
 
 def _split(message: UserMessage, waiting: list[ToolCall]) -> list[Message]:
-    """Give the results in a message of the user, then the words of the user, then those of the program."""
+    """Split a message of the user: the results in it, then the words of the user, then those of the program."""
     results: list[Message] = []
     words: list[UserContent] = []
     own: list[UserContent] = []

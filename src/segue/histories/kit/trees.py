@@ -21,7 +21,7 @@ class Tree:
         self._parents: Final = parents
 
     def path(self, end: str | None) -> list[str]:
-        """Give the ids from the beginning to an entry; a loop is followed once."""
+        """Return the ids from the beginning to an entry; a loop is followed once."""
         found: dict[str, None] = {}
         while end is not None and end in self._parents and end not in found:
             found[end] = None
@@ -29,11 +29,11 @@ class Tree:
         return list(found)[::-1]
 
     def ids(self) -> Iterator[str]:
-        """Give all entries, in the order of the file."""
+        """Return an iterator over all entries, in the order of the file."""
         return iter(self._parents)
 
     def ends(self) -> Iterator[str]:
-        """Give the entries that no other one follows, the last of the file first; behind them one of each loop."""
+        """Yield the entries that no other one follows, the last of the file first; after them one of each loop."""
         inner, passed = set(self._parents.values()), set[str]()
         newest = list(self._parents)[::-1]
         for entry in (*(each for each in newest if each not in inner), *(each for each in newest if each in inner)):
@@ -46,7 +46,7 @@ class Tree:
                 above = self._parents[above]
 
     def end(self, view: View, default: str | None) -> str | None:
-        """Give the end of the view: the branch that it asks for, else the given one, else the last of the file.
+        """Return the end of the view: the branch that it asks for, else the given one, else the last of the file.
 
         Raises:
             LoadError: there is no such branch.

@@ -27,7 +27,7 @@ _MOST: Final = 100
 _CONTENT_FIELDS: Final = frozenset(
     {"content", "text", "thinking", "arguments", "arguments_text", "data", "url", "block", "fallback"}
 )
-"""The fields of messages that hold what was said."""
+"""The fields of messages that hold their content."""
 
 _TEXT_KEYS: Final = ("text", "message", "value", "body", "utterance")
 """Names that programs have for the text of a message instead of `content`."""
@@ -38,7 +38,7 @@ _Path = tuple[str | int, ...]
 
 
 def lacks_content(turn: object) -> bool:
-    """Whether a value is a message of Chat without content, so that its text may stand under another name."""
+    """Whether a value is a message of Chat without content, so that its text may be under another name."""
     if type(turn) is not dict:
         return False
     fields = cast("dict[str, object]", turn)
@@ -46,7 +46,7 @@ def lacks_content(turn: object) -> bool:
 
 
 def with_content(turn: dict[str, Any]) -> dict[str, Any]:
-    """Give a message with its text in `content`, where it has it under another name."""
+    """Return a message with its text in `content`, if it has it under another name."""
     key = next((key for key in _TEXT_KEYS if isinstance(turn.get(key), str)), None) if lacks_content(turn) else None
     if key is None:
         return turn
@@ -98,7 +98,7 @@ def _parsed(text: str) -> object:
 
 
 def _texts(value: object, fields: Container[str] | None = None) -> Iterator[tuple[_Path, str]]:
-    """Give every text inside of a value with its path; of messages only those of some fields, if they are given."""
+    """Yield every text inside of a value with its path; of messages only those of some fields, if they are given."""
     pending: list[tuple[_Path, object]] = [((), value)]
     while pending:
         path, value = pending.pop()

@@ -31,11 +31,11 @@ def _not_a_text(error: UnicodeError) -> DecodeError:
 
 @final
 class TurnCodec:
-    """One protocol, for turns that stand alone.
+    """One protocol, for single turns.
 
-    `key` is the field of a request that has the turns. A turn is decoded by itself, so that what stands around it in
-    the file can be kept beside it; the codec does not need the turns before it. Instructions at the beginning of a
-    request would become its system prompt, so a turn of the user stands before them (`lead`).
+    `key` is the field of a request that has the turns. A turn is decoded by itself, so that what is around it in
+    the file can be kept with it; the codec does not need the turns before it. Instructions at the beginning of a
+    request would become its system prompt, so a turn of the user comes before them (`lead`).
     """
 
     def __init__(self, protocol: str, key: str, lead: Mapping[str, object] | None = None) -> None:
@@ -58,7 +58,7 @@ class TurnCodec:
         return prompt.context.messages[len(lead) :]
 
     def model(self, model: str, provider: str | None = None) -> Model:
-        """Give what is known about the model that wrote a turn."""
+        """Return what is known about the model that wrote a turn."""
         return _endpoint(self.protocol, model, provider).model
 
     def decode_reply(self, body: Mapping[str, object], model: str, provider: str | None = None) -> AssistantMessage:

@@ -4,13 +4,13 @@ Content blocks of LangChain: those of the provider, or LangChain's own.
 
 Messages of LangChain, as `messages_to_dict` writes them: `{"type": "human", "data": {...}}`.
 
-Facts this file rests on (langchain-core 1.7.2, langgraph 1.2.20, 2026-11-15):
+Facts (langchain-core 1.7.2, langgraph 1.2.20, 2026-11-15):
 - `dumpd` writes a message as `{"lc": 1, "type": "constructor", "id": [..., "AIMessage"], "kwargs": {...}}`.
 - The state of a graph is an object with `messages` and further channels.
 - A checkpoint is msgpack; an object in it is an extension of type 5 with module, class, fields and method.
 - The newest checkpoint of a thread has the largest id.
 
-Facts this file rests on (langchain-core 1.7.2, langchain-anthropic and langchain-openai of the same day, 2026-11-15):
+Facts (langchain-core 1.7.2, langchain-anthropic and langchain-openai of the same day, 2026-11-15):
 - A message of a model has the blocks of its provider: Anthropic blocks; Responses items, whose messages are flattened
   to text blocks with the id of the item; a plain text over Chat. `response_metadata.model_provider` names it.
 - With `output_version: v1` they are LangChain's own: `reasoning`, `text`, `tool_call`, `non_standard`, with the rest in
@@ -18,14 +18,14 @@ Facts this file rests on (langchain-core 1.7.2, langchain-anthropic and langchai
 - Streaming leaves `index` and `partial_json` in blocks; they are not part of the provider's block.
 - Images and files have three forms: `source_type` (0.3), `base64` / `url` / `file_id` (1.x), and the provider's own.
 
-Facts this file rests on (langchain-core 1.7.2, 2026-11-15):
+Facts (langchain-core 1.7.2, 2026-11-15):
 - `tool_calls` repeats the calls of the blocks; over Chat the calls are there alone. A call whose arguments could not be
   parsed is in `invalid_tool_calls`, with its text.
 - `usage_metadata.input_tokens` includes cached tokens.
 - `status: error` marks the result of a tool that failed; `artifact` is not sent to the model.
 - Versions before 0.1 have calls in `additional_kwargs`: `function_call`, whose result names only the tool, or
-  `tool_calls` in the form of Chat. A `ChatMessage` has any role; one that is no role of a model is read as a user.
-- The reasoning of other vendors over Chat stands in `additional_kwargs.reasoning_content`, thought signatures of Gemini
+  `tool_calls` in the form of Chat. A `ChatMessage` has any role; one that is not a role of a model is read as a user.
+- The reasoning of other vendors over Chat is in `additional_kwargs.reasoning_content`, thought signatures of Gemini
   in `additional_kwargs` by the id of the call.
 """
 
@@ -80,7 +80,7 @@ _WIRES: Final[Mapping[str, TurnCodec]] = {
 """Protocols whose blocks LangChain stores as they are."""
 _STREAMING: Final = frozenset({"index", "partial_json"})
 _SIGNATURE: Final = "signature"
-"""The type of a block that stands for an empty text with a signature, which Gemini sends behind its text."""
+"""The type of a block that represents an empty text with a signature, which Gemini sends after its text."""
 
 
 # -- what the user and tools say ---------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ def _reasoning(data: Mapping[str, Any]) -> list[AssistantContent]:
 
 
 def _further_calls(data: Mapping[str, Any], pieces: Sequence[AssistantContent]) -> list[AssistantContent]:
-    """Give the calls of `tool_calls` that are no block."""
+    """Return the calls of `tool_calls` that are not blocks."""
     known = Counter(piece.id for piece in pieces if piece.kind == "toolCall")
     signatures = object_of(object_of(data.get("additional_kwargs")).get(_GEMINI_SIGNATURES))
     found: list[AssistantContent] = []
@@ -403,7 +403,7 @@ def _further_calls(data: Mapping[str, Any], pieces: Sequence[AssistantContent]) 
 
 
 def _older_calls(kwargs: Mapping[str, Any], reading: Reading) -> list[AssistantContent]:
-    """Give the calls of a version that kept them as the provider gave them."""
+    """Return the calls of a version that stored them in the provider's form."""
     calls: list[AssistantContent] = []
     for call in objects_of(kwargs.get("tool_calls")):
         function = object_of(call.get("function"))
@@ -558,7 +558,7 @@ _PYDANTIC: Final = 5
 
 
 def _extension(code: int, data: memoryview) -> object:
-    """Read an object of a checkpoint; one that is no message is given as its fields."""
+    """Read an object of a checkpoint; one that is not a message is returned as its fields."""
     parts = msgspec.msgpack.decode(bytes(data), ext_hook=_extension)
     if code == _PYDANTIC and isinstance(parts, list) and len(cast("list[object]", parts)) >= 3:
         module, name, fields, *_ = cast("list[object]", parts)
@@ -593,7 +593,7 @@ def _open_database(database: AgentDatabase, session: str | None) -> EntryList:
 
 
 def _as_json(value: object) -> object:
-    """Give a value as JSON; what is none, such as a time, as text."""
+    """Return a value as JSON; what JSON cannot represent, such as a time, as text."""
     return cast("object", msgspec.json.decode(msgspec.json.encode(value, enc_hook=str)))
 
 

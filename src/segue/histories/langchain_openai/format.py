@@ -105,7 +105,7 @@ def _read_reply(fields: dict[str, Any]) -> tuple[list[AssistantContent], Origin]
                 pieces.append(reasoning_item(words, text_of(block.get("id")), text_of(block.get("encrypted_content"))))
                 origin = _OPENAI
             case _:
-                pass  # a `tool_use` repeats a call; `note_unread` reports what has words of its own
+                pass  # a `tool_use` repeats a call; `note_unread` reports one with its own words
     for call in objects_of(fields.get("tool_calls")):
         function = object_of(call.get("function"))
         pieces.append(make_call(call.get("id"), function.get("name"), function.get("arguments")))

@@ -2,9 +2,9 @@
 
 `ChatMessage` of LlamaIndex: a role and blocks.
 
-Facts this file rests on (llama-index-core 0.14.25, 2026-11-15):
+Facts (llama-index-core 0.14.25, 2026-11-15):
 - Blocks have a `block_type`: text, image, document, audio, video, thinking, tool_call, cache, citations.
-- Signatures and encrypted contents stand in `additional_information` of a thinking block. Redacted thinking is lost by
+- Signatures and encrypted contents are in `additional_information` of a thinking block. Redacted thinking is lost by
   the framework itself; here it is a block without words.
 - Versions before 0.13 have calls in `additional_kwargs.tool_calls`, as Chat has them.
 - The id of the call that a result answers is in `additional_kwargs.tool_call_id`. There is no error flag, no model.
@@ -122,7 +122,7 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:
 
 
 def _origin_of(blocks: Sequence[Mapping[str, Any]]) -> Origin:
-    """Tell who wrote a turn by what stands beside its thinking."""
+    """Find who wrote a turn by the fields next to its thinking."""
     for block in blocks:
         info = object_of(block.get(_INFO))
         if "encrypted_content" in info or text_of(info.get("type")) == "reasoning":
@@ -142,7 +142,7 @@ def _read_assistant(blocks: list[dict[str, Any]], kwargs: Mapping[str, Any]) -> 
 
 
 def _read_kwargs_call(call: Mapping[str, Any]) -> AssistantContent:
-    """Read a call in the form of Chat, which older versions stored beside the blocks."""
+    """Read a call in the form of Chat, which older versions stored next to the blocks."""
     function = object_of(call.get("function")) or call
     call_id = call.get("id") or call.get("tool_call_id")
     return make_call(call_id, function.get("name"), function.get("arguments"))

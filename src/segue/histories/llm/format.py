@@ -2,10 +2,10 @@
 
 Reads the log of llm, an SQLite database.
 
-Facts this file rests on (llm 0.36, seen 2026-11-15):
+Facts (llm 0.36, seen 2026-11-15):
 - A message is stored once, by the hash of its content and of the message before it. `threads.tip_message_hash` is the
   end of a conversation. `parts` has its content, `turns` the model and the tokens of each answer.
-- A signature stands in `payload.provider_metadata.<provider>` of a part. The reasoning of Chat models is stored without
+- A signature is in `payload.provider_metadata.<provider>` of a part. The reasoning of Chat models is stored without
   its words, as `redacted`.
 - Attachments have their content, a path on the machine, or a URL.
 - Older versions have `conversations`, `responses`, `tool_calls` and `tool_results` instead; the results in a row of
@@ -200,7 +200,7 @@ class _Reader:
         self._notes = notes
 
     def _payload(self, part: DatabaseRow) -> dict[str, Any]:
-        """Parse what a part has beside its text."""
+        """Parse what a part has in addition to its text."""
         stored = part.get("payload")
         payload = parse_object(stored)
         if not payload and stored not in (None, "{}", "null"):
@@ -208,7 +208,7 @@ class _Reader:
         return payload
 
     def message(self, role: str, parts: Sequence[DatabaseRow], turn: DatabaseRow, at: int) -> list[Message]:
-        """Give the messages of one row of `messages`; `at` is the place of the first one."""
+        """Return the messages of one row of `messages`; `at` is the place of the first one."""
         time = milliseconds_of(turn.get("datetime_utc"))
         if role == "assistant":
             content = tuple(each for part in parts for each in self._reply_part(part))
@@ -246,7 +246,7 @@ class _Reader:
                 )
 
     def attachment(self, name: str, at: int) -> Iterator[UserContent]:
-        """Give an attachment; one that is only a path on the machine is not read."""
+        """Yield an attachment; one that is only a path on the machine is not read."""
         row = next(iter(self._database.rows("attachments", id=name)), _NOTHING)
         data, url = row.get("content"), text_of(row.get("url"))
         media = media_of(row.get("type"), data=data if isinstance(data, bytes) else None, url=url)

@@ -2,7 +2,7 @@
 
 Messages of MCP sampling: what a server asks its client to send to a model.
 
-Facts this file rests on (mcp 2.3.0, 2026-11-15):
+Facts (mcp 2.3.0, 2026-11-15):
 - A message has the role user or assistant. Its content is one block or a list: text, image, audio, tool_use,
   tool_result. Any other block, such as reasoning, refuses the whole request.
 - A tool_result has blocks of tools: text, image, audio, and `resource` with a `blob`.

@@ -4,11 +4,11 @@ Answers in an export of Open WebUI: items, or HTML in the text; see `read` for t
 
 Reads an export of Open WebUI: a list of chats, or one chat.
 
-Facts this file rests on (open-webui 0.10.2, utils/middleware.py and models/chats.py, read 2026-11-15):
+Facts (open-webui 0.10.2, utils/middleware.py and models/chats.py, read 2026-11-15):
 - `chat.history.messages` is a tree by `parentId`; `currentId` is the end of the conversation that is shown. Several
   answers to one question are siblings.
 - `output` of an answer has items like those of the Responses API: reasoning, function_call, function_call_output,
-  message. Signatures stand in `reasoning_details`.
+  message. Signatures are in `reasoning_details`.
 - Older exports have thinking and calls as `<details type="reasoning">` and `<details type="tool_calls">` in `content`.
 """
 
@@ -61,7 +61,7 @@ AnswerPart = AssistantContent | ToolResultMessage
 
 
 def read_answer(entry: dict[str, Any], time: int | None, notes: Notes, number: int) -> list[Message]:
-    """Give the messages of one answer: each result of a tool ends a turn."""
+    """Return the messages of one answer: each result of a tool ends a turn."""
     output = objects_of(entry.get("output"))
     parts = list(_items(output, notes, number)) if output else list(_html(text_of(entry.get("content")) or ""))
     shown = text_of(entry.get("content"))
@@ -314,7 +314,7 @@ def _read_message(entry: dict[str, Any], number: int, notes: Notes) -> list[Mess
 
 
 def _file(file: dict[str, Any], number: int, notes: Notes) -> list[UserContent]:
-    """Give an attached file: an image, the text that was extracted, or a note that the export does not have it."""
+    """Return an attached file: an image, the text that was extracted, or a note that the export does not have it."""
     url, name = text_of(file.get("url")), text_of(file.get("name"))
     if file.get("type") == "image" and url is not None:
         return [image] if (image := image_of(url=url)) is not None else []

@@ -2,7 +2,7 @@
 
 Items of the OpenAI Agents SDK: input items of the Responses API, also where another API was asked.
 
-Facts this file rests on (openai-agents 0.24.0, 2026-11-15):
+Facts (openai-agents 0.24.0, 2026-11-15):
 - `to_input_list()` and `SQLiteSession` store the items as they are sent; unknown fields are kept.
 - Over Chat every item has the id `__fake_id__`, and `provider_data` with the model and the id of the reply; both are
   removed before a request.
@@ -54,7 +54,7 @@ def _is_reply(entry: Mapping[str, Any]) -> bool:
 
 
 def _split(entries: list[Entry]) -> list[list[Entry]]:
-    """Give the items of one reply as one run."""
+    """Group the items of one reply into one run."""
 
     def key(entry: Entry) -> tuple[bool, str]:
         data = object_of(entry.get(_DATA))
@@ -79,7 +79,7 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:
 
 
 def _bare(entry: Entry) -> Entry:
-    """Give an item as it is sent."""
+    """Return an item as it is sent."""
     return {key: value for key, value in entry.items() if key != _DATA and not (key == "id" and value == _FAKE)}
 
 

@@ -6,18 +6,18 @@ Reads an opencode session: from its database, or from the JSON of `opencode expo
 
 Writes an opencode session as JSON for `opencode import`; its database is never written.
 
-Facts this file rests on (opencode 1.18.33, seen 2026-11-15; anomalyco/opencode 2026-08-19, read):
+Facts (opencode 1.18.33, seen 2026-11-15; anomalyco/opencode 2026-08-19, read):
 - The tables are `session`, `message` and `part`; the columns `data` hold JSON.
 
-Facts this file rests on (opencode 1.18.33, seen 2026-11-15; 1.18.18, seen 2026-11-16):
+Facts (opencode 1.18.33, seen 2026-11-15; 1.18.18, seen 2026-11-16):
 - A message has `info` and `parts`; a tool part holds the call and its result. Messages are sorted by time, then id.
 - A compaction is a message of the user with a `compaction` part, and the summary of the model (`summary: true`) with
   that message as its `parentID`. Nothing before it is sent, and the part is sent as the question "What did we do so
-  far?". With `tail_start_id` the messages from there to the compaction are sent behind the summary.
+  far?". With `tail_start_id` the messages from there to the compaction are sent after the summary.
 - `revert` of the session names a message, and a part of it, from where on everything is removed with the next prompt.
-- A sub-agent is a session of its own; `state.metadata.sessionId` of the call names it.
+- A sub-agent is a separate session; `state.metadata.sessionId` of the call names it.
 
-Facts this file rests on (opencode 1.18.33, seen 2026-11-15):
+Facts (opencode 1.18.33, seen 2026-11-15):
 - The import checks the schema: ids begin with `ses`, `msg` and `prt`, and one unknown part type refuses the file.
 - Unknown fields are lost, but for those under `metadata` of a part.
 - Messages are sorted by `time.created`, then by id.
@@ -54,10 +54,10 @@ from segue.protocols.kit.reading import data_url
 
 
 def load(source: Source) -> dict[str, Any]:
-    """Give a session as `opencode export` writes it.
+    """Return a session as `opencode export` writes it.
 
     Raises:
-        LoadError: the source is no session of opencode.
+        LoadError: the source is not a session of opencode.
     """
     if source.database is not None:
         return _load_rows(source.database, source.session)
@@ -160,7 +160,7 @@ def read(source: Source, view: View) -> History:
     """Read one session.
 
     Raises:
-        LoadError: the source is no session of opencode.
+        LoadError: the source is not a session of opencode.
     """
     return _read(source, view, {})
 
@@ -282,7 +282,7 @@ class _Compacted(NamedTuple):
 
 
 def _find_compactions(entries: Sequence[_Entry]) -> list[_Compacted]:
-    """Give the finished compactions, the oldest first."""
+    """Return the finished compactions, the oldest first."""
     places = {text_of(_info(entry).get("id")): at for at, entry in enumerate(entries)}
     found: list[_Compacted] = []
     for at, entry in enumerate(entries):
@@ -300,7 +300,7 @@ def _find_compactions(entries: Sequence[_Entry]) -> list[_Compacted]:
 
 
 def _active(entries: list[_Entry], compacted: Sequence[_Compacted]) -> list[_Entry]:
-    """Give the messages in the order in which the program sends them."""
+    """Return the messages in the order in which the program sends them."""
     if not compacted:
         return entries
     question, summary, first = compacted[-1]
@@ -473,7 +473,7 @@ class _Writer:
         return True
 
     def _own(self, at: int, entry_id: str, envelope: Mapping[str, object]) -> None:
-        """Write a message as it was read, under a new id."""
+        """Write a message unchanged, under a new id."""
         info = {**object_of(envelope.get("info")), "id": entry_id}
         if info.get("role") == "user":
             self._asked = entry_id
@@ -584,7 +584,7 @@ class _Writer:
 
 
 def _find_tail(messages: Sequence[Message]) -> tuple[int, int, int]:
-    """Give the places of a compaction, of the first message behind its summary, and behind the last one it keeps."""
+    """Return the places of a compaction, of the first message after its summary, and after the last one it keeps."""
     envelopes = [find_envelope(message, NAME) or {} for message in messages]
     for question, envelope in enumerate(envelopes):
         if not any(part.get("tail_start_id") for part in objects_of(envelope.get("parts"))):

@@ -1,15 +1,15 @@
 """Makes messages of the messages of opencode.
 
-Answers of opencode that were interrupted behind their reasoning: kept in the file, and not sent.
+Answers of opencode that were interrupted after their reasoning: kept in the file, and not sent.
 
-Facts this file rests on (opencode 1.18.33, seen 2026-11-15; 1.18.18, read 2026-11-16):
-- Signatures stand in `metadata` of a part, under the name of the provider's package.
+Facts (opencode 1.18.33, seen 2026-11-15; 1.18.18, read 2026-11-16):
+- Signatures are in `metadata` of a part, under the name of the provider's package.
 - A message that the program was killed in has neither `finish` nor `time.completed`.
 - Text files are stored twice: as `file` part, which is not sent, and as synthetic text.
 - The output of a tool whose `time.compacted` is set is sent as a note that it was removed.
 - A call with an error whose `metadata.interrupted` is true is sent with the output so far, as if it had ended.
 
-Facts this file rests on (opencode 1.18.33, seen 2026-11-15; anomalyco/opencode 2026-08-19, read):
+Facts (opencode 1.18.33, seen 2026-11-15; anomalyco/opencode 2026-08-19, read):
 - An answer whose program is killed there has its reasoning and a text part with an empty text. The program sends the
   text as one space, which Anthropic refuses, as it refuses a turn that ends in reasoning.
 - The program does not send an answer with the error `MessageAbortedError` that has only reasoning.
@@ -59,7 +59,7 @@ _NOT_SENT: Final = frozenset({"step-start", "step-finish", "snapshot", "patch", 
 
 
 def hide_interrupted(info: StoredPart, parts: list[StoredPart]) -> tuple[StoredPart, list[StoredPart]] | None:
-    """Give an answer in a form that is not sent; None if it has more than reasoning and blank texts."""
+    """Return an answer in a form that is not sent; None if it has more than reasoning and blank texts."""
     if info.get("role") != "assistant" or "error" in info:
         return None
     blanks = [part for part in parts if _is_blank(part)]
@@ -76,7 +76,7 @@ def hide_interrupted(info: StoredPart, parts: list[StoredPart]) -> tuple[StoredP
 
 
 def restore_interrupted(info: StoredPart, parts: list[StoredPart]) -> tuple[StoredPart, list[StoredPart]]:
-    """Give an answer as it was before `hide_interrupted`; any other one is not changed."""
+    """Return an answer as it was before `hide_interrupted`; any other one is not changed."""
     restored: list[StoredPart] = []
     found = False
     for part in parts:
@@ -117,12 +117,12 @@ _STOPS: Final[Mapping[str, StopReason]] = {
 
 
 def time_of_info(info: Mapping[str, Any]) -> int | None:
-    """Give the time when a message was made."""
+    """Return the time when a message was made."""
     return milliseconds_of(object_of(info.get("time")).get("created"))
 
 
 class MessageReader:
-    """Makes messages of opencode's messages; the originals are kept beside them."""
+    """Makes messages of opencode's messages; the originals are kept with them."""
 
     def __init__(self, notes: Notes, *, whole: bool = False) -> None:
         self._notes = notes
@@ -133,7 +133,7 @@ class MessageReader:
         self._at = 0
 
     def messages(self, entries: Sequence[dict[str, Any]]) -> list[Message]:
-        """Give the messages of entries."""
+        """Return the messages of entries."""
         made: list[Message] = []
         for entry in entries:
             self._at += 1
@@ -260,7 +260,7 @@ def _signature(metadata: dict[str, Any], name: str) -> str | None:
 
 
 def _item_signature(metadata: dict[str, Any]) -> str | None:
-    """Give the signature of a text or a call: that of Google, or the id of an item of OpenAI in segue's form."""
+    """Return the signature of a text or a call: that of Google, or the id of an item of OpenAI in segue's form."""
     if (item := _signature(metadata, "itemId")) is not None:
         return msgspec.json.encode({"id": item}).decode()
     return _signature(metadata, "thoughtSignature")

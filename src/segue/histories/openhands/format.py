@@ -2,14 +2,14 @@
 
 Reads a conversation of OpenHands: the events of its SDK, or a trajectory of the versions before it.
 
-Facts this file rests on (OpenHands/software-agent-sdk, openhands-sdk 1.58.0; read 2026-11-16):
+Facts (OpenHands/software-agent-sdk, openhands-sdk 1.58.0; read 2026-11-16):
 - A conversation is a folder: `base_state.json` has the model and the folder of the project, `events/event-*.json` an
   event each. Actions with one `llm_response_id` are one answer; the arguments are those of `tool_call`, as JSON text.
 - `AgentErrorEvent` and `UserRejectObservation` are results of calls. A `Condensation` names events that are not sent
-  any more, and the summary that stands for them.
+  any more, and the summary that replaces them.
 - Older events have in `message` what the screen shows. Without `tool_call_metadata` (models without functions) the
   action itself is the call, and the observation names it in `cause`.               (trajectories, read 2026-11-18)
-- A trajectory of the older versions is a list of `action` and `observation` objects. What the model said stands in
+- A trajectory of the older versions is a list of `action` and `observation` objects. What the model wrote is in
   `tool_call_metadata.model_response`, the same on every action of one answer.
 """
 
@@ -229,7 +229,7 @@ class _Reader:
         found = [*_thinking(message), *_texts(message.get("content")), *_calls(message.get("tool_calls"))]
         pieces: list[AssistantContent] = found or [TextContent(text=text) for text in _action_texts(event)]
         call_id = about.get("tool_call_id")
-        if call_id and not any(piece.kind == "toolCall" for piece in pieces):  # the action itself tells what was called
+        if call_id and not any(piece.kind == "toolCall" for piece in pieces):  # the action itself shows what was called
             name = about.get("function_name") or event.get("action")
             pieces.append(make_call(call_id, name, without(object_of(event.get("args")), _MODEL_WORDS)))
         model = text_of(reply.get("model"))
@@ -252,13 +252,13 @@ class _Reader:
 
 
 def _action_texts(event: Mapping[str, Any]) -> list[str]:
-    """Give what an older action says."""
+    """Return what an older action says."""
     arguments = object_of(event.get("args"))
     return [text for name in _MODEL_WORDS if (text := text_of(arguments.get(name)))][:1]
 
 
 def _words(value: object) -> list[str]:
-    """Give the texts of a text, of a block, or of a list of blocks."""
+    """Return the texts of a text, of a block, or of a list of blocks."""
     if isinstance(value, str):
         return [value] if value else []
     blocks = objects_of(value) or [object_of(value)]

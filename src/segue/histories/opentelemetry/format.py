@@ -2,7 +2,7 @@
 
 Messages of OpenTelemetry's conventions for generative AI: `gen_ai.input.messages`.
 
-Facts this file rests on (semantic-conventions-genai b49cb9d; dumps of pydantic-ai, 2026-11-15):
+Facts (semantic-conventions-genai b49cb9d; dumps of pydantic-ai, 2026-11-15):
 - A message has a role and parts: text, reasoning (pydantic-ai writes `thinking`), tool_call, tool_call_response, blob
   and uri (pydantic-ai writes `binary`). The schema allows further fields.
 - There is no error flag and no signature; here both are further fields, under our own name.

@@ -4,7 +4,7 @@ Recognises a pi session, and describes it for a list from its beginning and its 
 
 Writes a pi session.
 
-Facts this file rests on (pi 0.87.1, seen 2026-11-15):
+Facts (pi 0.87.1, seen 2026-11-15):
 - A file needs a header of the type `session` and a `cwd` that exists; the message format is that of pi-ai.
 - The program closes open calls and makes ids legal; it sends a result without a call as it is.
 - The folder of a project is its path with `-` for slashes and colons, between `--`.

@@ -1,6 +1,6 @@
 """Reads a pi session.
 
-Facts this file rests on (pi 0.87.1, seen 2026-11-15; its session-format page):
+Facts (pi 0.87.1, seen 2026-11-15; its session-format page):
 - An entry hangs under its `parentId`; the last entry is the end of the active path.
 - A `compaction` replaces the entries before `firstKeptEntryId` by its summary, which is sent as a text of the user.
 - `context_edit` replaces or removes the message of `targetId`.
@@ -148,7 +148,7 @@ class _Reader:
         self._edits = {text_of(edit.get("targetId")): edit.get("replacement") for edit in edits}
 
     def active(self) -> list[Message]:
-        """Give the messages that the program sends: behind the newest compaction, and those that it keeps."""
+        """Return the messages that the program sends: those after the newest compaction, and those that it keeps."""
         path = self._path
         found = self._compactions_on_path()
         if not found:
@@ -158,7 +158,7 @@ class _Reader:
         return [self._summary(line, fields, SUMMARY), *self.messages(path[first:at]), *self.messages(path[at + 1 :])]
 
     def compactions(self) -> tuple[Compaction, ...]:
-        """Give all compactions of the path; each with the messages that are not sent since then."""
+        """Return all compactions of the path; each with the messages that are not sent since then."""
         made: list[Compaction] = []
         done = 0
         for at, first in self._compactions_on_path():
@@ -175,7 +175,7 @@ class _Reader:
         return tuple(made)
 
     def _compactions_on_path(self) -> list[tuple[int, int]]:
-        """Give the place of each compaction, and that of the first entry that it keeps."""
+        """Return the place of each compaction, and that of the first entry that it keeps."""
         places = {entry_id: at for at, entry_id in enumerate(self._path)}
         found: list[tuple[int, int]] = []
         for at, entry_id in enumerate(self._path):
@@ -188,7 +188,7 @@ class _Reader:
         return self._entries[entry_id][1].get("type")
 
     def messages(self, path: Sequence[str], *, keep_summaries: bool = True) -> list[Message]:
-        """Give the messages of entries; entries that hold none are noted as records."""
+        """Return the messages of entries; entries that hold none are noted as records."""
         made: list[Message] = []
         for entry_id in path:
             line, fields = self._entries[entry_id]

@@ -4,9 +4,9 @@ Images and files of pydantic-ai: `binary` with base64, or an address of a kind.
 
 Messages of pydantic-ai, as `ModelMessagesTypeAdapter` writes them.
 
-Facts this file rests on (pydantic-ai 2.66.0, 2026-11-15):
+Facts (pydantic-ai 2.66.0, 2026-11-15):
 - A `request` holds instructions, prompts and results of tools; a `response` is one reply of a model.
-- `instructions` of the newest request are sent as the system prompt; they are no part.
+- `instructions` of the newest request are sent as the system prompt; they are not a part.
 - A signature is sent only to the provider that `provider_name` of its part names. Responses items have their id in `id`
   and the encrypted content in `signature`; over Chat `id` is the name of the field; redacted thinking has the id
   `redacted_thinking`; thought signatures of Gemini are in `provider_details`.
@@ -95,7 +95,7 @@ MEDIA_KINDS: Final = frozenset({"binary", "uploaded-file", *_URLS})
 
 
 def read_media_item(item: Mapping[str, Any]) -> Media | None:
-    """Read an item; None if it is no image or file."""
+    """Read an item; None if it is not an image or a file."""
     kind, mime = text_of(item.get("kind")), item.get("media_type")
     if kind == "binary":
         return media_of(mime, data=item.get("data"))
@@ -137,7 +137,7 @@ def write_media_item(content: Media) -> dict[str, Any] | None:
 
 
 def _identifier(data: str) -> str:
-    """Give the name under which pydantic-ai mentions the data: the beginning of its hash."""
+    """Return the name under which pydantic-ai mentions the data: the beginning of its hash."""
     try:
         content = base64.b64decode(standard_base64(data), validate=True)
     except (binascii.Error, ValueError):
@@ -327,7 +327,7 @@ def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
 
 
 def _join(messages: Sequence[Message]) -> list[list[Message]]:
-    """Give each reply alone, and everything between two replies as one request."""
+    """Group messages: each reply alone, and everything between two replies as one request."""
     groups: list[list[Message]] = []
     for is_reply, run in groupby(messages, lambda message: message.role == "assistant"):
         group = list(run)
@@ -482,7 +482,7 @@ def _write_call(call: ToolCall, fields: Mapping[str, Any]) -> Entry:
 
 
 def _signed(signature: str | None, message: AssistantMessage, provider: str | None) -> dict[str, Any]:
-    """Give the fields with the signature of a text or a call: the id of an item, else in the details."""
+    """Return the fields with the signature of a text or a call: the id of an item, else in the details."""
     item = item_of(signature) if message.protocol == "openai-responses" else {}
     item_id = text_of(item.get("id"))
     if item_id is not None and item.keys() <= {"id", "status"}:

@@ -1,6 +1,6 @@
 """Reads a session of Qwen Code.
 
-Facts this file rests on (Qwen Code 0.15.10, run against a scripted model; its source; 2026-11-16):
+Facts (Qwen Code 0.15.10, run against a scripted model; its source; 2026-11-16):
 - A line hangs under its `parentUuid`; the last line is the end of the path. A `rewind` hangs the next lines under an
   older one. Several lines may have one `uuid`: their parts belong together.
 - `message` is a content of Google: the role `user` or `model`, and parts. Results of tools are lines of the type
@@ -97,7 +97,7 @@ def read(source: Source, view: View) -> History:
 
 
 def _read_lines(data: bytes, notes: Notes) -> tuple[dict[str, dict[str, Any]], dict[str, int]]:
-    """Give the lines of the conversation by their uuid, and their numbers; all others are noted."""
+    """Return the lines of the conversation by their uuid, and their numbers; all others are noted."""
     lines: dict[str, dict[str, Any]] = {}
     numbers: dict[str, int] = {}
     for line, fields in decode_objects(data, notes):
@@ -120,7 +120,7 @@ def _read_lines(data: bytes, notes: Notes) -> tuple[dict[str, dict[str, Any]], d
 
 
 def _compressed(fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give the contents of a compression; none of any other line."""
+    """Return the contents of a compression; none for any other line."""
     is_compression = text_of(fields.get("subtype")) == COMPRESSION
     return objects_of(object_of(fields.get("systemPayload")).get("compressedHistory")) if is_compression else []
 

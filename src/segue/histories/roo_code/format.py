@@ -2,7 +2,7 @@
 
 Reads a task of Roo Code.
 
-Facts this file rests on (RooCodeInc/Roo-Code 3.52.1, read 2026-11-15):
+Facts (RooCodeInc/Roo-Code 3.52.1, read 2026-11-15):
 - `api_conversation_history.json` is a list of Anthropic messages with `ts`, and items `type: reasoning` of OpenAI, each
   before the answer that it led to. It names no models.
 - A summary (`isSummary`) has a `condenseId`; messages with that `condenseParent` are no more sent. `truncationId` and
@@ -93,7 +93,7 @@ def read(source: Source, view: View) -> History:
 
 
 def _hidden(items: Sequence[dict[str, Any]]) -> set[int]:
-    """Give the places of messages that are not sent: those whose summary, or whose cut, is there."""
+    """Return the places of messages that are not sent: those whose summary, or whose cut, is there."""
     found: set[int] = set()
     for parent, own in _HIDDEN:
         ids = {text_of(item.get(own)) for item in items} - {None}

@@ -2,11 +2,11 @@
 
 Turns of ShareGPT: `{"from": "human", "value": "..."}`.
 
-Facts this file rests on (LLaMA-Factory and data sets in this form, 2026-11-15):
+Facts (LLaMA-Factory and data sets in this form, 2026-11-15):
 - Authors are human, gpt, system, function_call, observation, and tool in some data sets. A call is JSON text with name
   and arguments, or a list of them. There are no ids: observations follow their calls in order.
 - Thinking is text between `<think>` tags at the beginning of an answer.
-- An image is a mark `<image>` in the text, and its file name in a list beside the turns. Here every entry has its own
+- An image is a mark `<image>` in the text, and its file name in a list next to the turns. Here every entry has its own
   share of that list, under `images`.
 """
 
@@ -161,9 +161,9 @@ def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
 def _in_order(
     messages: Sequence[Message], writing: Writing
 ) -> Iterator[tuple[Message, None] | tuple[None, AssistantMessage]]:
-    """Give the results in the order of their calls, because that order alone says whose they are.
+    """Yield the results in the order of their calls, because that order alone says whose they are.
 
-    For a result that is missing, give the turn with its call: the results behind it would be read as those of others.
+    For a result that is missing, yield the turn with its call: the results after it would be read as those of others.
     """
     waiting: list[tuple[AssistantMessage, int]] = []
     written: set[int] = set()
@@ -220,7 +220,7 @@ def _write_message(message: Message, writing: Writing) -> list[Entry]:
 
 
 def _plain_text(message: Message) -> str | None:
-    """Give the text of a turn that has nothing else, and nothing to report, as nearly all turns of data sets."""
+    """Return the text of a turn that has only text, and nothing to report, as nearly all turns of data sets."""
     if len(message.content) != 1 or (message.role != "user" and message.role != "assistant"):
         return None
     piece = message.content[0]
@@ -318,7 +318,7 @@ def _open_row(value: object, session: str | None, files: Neighbours | None) -> E
 
 
 def _with_images(turns: list[Entry], addresses: list[str]) -> list[Entry]:
-    """Give each turn the images that it has marks of."""
+    """Assign to each turn the images that it has marks of."""
     entries: list[Entry] = []
     for turn in turns:
         value = turn.get("value")
@@ -329,7 +329,7 @@ def _with_images(turns: list[Entry], addresses: list[str]) -> list[Entry]:
 
 
 def _find_images(names: list[str], files: Neighbours | None) -> tuple[list[str], list[Change]]:
-    """Give the addresses of images: data URLs where the files are there."""
+    """Return the addresses of images: data URLs if the files are there."""
     addresses: list[str] = []
     changes: list[Change] = []
     for at, name in enumerate(names):

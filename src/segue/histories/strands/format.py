@@ -2,7 +2,7 @@
 
 Messages of Strands: Converse messages, each in an envelope with its number and times.
 
-Facts this file rests on (strands-agents 1.62.0, 2026-11-15):
+Facts (strands-agents 1.62.0, 2026-11-15):
 - A session is a folder `session_<id>` with `session.json`, and for each agent `agents/agent_<id>/agent.json` and
   `messages/message_<n>.json`. The default place is `~/.strands/sessions`.
 - `conversation_manager_state.removed_message_count` counts the first messages that are not sent any more; a manager
@@ -53,7 +53,7 @@ _DEFAULT: Final = Origin(protocol="bedrock-converse", provider="amazon-bedrock",
 
 
 def plain_bytes(value: object) -> object:
-    """Give encoded bytes as base64, which is their form in the JSON of Converse."""
+    """Return encoded bytes as base64, which is their form in the JSON of Converse."""
     if isinstance(value, list):
         return [plain_bytes(item) for item in cast("list[object]", value)]
     if not isinstance(value, dict):
@@ -159,7 +159,7 @@ def _metadata(message: AssistantMessage) -> dict[str, Any]:
 
 
 def _prepared(message: Message, writing: Writing) -> Message:
-    """Give a message that Converse can hold: what it cannot hold is reported."""
+    """Return a message that Converse can hold: what it cannot hold is reported."""
     if isinstance(message, SystemMessage):
         writing.note(message, ChangeCode.SYSTEM_AS_USER, Loss.NONE, f"{TITLE} has no role for instructions")
         return UserMessage(content=tuple(piece for piece in shown(message, writing) if isinstance(piece, TextContent)))
@@ -270,7 +270,7 @@ def _is_session(value: object) -> bool:
 
 
 def _folder_of(name: str) -> str | None:
-    """Give the folder of the agent, or of the session; empty for a file that was opened by itself."""
+    """Return the folder of the agent, or of the session; empty for a file that was opened by itself."""
     parts = name.split("/")
     if parts[-1] in {"agent.json", "session.json"}:
         return "/".join((*parts[:-1], "")) or None
@@ -335,7 +335,7 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
 
 
 def _further(value: object, draft: Draft) -> tuple[WrittenFile, ...]:
-    """Give the files of the folder that `FileSessionManager` reads."""
+    """Return the files of the folder that `FileSessionManager` reads."""
     whole = object_of(value)
     agent = object_of(whole.get(_AGENT))
     if not agent:
@@ -369,7 +369,7 @@ def _with_text(value: object) -> object:
 
 
 def _give(files: tuple[WrittenFile, ...]) -> object:
-    """Give the messages of an agent, with bytes decoded by the framework."""
+    """Return the messages of an agent, with bytes decoded by the framework."""
     types: Any = import_module("strands.types.session")
     whole = give_json(files)
     entries = items_of(object_of(whole).get("messages")) or [{"message": each} for each in items_of(whole)]

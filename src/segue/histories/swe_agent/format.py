@@ -1,6 +1,6 @@
 """The record of SWE-agent: trajectories, which hold the conversation in `history`.
 
-Facts this file rests on (SWE-agent 1.1.0 and before 1.0, twelve public trajectories; read 2026-11-16):
+Facts (SWE-agent 1.1.0 and before 1.0, twelve public trajectories; read 2026-11-16):
 - `history` has messages of Chat with `thinking_blocks`; `trajectory` repeats them step by step.
 - A result names its calls in the list `tool_call_ids`. Before 1.0 there are no tools: results are texts of the user.
 - A message with `is_demo` is a demonstration, and no part of the run.
@@ -61,7 +61,7 @@ def read(source: Source, view: View) -> History:
     """Read one run.
 
     Raises:
-        LoadError: the source is no trajectory of SWE-agent.
+        LoadError: the source is not a trajectory of SWE-agent.
     """
     history = FRAMEWORK.read(source, view)
     config = object_of(load_value(source)).get("replay_config")

@@ -2,10 +2,10 @@
 
 `UIMessage` of the AI SDK: one message holds all steps of a turn.
 
-Facts this file rests on (ai 6.0.326 and 7.0.169, 2026-11-15):
+Facts (ai 6.0.326 and 7.0.169, 2026-11-15):
 - A message of the assistant is a list of parts; `step-start` begins the next request to the model. A tool part holds
   the call and its result, by its state: `input-available`, `output-available`, `output-error`, `output-denied`.
-- Signatures stand in `providerMetadata` of a part: `anthropic.signature`, `anthropic.redactedData`, `openai.itemId` and
+- Signatures are in `providerMetadata` of a part: `anthropic.signature`, `anthropic.redactedData`, `openai.itemId` and
   `openai.reasoningEncryptedContent`, `google.thoughtSignature`; those of a call in `callProviderMetadata`.
 - Version 7 names the model in a part `custom` of the kind `anthropic.message_start`. Usage is there only if the
   application puts it into `metadata`.
@@ -247,7 +247,7 @@ def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
 
 
 def _join(messages: Sequence[Message]) -> list[list[Message]]:
-    """Give replies and results that follow each other as one run, everything else alone."""
+    """Group replies and results that follow each other into one run; everything else is alone."""
     return runs_of(messages, lambda before, message: {before.role, message.role} <= {"assistant", "toolResult"})
 
 

@@ -2,8 +2,8 @@
 
 Reads a chat of GitHub Copilot in VS Code: a JSON file, or the log of changes to one.
 
-Facts this file rests on (microsoft/vscode, microsoft/vscode-copilot-chat; read 2026-11-16):
-- `requests` has a prompt and its answer each. What the model said, its calls and their results stand in
+Facts (microsoft/vscode, microsoft/vscode-copilot-chat; read 2026-11-16):
+- `requests` has a prompt and its answer each. What the model wrote, its calls and their results are in
   `result.metadata` (`toolCallRounds`, `toolCallResults`); `response` is what the screen shows, and all there is of an
   answer that was cancelled.
 - A result has no error flag. Its values are texts, or trees with the texts in them.
@@ -58,14 +58,14 @@ _SCREEN: Final = frozenset(
         "workspaceEdit",
     }
 )
-"""Kinds of what the screen shows that are no part of the answer."""
+"""Kinds of what the screen shows that are not part of the answer."""
 
 
 def read(source: Source, view: View) -> History:
     """Read one chat.
 
     Raises:
-        LoadError: the source is no chat of VS Code.
+        LoadError: the source is not a chat of VS Code.
     """
     refuse_branch(view, "VS Code")
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
@@ -111,13 +111,13 @@ def _exported_id(requests: object) -> str | None:
 
 
 def _folder(source: Source) -> str | None:
-    """Give the folder of the project, which a file beside the chats names."""
+    """Return the folder of the project, which a file next to the chats names."""
     place, found, _ = source.name.rpartition("/chatSessions/")
     data = source.neighbours.read(f"{place}/workspace.json") if found else None
     address = text_of(parse_object(data).get("folder")) if data else None
     try:
         return unquote(urlsplit(address or "").path) or None
-    except ValueError:  # it is no address
+    except ValueError:  # it is not an address
         return address
 
 
@@ -125,7 +125,7 @@ def _folder(source: Source) -> str | None:
 
 
 def _load(source: Source, notes: Notes) -> dict[str, Any]:
-    """Give the chat, of a log after all changes."""
+    """Return the chat; for a log, after all changes."""
     if source.data is None or source.value is not None:
         return object_of(source.value)
     lines = list(decode_objects(source.data, notes)) if source.data.lstrip().startswith(b'{"kind"') else []
@@ -192,7 +192,7 @@ def _at(holder: object, step: object) -> object:
 
 
 def _without_repeated(request: dict[str, Any]) -> dict[str, Any]:
-    """Give a request without what only repeats the prompt and the answer."""
+    """Return a request without what only repeats the prompt and the answer."""
     result = object_of(request.get("result"))
     metadata = object_of(result.get("metadata"))
     kept = without(request, ("response", "agent") if _rounds(request) else ("agent",))
@@ -237,7 +237,7 @@ def _answer(
 
 
 def _unread_fields(each: Mapping[str, Any]) -> dict[str, object]:
-    """Give the fields of a round that are no content."""
+    """Return the fields of a round that are not content."""
     calls = each.get("toolCalls")
     kept = without(each, ("response", "toolCalls"))
     if not isinstance(calls, list):
@@ -268,7 +268,7 @@ def _read_response(items: object) -> Iterator[AssistantContent]:
 
 
 def _texts(value: object) -> list[str]:
-    """Give the texts of a value: a text, a list, Markdown, or a tree of nodes with texts."""
+    """Return the texts of a value: a text, a list, Markdown, or a tree of nodes with texts."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list):
