@@ -70,7 +70,7 @@ class CallForms:
 
     def _id(self, given: str, index: int) -> str:
         rules = self._client.rules
-        if given not in self._used and (self._client.is_same or is_legal_id(given, rules)):
+        if given and given not in self._used and (self._client.is_same or is_legal_id(given, rules)):
             self._used.add(given)
             return given
         length = max(rules.call_id_min, min(_ID_LENGTH, rules.call_id_max or _ID_LENGTH))
