@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from segue.conversation.arguments import encode_arguments
+from segue.conversation.arguments import encode_arguments, parse_arguments
 from segue.conversation.content import Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Options
 from segue.conversation.events import (
@@ -242,7 +242,7 @@ class StreamEncoder:
         if delta:
             part.written += len(delta)
             if part.json is not None:
-                delta = part.json.add(delta)
+                delta = part.json.add(delta if part.written > len(delta) else _repaired(delta))
             if part.held is not None:
                 part.held[0].append(delta)
             elif delta:
@@ -296,7 +296,7 @@ class StreamEncoder:
                 text = encode_arguments(call.arguments)
             text = text or self._writer.empty_arguments
             if text:
-                self._writer.add_arguments(index, text if part.json is None else part.json.add(text))
+                self._writer.add_arguments(index, text if part.json is None else part.json.add(_repaired(text)))
         if part.json is not None and (rest := part.json.end()):
             self._writer.add_arguments(index, rest)
         self._writer.close_call(index, call)
@@ -373,6 +373,13 @@ def _ended_with(reason: str, message: AssistantMessage) -> AssistantMessage:
         stop_reason=StopReason.ERROR,
         raw_stop_reason=reason,
     )
+
+
+def _repaired(text: str) -> str:
+    """Give arguments that arrive all at once as JSON; others as they are."""
+    parsed = parse_arguments(text) if text.endswith("}") else None
+    is_repaired = parsed is not None and parsed.diagnostic is not None and parsed.is_whole
+    return encode_arguments(parsed.arguments) if parsed is not None and is_repaired else text
 
 
 def _joined(text: str) -> str:
