@@ -7,7 +7,7 @@ Facts this file rests on:
 - Inside strings a raw control character is read as itself, and so is a backslash that begins no escape.
                                                                    (the same)
 - Servers that repeat the arguments so far in every delta give `{"comm{"command": "l{"command": "ls"}` once their deltas
-  are joined. The last text is the whole one, and the others are beginnings of it.  (reports on compatible servers, 2026)
+  are joined. The last text is the whole one, and the others are its beginnings.   (reports on compatible servers, 2026)
 - Parsed arguments have to fit into a stored conversation: limits of depth and digits, no NaN.          (our promise)
 - msgspec and orjson refuse lone surrogates, which JSON allows; msgspec writes NaN as null.     (msgspec 0.22.0, tried)
 
@@ -28,6 +28,7 @@ import msgspec
 from segue.conversation.limits import ABOVE_A_MESSAGE, MAX_DIGITS, MAX_NESTING
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
+from segue.foundation.json_text import last_snapshot
 
 ArgumentsMode: TypeAlias = Literal["strict", "repaired", "partial", "invalid"]
 
@@ -69,7 +70,6 @@ _NOT_AN_OBJECT: Final = "The tool arguments are not a JSON object; the call is k
 _TOO_DEEP: Final = f"The tool arguments nest deeper than {MAX_LEVELS} levels; the call is kept without arguments."
 _REPAIRED: Final = "The tool arguments were not valid JSON: wrong escapes or raw control characters were repaired."
 _REPEATED: Final = "The tool arguments were sent several times, each time with more of them; the last are taken."
-_MAX_SNAPSHOTS: Final = 64
 _CUT: Final = "The tool arguments are cut off; the complete part is kept."
 
 
@@ -226,7 +226,7 @@ def _recover(text: str, damaged: bool) -> ParsedArguments:
     reader = _Reader(text)
     if not reader.peek():
         return _parsed("strict", {}, text, None)
-    if (last := _last_snapshot(text)) is not None:
+    if (last := last_snapshot(text)) is not None:
         return _parsed("repaired", last, text, _REPEATED)
     arguments: dict[str, object] = {}
     match reader.read_object(arguments):
@@ -243,24 +243,6 @@ def _recover(text: str, damaged: bool) -> ParsedArguments:
             return _parsed("invalid", {}, text, _NOT_AN_OBJECT)
         case "too deep":
             return _parsed("invalid", {}, text, _TOO_DEEP)
-
-
-def _last_snapshot(text: str) -> dict[str, object] | None:
-    """Read the last of several objects of which each begins as the one before it; None if the text is not so."""
-    at = 0
-    for _ in range(_MAX_SNAPSHOTS):
-        at, start = text.find("{", at + 1), 0
-        if at < 0:
-            break
-        try:
-            last = _DECODER.decode(text[at:])
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            continue
-        while 0 <= start < at:  # from one beginning to the next
-            length = next((i for i in range(at - start) if text[start + i] != text[at + i : at + i + 1]), at - start)
-            start = at if start + length == at else text.rfind("{", start + 1, start + length + 1)
-        return last if start == at else None
-    return None
 
 
 _MISSING: Final = object()

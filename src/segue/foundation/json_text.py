@@ -49,10 +49,20 @@ def _parse(value: object) -> object:
     raise TypeError(f"a value of type {type(value).__name__} cannot be written as JSON")
 
 
-_TOKENS: Final = re.compile(r'[^"\\\x00-\x1f]+|"|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\(?:u[0-9a-fA-F]{0,3})?\Z|[\\\x00-\x1f]')
+_TOKENS: Final = re.compile(
+    r'[^"\\\x00-\x1f]+|"|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\(?:u[0-9a-fA-F]{0,3})?\Z|[\\\x00-\x1f]'
+)
 _WORDS: Final = frozenset("0123456789+-.:eEtrufalsn")
 _CLOSING: Final = {"{": "}", "[": "]"}
-_ENDINGS: Final = ("", '"', "null", ":null", '":null', "0", *"rue ue e alse lse se ull ll l {}".split())
+_ENDINGS: Final = (
+    "",
+    '"',
+    "null",
+    ":null",
+    '":null',
+    "0",
+    *["rue", "ue", "e", "alse", "lse", "se", "ull", "ll", "l", "{}"],
+)
 """What completes a text that was cut in a string, a key, a number or a word."""
 
 
@@ -94,23 +104,23 @@ class GrowingJson:
     def _read(self, text: str) -> Iterator[str]:
         self._cut = ""
         for found in _TOKENS.finditer(text):
-            token = found[0]
+            piece = found[0]
             if not self._inside:
-                for char in token:
+                for char in piece:
                     self._is_broken = self._is_broken or not self._takes(char)
                     if self._is_broken:
                         return
                     if char != "," and not (self._comma and char.isspace()):
                         yield ("" if char in "]}" else self._comma) + char
                         self._comma = ""
-            elif token[0] == "\\" and len(token) < (6 if token[1:2] == "u" else 2):
+            elif piece[0] == "\\" and len(piece) < (6 if piece[1:2] == "u" else 2):
                 if found.end() < len(text):
                     yield "\\\\"
                 else:
-                    self._cut = token
+                    self._cut = piece
             else:
-                self._inside = token != '"'
-                yield json.dumps(token)[1:-1] if token < " " else token
+                self._inside = piece != '"'
+                yield json.dumps(piece)[1:-1] if piece < " " else piece
 
     def _takes(self, char: str) -> bool:
         """Note a character outside of strings; say whether an object may have it there."""
@@ -133,3 +143,25 @@ class GrowingJson:
         else:
             return char in _WORDS
         return True
+
+
+_DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
+_MAX_SNAPSHOTS: Final = 64
+
+
+def last_snapshot(text: str) -> dict[str, object] | None:
+    """Read the last of several objects of which each begins as the one before it; None if the text is not so."""
+    at = 0
+    for _ in range(_MAX_SNAPSHOTS):
+        at, start = text.find("{", at + 1), 0
+        if at < 0:
+            break
+        try:
+            last = _DECODE(text[at:])
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            continue
+        while 0 <= start < at:  # from one beginning to the next
+            length = next((i for i in range(at - start) if text[start + i] != text[at + i : at + i + 1]), at - start)
+            start = at if start + length == at else text.rfind("{", start + 1, start + length + 1)
+        return last if start == at else None
+    return None

@@ -1,11 +1,10 @@
-"""Errors that do not look like errors: status 200 with an error body, a web page, a redirect, an unreadable body, or an
-answer without content.
+"""Errors that do not look like errors: status 200 with an error body or no content, a web page, a redirect, damage.
 
 Facts this file relies on:
 - Gateways answer 200 and put the error into the body, in any provider's format.   (MiniMax `base_resp`; issues, 2026)
 - A base URL without its `/v1` answers 200 with the web page of the server.           (LM Studio, Open WebUI)
 - Overloaded servers and filters answer 200 with a complete reply that has no content and no error. Clients retry it.
-                              (gemini-cli: "empty stream" is retried; LiteLLM, vLLM and OpenRouter: issues, 2025 and 2026)
+                                    (gemini-cli retries an "empty stream"; LiteLLM, vLLM, OpenRouter: issues, 2026)
 - Claude ends its turn without content after tool results if it has nothing to add, and is billed for a few tokens.
                                                                   (Anthropic documentation: stop reasons, read 2026-11)
 - Following a redirect would send the conversation and the key to another server.                      (our choice)

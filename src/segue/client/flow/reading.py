@@ -6,7 +6,7 @@ Facts this file relies on:
 - Neither an SSE stream nor an AWS event stream can begin with a brace or a bracket. (WHATWG HTML, 9.2: such a line has
   no field name that counts; AWS: the first byte is the highest of a length)
 - Servers begin a stream before they know whether they can answer: an error, or the end, may follow the start at once.
-                                            (Anthropic: `overloaded_error` after `message_start`; LiteLLM, Gemini: issues)
+                                          (Anthropic: `overloaded_error` after `message_start`; LiteLLM, Gemini: issues)
 - A reply that contains its stop reason is complete, even if the connection broke before the end of the stream.
 """
 

@@ -182,7 +182,7 @@ def leading_tag(text: str) -> bool | None:
     """Say whether a text begins with a tag; None as long as it may.
 
     Servers without a parser for the reasoning of their model leave it in the text, so a reply is read in this way also
-    where the dialect has no `think_tags`.                            (vLLM, llama.cpp, LM Studio: issues, 2025 and 2026)
+    where the dialect has no `think_tags`.                             (vLLM, llama.cpp, LM Studio: issues, 2025, 2026)
     """
     start = text.lstrip()
     if start.startswith((*_PAIRS,)):
