@@ -23,7 +23,7 @@ from segue.conversation.events import DoneEvent, ErrorEvent, Event, ToolCallDelt
 from segue.conversation.messages import AssistantMessage
 from segue.models.rules import Rules
 from segue.protocols.kit.codec import JsonObject
-from segue.protocols.kit.json_values import EMPTY, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, object_of
 from segue.protocols.kit.schemas import refused_properties
 from segue.protocols.kit.streaming import Frame, StreamDecoder
 from segue.protocols.kit.verbatim import VERBATIM
@@ -89,9 +89,9 @@ def _restore(piece: AssistantContent, names: Mapping[str, Mapping[str, str]], pr
     if piece.kind != "toolCall" or given is None or given.keys().isdisjoint(piece.arguments):
         return piece
     arguments = {given.get(key, key): value for key, value in piece.arguments.items()}
-    known = (piece.extra or EMPTY).get(protocol, EMPTY)
+    known: Block = (piece.extra or {}).get(protocol, EMPTY)
     sent = {**object_of(known.get(VERBATIM)), _INPUT: {"from": arguments, "to": dict(piece.arguments)}}
-    extra = {**(piece.extra or EMPTY), protocol: {**known, VERBATIM: sent}}
+    extra = {**(piece.extra or {}), protocol: {**known, VERBATIM: sent}}
     return replace(piece, arguments=arguments, arguments_text=None, extra=extra)
 
 

@@ -313,7 +313,7 @@ class ReplyProjector:
             return
         call_id, name, first = self._calls.begin(event.id, event.name, event.index)
         own = self._client.record.name
-        extra: Extra | None = {own: {**(kept or EMPTY).get(own, EMPTY), **first}} if first else kept
+        extra: Extra | None = {own: {**(kept or {}).get(own, EMPTY), **first}} if first else kept
         out.append(ToolCallStart(index=place, id=call_id, name=name, extra=extra))
 
     def _end_call(self, event: ToolCallEnd, out: list[Event]) -> None:
