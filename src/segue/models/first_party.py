@@ -138,6 +138,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "anthropic-messages": {
                 "server_tools": _ANTHROPIC_TOOLS,
                 "body_fields": "closed",
+                "added_fields": frozenset({"billing_policy"}),  # anthropic 2.10.0, read 2026-11-18
                 **_CLAUDE_USER,
                 "refused_user_id": r"\S+@\S+\.\w+",  # "user_id appears to contain an email address" (Anthropic API)
             },
