@@ -48,7 +48,7 @@ def packages(folder: Path) -> Path:
     types = folder / "openai" / "types" / "shared" / "chat_model.py"
     for file, text in (
         (table, json.dumps(PRICES)),
-        (data, json.dumps(PI)),
+        (data, json.dumps({"openai-completions": PI})),
         (types, 'ChatModel: TypeAlias = Literal["gpt-4o", "gpt-99-mini"]\n__all__ = ["ChatModel"]\n'),
     ):
         file.parent.mkdir(parents=True)

@@ -19,6 +19,7 @@ from segue.models.providers import PROVIDERS
 from segue.protocols.kit.json_values import Block, list_of, object_of
 
 _MILLION: Final = 1_000_000
+_TEXT: Final[tuple[Modality, ...]] = ("text",)
 _ROWS: Final[Mapping[str, str]] = {
     "gemini": "google",
     "vertex_ai-language-models": "google-vertex",
@@ -87,10 +88,9 @@ def _read(file: Path) -> Iterator[Model]:
     except msgspec.DecodeError as error:
         raise ModelError(f"{file}: no JSON: {error}; pass another file") from error
     for key, value in table.items():
-        row = object_of(value)
-        model = _of_pi(row) if "api" in row else _of_litellm(key, row)
-        if model is not None:
-            yield model
+        row = object_of(value)  # of litellm by the id of the model, of pi-ai by the API and then by the id
+        found = [_of_litellm(key, row)] if "litellm_provider" in row else map(_of_pi, map(object_of, row.values()))
+        yield from (model for model in found if model is not None)
 
 
 def _of_pi(row: Block) -> Model | None:
@@ -98,18 +98,20 @@ def _of_pi(row: Block) -> Model | None:
     if protocol is None or provider not in PROVIDERS or not isinstance(row.get("id"), str):
         return None
     cost = object_of(row.get("cost"))
-    read = tuple(cast("Modality", one) for one in list_of(row.get("input")))
+    read = cast("tuple[Modality, ...]", tuple(list_of(row.get("input")))) or _TEXT
+    levels = object_of(row.get("thinkingLevelMap"))
     return Model(
         str(row["id"]),
         provider,
         protocol,
         name=str(row.get("name") or ""),
         reasoning=row.get("reasoning") is True,
-        input=read or ("text",),
+        input=read,
         context_window=_count(row.get("contextWindow")),
         max_tokens=_count(row.get("maxTokens")),
         cost=Price(input=_price(cost.get("input")), output=_price(cost.get("output"))),
-        flags=flag_input(read or ("text",)),
+        thinking_levels={key: None if value is None else str(value) for key, value in levels.items()},
+        flags=flag_input(read),
     )
 
 
