@@ -77,7 +77,7 @@ def _read(path: Path, day: str) -> list[Fact]:
 def _line(fact: Fact) -> str:
     place = fact.key or fact.path.strip("^$").replace(r"\.", ".").replace(r"\d+", "*") or "the request"
     value = "" if fact.value is None else f" = {fact.value}"
-    said = f' "{fact.said}"' if fact.said else ""
+    quoted = f' "{fact.message}"' if fact.message else ""
     figures = f"{counted(fact.replies, 'reply', 'replies')}, {counted(fact.refusals, 'refusal')}"
     endpoint = f"{fact.provider}/{fact.model} over {fact.protocol}"
-    return printable(f"{fact.grade:<8}  {endpoint}  {place}{value}  {fact.code}  ({figures}){said}")
+    return printable(f"{fact.grade:<8}  {endpoint}  {place}{value}  {fact.code}  ({figures}){quoted}")

@@ -85,7 +85,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     refusals: int = 0
     key: str = ""
     value: str | int | float | bool | None = None
-    said: str = ""
+    message: str = ""
 
     def identity(self) -> tuple[object, ...]:
         """Return what two rows about the same have in common."""
@@ -285,9 +285,9 @@ def _pattern_of(path: Sequence[object]) -> str:
 
 def _named_by_provider(exchange: Exchange, read: str) -> list[Fact]:
     """Read a refusal that no rule explains: a setting of the body that the provider names in it."""
-    said = decode_error(exchange.response, protocol=exchange.protocol, status=exchange.status)
+    failure = decode_error(exchange.response, protocol=exchange.protocol, status=exchange.status)
     param = object_of(object_of(exchange.response).get("error")).get("param")
-    names = [str(param), *(one[1] or one[2] for one in _QUOTED.finditer(said.message))]
+    names = [str(param), *(one[1] or one[2] for one in _QUOTED.finditer(failure.message))]
     key = next((name for name in names if name in exchange.request and name not in _CONTENT), None)
     if key is None:
         return []
@@ -303,7 +303,7 @@ def _named_by_provider(exchange: Exchange, read: str) -> list[Fact]:
         refusals=1,
         key=key,
         value=cast("str | int | float | bool", value) if is_plain else None,
-        said=mask_keys(said.message)[:_SHOWN],
+        message=mask_keys(failure.message)[:_SHOWN],
     )
     return [row]
 
@@ -333,8 +333,8 @@ class FactsFile:
         """Add what the request showed to the file."""
         body, failure, model = self._sent.get({}), attempt.failure, attempt.model
         status = _ANSWERED if failure is None else failure.status or 0
-        said = None if failure is None else {"error": {"message": failure.message}}
-        facts = gather([Exchange(model.protocol, model.provider, model.id, status, body, said, "")], self._read)
+        answer = None if failure is None else {"error": {"message": failure.message}}
+        facts = gather([Exchange(model.protocol, model.provider, model.id, status, body, answer, "")], self._read)
         if body and facts:
             with self._lock:
                 known = load_facts(self.path.read_bytes(), str(self.path)) if self.path.exists() else []
@@ -364,8 +364,10 @@ def judge(
 
 
 def _limit_of(fact: Fact) -> Limit:
-    source = f"{fact.source}: {fact.said}" if fact.said else fact.source
-    return Limit(fact.key, source, equals=fact.value, refused=f"{fact.provider} answered: {fact.said or 'a refusal'}")
+    source = f"{fact.source}: {fact.message}" if fact.message else fact.source
+    return Limit(
+        fact.key, source, equals=fact.value, refused=f"{fact.provider} answered: {fact.message or 'a refusal'}"
+    )
 
 
 def as_catalogue(facts: Iterable[Fact]) -> Catalogue:
