@@ -1,0 +1,489 @@
+"""Repairs a stored session that its program, or the provider, no longer accepts: finds, repairs, stores with a backup.
+
+A file is replaced as a whole and only if it is still what was read. What a program appended at the last moment is added
+to the repaired file. A database is changed in one transaction, row by row, under its own lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast, final
+
+from segue.conversation.context import Context, Prompt
+from segue.errors import HistoryExists, LoadError, SegueError, SessionChanged, SettingsError
+from segue.failures.classify import classify
+from segue.failures.failure import FailureKind
+from segue.histories import places
+from segue.histories.kit.format import Format
+from segue.histories.kit.history import History
+from segue.histories.kit.lines import object_of, objects_of
+from segue.histories.kit.repairing import FaultKind, Faults, Repairer, Stored, find_faults, join_lines, read_lines
+from segue.histories.kit.source import MemoryFiles, Source, View
+from segue.histories.opening import How, locate_history
+from segue.histories.registry import all_formats
+from segue.histories.regular_files import read_regular
+from segue.models.catalogue import get_model
+from segue.models.model import Model
+from segue.projection.report import ChangeCode, Loss, Report
+from segue.requests.tokens import measure
+
+if sys.platform != "win32":
+    import fcntl
+
+FAULT_KINDS: Final[tuple[FaultKind, ...]] = ("line", "call", "signature", "size", "image", "model")
+_BACKUP: Final = ".before-repair"
+_LAST: Final = 12
+"""How many records at the end of a session are searched for the error that ended it."""
+_ERROR_WORDS: Final = ("error", "invalid", "too long", "exceed", "could not", "not found", "400", "404", "413")
+_ERROR_TYPES: Final = frozenset({"error", "session.error", "stream_error"})
+_LONGEST_ERROR: Final = 20_000
+_WINDOW: Final = 200_000
+_SHARE: Final = 0.9
+"""Tokens of a model whose window is not known, and how much of a window the repaired session may use."""
+_LIMITS: Final = (400_000, 200_000, 100_000, 50_000, 25_000, 12_000, 6_000, 3_000)
+"""Characters that a result may keep, tried until the session fits."""
+_TOLD_LIMIT: Final = 25_000
+_TOLD: Final[dict[FailureKind, FaultKind]] = {
+    FailureKind.OPAQUE_REJECTED: "signature",
+    FailureKind.OVERFLOW: "size",
+    FailureKind.NOT_FOUND: "model",
+}
+_IMAGE_WORDS: Final = ("could not process image", "image", "media_type", "media type")
+
+
+@final
+@dataclass(frozen=True)
+class Repaired:
+    """A repaired session, not stored yet. `data` is None for a database; `advice` is what only the user can do."""
+
+    record: Format
+    source: Source
+    history: History
+    report: Report
+    data: bytes | None
+    rows: tuple[tuple[str, str, str, str | None], ...] = ()
+    """Table, id, data as it was, and as it shall be; None removes the row."""
+    advice: tuple[str, ...] = ()
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is something to store."""
+        return bool(self.rows) or (self.data is not None and self.data != self.source.data)
+
+
+def find_repairable(path: str, *, name: str | None = None, session: str | None = None) -> tuple[Source, Format]:
+    """Open a session that can be repaired.
+
+    Raises:
+        LoadError: it cannot be read.
+        SettingsError: sessions of this format cannot be repaired.
+    """
+    source, record = locate_history(path, How(format=name, session=session))
+    source = places.settle(source, record)
+    if source.long is not None and source.path is not None:
+        source = Source(data=read_regular(Path(source.path)), name=source.name, path=source.path)
+    if record.anatomy is None:
+        names = ", ".join(each.name for each in all_formats() if each.anatomy is not None)
+        raise SettingsError(f"{record.title}: its sessions cannot be repaired; those of {names} can", key="format")
+    return source, record
+
+
+def repair(source: Source, record: Format, *, kinds: Collection[FaultKind] = (), model: str | None = None) -> Repaired:
+    """Repair a session; nothing is stored.
+
+    `kinds` are kinds of faults that the user knows of: of these, everything is taken out that could be meant. `model`
+    is the one that goes on.
+
+    Raises:
+        LoadError: the session cannot be read, also not without its broken lines.
+        UnknownModel: there is no such model.
+    """
+    if record.anatomy is None:
+        raise SettingsError(f"{record.title}: its sessions cannot be repaired", key="format")
+    records, build = _records_of(source)
+    repairer = Repairer(records, record.anatomy)
+    if source.database is None:
+        repairer.drop_broken_lines()
+    history = record.read(build(repairer.records), View())
+    told, advice = set(kinds), list[str]()
+    told |= _told_kinds(repairer.records)
+    target = _target(history.context, model)
+    faults = find_faults(history.context, record.anatomy, FAULT_KINDS, told, model=target.id)
+    faults.longest = _find_limit(history.context, target, is_told="size" in told)
+    if faults:
+        repairer.repair(faults)
+    if model is not None:
+        _set_model(repairer, record, get_model(model), advice)
+    elif "model" in told:
+        advice.append("the model of the session is not there any more; name another one with --model")
+    made = build(repairer.records)
+    after = record.read(made, View())
+    advice += _check_again(after.context, record, faults, target)
+    rows = _changed_rows(records, repairer.records) if source.database is not None else ()
+    return Repaired(
+        record=record,
+        source=source,
+        history=after,
+        report=Report(tuple(repairer.changes)),
+        data=made.data if source.database is None else None,
+        rows=rows,
+        advice=tuple(advice),
+    )
+
+
+def _check_again(context: Context, record: Format, before: Faults, target: Model) -> list[str]:
+    """Say what could not be repaired."""
+    assert record.anatomy is not None
+    left = find_faults(context, record.anatomy, ("call", "image"), ())
+    advice = [
+        f"the call {each} still has no result; `segue handover` to the same program adds one"
+        for each in left.open_calls
+        if each in before.open_calls
+    ]
+    length = _measure(context, target)
+    if length > (target.context_window or _WINDOW):
+        advice.append(
+            f"it is still about {length:,} tokens long, more than {target.full_name()} takes; compact it in the program"
+        )
+    return advice
+
+
+# -- records ---------------------------------------------------------------------------------------------------------
+
+
+def _records_of(source: Source) -> tuple[list[Stored], Callable[[Sequence[Stored]], Source]]:
+    """Return the records of a session, and what makes a source of them again."""
+    if source.database is not None:
+        rows = [
+            Stored((table, str(row.get("id")), str(row.get("message_id"))), str(row.get("data")).encode(), _parsed(row))
+            for table in ("message", "part")
+            for row in source.database.rows(table, **({"session_id": source.session} if source.session else {}))
+        ]
+        return rows, lambda records: _document_source(source, records)
+    data = source.data or b""
+    whole = _whole(data)
+    if whole is not None and ("messages" in whole or "info" in whole) and b"\n{" not in data.strip():
+        return [Stored(1, data, whole)], lambda records: _file_source(source, _document(records, data))
+    return read_lines(data), lambda records: _file_source(source, join_lines(records))
+
+
+def _whole(data: bytes) -> dict[str, Any] | None:
+    try:
+        return object_of(json.loads(data)) or None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _document(records: Sequence[Stored], before: bytes) -> bytes:
+    (record,) = records
+    if not record.is_changed:
+        return before
+    indent = 2 if before.startswith(b"{\n") else None
+    return json.dumps(record.fields, ensure_ascii=False, indent=indent).encode("utf-8", "surrogatepass")
+
+
+def _parsed(row: object) -> dict[str, Any] | None:
+    try:
+        return object_of(json.loads(cast("Any", row)["data"]))
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def _file_source(source: Source, data: bytes) -> Source:
+    return Source(data=data, name=source.name, path=source.path, neighbours=source.neighbours, session=source.session)
+
+
+def _document_source(source: Source, records: Sequence[Stored]) -> Source:
+    """Make the document of an export of the rows of a database, as it would be read."""
+    assert source.database is not None
+    equal = {"id": source.session} if source.session else {}
+    session = max(
+        source.database.rows("session", **equal), key=lambda row: int(cast("Any", row.get("time_updated")) or 0)
+    )
+    messages: dict[str, dict[str, Any]] = {}
+    for record in records:
+        table, name, _ = cast("tuple[str, str, str]", record.key)
+        if table == "message" and record.fields is not None:
+            messages[name] = {"info": {**record.fields, "id": name, "sessionID": session.get("id")}, "parts": []}
+    for record in sorted(records, key=lambda each: cast("tuple[str, str, str]", each.key)[1]):
+        table, name, message = cast("tuple[str, str, str]", record.key)
+        if table == "part" and record.fields is not None and message in messages:
+            part = {**record.fields, "id": name, "messageID": message, "sessionID": session.get("id")}
+            messages[message]["parts"].append(part)
+    info = {"id": session.get("id"), "directory": session.get("directory"), "title": session.get("title")}
+    info |= {"time": {"created": session.get("time_created"), "updated": session.get("time_updated")}}
+    data = json.dumps({"info": info, "messages": list(messages.values())}).encode()
+    return Source(data=data, name=source.name, neighbours=MemoryFiles({}))
+
+
+def _changed_rows(before: Sequence[Stored], after: Sequence[Stored]) -> tuple[tuple[str, str, str, str | None], ...]:
+    kept = {record.key: record for record in after}
+    rows: list[tuple[str, str, str, str | None]] = []
+    for record in before:
+        table, name, _ = cast("tuple[str, str, str]", record.key)
+        new = kept.get(record.key)
+        if new is None:
+            rows.append((table, name, record.raw.decode(), None))
+        elif new.is_changed:
+            rows.append((table, name, record.raw.decode(), json.dumps(new.fields, ensure_ascii=False)))
+    return tuple(rows)
+
+
+# -- what is at fault ------------------------------------------------------------------------------------------------
+
+
+def _told_kinds(records: Sequence[Stored]) -> set[FaultKind]:
+    """Find what a provider refused, in the errors that the program stored at the end of the session."""
+    found: set[FaultKind] = set()
+    for record in [each for each in records if each.fields is not None][-_LAST:]:
+        for text in _error_texts(record.fields):
+            failure = classify(text)
+            lowered = text.lower()
+            if failure.kind in _TOLD:
+                found.add(_TOLD[failure.kind])
+            elif any(word in lowered for word in _IMAGE_WORDS) and failure.kind != FailureKind.UNKNOWN:
+                found.add("image")
+    return found
+
+
+def _error_texts(value: object, *, is_error: bool = False) -> list[str]:
+    """Return the texts of a record that are errors: by the field, or by the record that has them."""
+    if isinstance(value, str):
+        return [value[:_LONGEST_ERROR]] if is_error and any(word in value.lower() for word in _ERROR_WORDS) else []
+    if isinstance(value, list):
+        return [text for each in cast("list[object]", value) for text in _error_texts(each, is_error=is_error)]
+    if not isinstance(value, dict):
+        return []
+    fields = cast("dict[str, object]", value)
+    here = is_error or fields.get("isApiErrorMessage") is True or fields.get("type") in _ERROR_TYPES
+    texts: list[str] = []
+    for key, each in fields.items():
+        is_result = key in {"toolUseResult", "result", "toolCalls", "state", "output"}
+        named = key in {"error", "errorMessage", "error_message"} and fields.get("toolCallId") is None
+        texts += [] if is_result else _error_texts(each, is_error=here or named)
+    return texts
+
+
+def _target(context: Context, model: str | None) -> Model:
+    if model is not None:
+        return get_model(model)
+    for message in reversed(context.messages):
+        if message.role == "assistant" and message.model:
+            with suppress(SegueError):
+                return get_model(f"{message.provider}/{message.model}" if message.provider else message.model)
+            return Model(message.model, message.provider or "unknown", message.protocol or "openai-chat")
+    return Model("unknown", "unknown", "openai-chat")
+
+
+def _measure(context: Context, target: Model) -> int:
+    try:
+        return measure(Prompt(context=context), target).whole
+    except SegueError:
+        return sum(len(str(message)) for message in context.messages) // 4
+
+
+def _find_limit(context: Context, target: Model, *, is_told: bool) -> int | None:
+    """Find how many characters a result may keep, so that the session fits the window; None if nothing has to go."""
+    texts = [
+        len(piece.text)
+        for message in context.messages
+        if message.role == "toolResult"
+        for piece in message.content
+        if piece.kind == "text"
+    ]
+    longest = max(texts, default=0)
+    most = (target.context_window or _WINDOW) * _SHARE
+    length = sum(texts) // 8 and _measure(context, target)
+    if length > most:
+        for limit in _LIMITS:
+            saved = sum(size - limit for size in texts if size > limit) / 5
+            if length - saved <= most:
+                return limit if longest > limit else None
+        return _LIMITS[-1] if longest > _LIMITS[-1] else None
+    return _TOLD_LIMIT if is_told and longest > _TOLD_LIMIT else None
+
+
+def _set_model(repairer: Repairer, record: Format, model: Model, advice: list[str]) -> None:
+    assert record.anatomy is not None
+    detail = f"{model.full_name()} goes on"
+    if record.anatomy.user_model is not None:
+        _set_user_model(repairer, record.anatomy.user_model(model.provider, model.id), detail)
+        return
+    fields = [each.fields for each in repairer.records if each.fields is not None]
+    made = record.anatomy.model_record(fields, model.provider, model.id)
+    if made is None:
+        advice.append(f"{record.title} takes the model from its settings or its option --model, not from the session")
+        return
+    repairer.append(made, ChangeCode.MODEL_UNKNOWN, detail)
+
+
+def _set_user_model(repairer: Repairer, chosen: dict[str, Any], detail: str) -> None:
+    """Set the model of the last message of the user, in a row or in a document."""
+    for at in range(len(repairer.records) - 1, -1, -1):
+        record = repairer.records[at]
+        fields = record.fields or {}
+        if fields.get("role") == "user":
+            repairer.records[at] = Stored(record.key, record.raw, {**fields, "model": chosen}, is_changed=True)
+        elif entries := objects_of(fields.get("messages")):
+            users = [each for each in entries if object_of(each.get("info")).get("role") == "user"]
+            if not users:
+                continue
+            made = [
+                {**each, "info": {**each["info"], "model": chosen}} if each is users[-1] else each for each in entries
+            ]
+            repairer.records[at] = Stored(record.key, record.raw, {**fields, "messages": made}, is_changed=True)
+        else:
+            continue
+        repairer.note(ChangeCode.MODEL_UNKNOWN, record.key if isinstance(record.key, int) else None, Loss.NONE, detail)
+        return
+
+
+# -- storing ---------------------------------------------------------------------------------------------------------
+
+
+def store_in_place(repaired: Repaired) -> Path:
+    """Store a repaired session in the place of the old one, and return the backup of that.
+
+    Raises:
+        SessionChanged: the session was changed since it was read, or a program has it open; it is unchanged.
+        LoadError: it is not a file.
+    """
+    if repaired.source.path is None:
+        raise LoadError("only a session in a file can be repaired in place; use -o FILE")
+    path = Path(repaired.source.path)
+    if repaired.data is None:
+        return _store_rows(repaired, path)
+    before = repaired.source.data or b""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        _lock(handle, path)
+        raw = read_regular(path)
+        if places.as_utf8(raw) != before:
+            raise SessionChanged(f"{path} was changed since it was read; repair it again", path=str(path))
+        holders = _open_in(path)
+        if holders:
+            raise SessionChanged(
+                f"{path} is open in {', '.join(holders)}; end it, and repair the session again", path=str(path)
+            )
+        backup = _store_backup(path.with_name(path.name + _BACKUP), raw)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            temporary.write_bytes(repaired.data)
+            temporary.chmod(path.stat().st_mode & 0o777)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        # What a program appended between the comparison and the replacement is in the old file alone.
+        os.lseek(handle, len(raw), os.SEEK_SET)
+        late = b"".join(iter(lambda: os.read(handle, 1 << 20), b""))
+        if late:
+            with path.open("ab") as file:
+                file.write(late)
+    finally:
+        os.close(handle)
+    return backup
+
+
+def _lock(handle: int, path: Path) -> None:
+    if sys.platform == "win32":
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SessionChanged(f"{path} is locked by a program; end it, and repair it again", path=str(path)) from None
+    except OSError:  # a file system without locks
+        return
+
+
+def _open_in(path: Path) -> list[str]:
+    """Name the other processes of this user that have a file open; only Linux tells."""
+    found: list[str] = []
+    try:
+        target = path.stat()
+        processes = [each for each in Path("/proc").iterdir() if each.name.isdigit() and int(each.name) != os.getpid()]
+    except OSError:
+        return found
+    for process in processes:
+        with suppress(OSError):
+            for each in (process / "fd").iterdir():
+                with suppress(OSError):
+                    status = each.stat()
+                    if (status.st_dev, status.st_ino) == (target.st_dev, target.st_ino):
+                        name = (process / "comm").read_text().strip()
+                        found.append(f"{name} (process {process.name})")
+                        break
+    return found
+
+
+def _store_backup(path: Path, data: bytes) -> Path:
+    for number in range(1, 1000):
+        name = path if number == 1 else path.with_name(f"{path.name}-{number}")
+        with suppress(HistoryExists):
+            places.store_file(name, data)
+            return name
+    raise LoadError(f"there are too many backups of {path}; remove some")
+
+
+def _store_rows(repaired: Repaired, path: Path) -> Path:
+    """Change the rows of a database in one transaction; the backup has each of them as it was."""
+    old = [{"table": table, "id": name, "data": data} for table, name, data, _ in repaired.rows]
+    document = json.dumps({"database": str(path), "rows": old}, ensure_ascii=False, indent=1).encode()
+    name = f"{path.stem}-{repaired.history.origin.id or 'session'}{_BACKUP}.json"
+    try:
+        with closing(sqlite3.connect(path, timeout=5, isolation_level=None)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                for table, row, before, after in repaired.rows:
+                    _store_row(database, path, (table, row, before, after))
+                backup = _store_backup(path.with_name(name), document)
+                database.execute("COMMIT")
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+    except sqlite3.OperationalError as error:
+        raise SessionChanged(f"{path}: {error}; end the program, and repair it again", path=str(path)) from error
+    return backup
+
+
+def _store_row(database: sqlite3.Connection, path: Path, row: tuple[str, str, str, str | None]) -> None:
+    table, name, before, after = row
+    if table not in {"message", "part"}:
+        raise LoadError(f"{path}: no rows of {table} can be changed")
+    if after is None:
+        done = database.execute(f"DELETE FROM {table} WHERE id = ? AND data = ?", (name, before))  # noqa: S608 - checked
+    else:
+        done = database.execute(f"UPDATE {table} SET data = ? WHERE id = ? AND data = ?", (after, name, before))  # noqa: S608
+    if done.rowcount != 1:
+        raise SessionChanged(f"{path} was changed since it was read; repair it again", path=str(path))
+
+
+def store_copy(repaired: Repaired, output: Path | None, *, new: str) -> Path:
+    """Store a repaired session in a file, or next to the old one as a session with the id `new`.
+
+    Raises:
+        HistoryExists: there is a file of that name.
+        LoadError: it has no id, or it is in a database.
+    """
+    data = repaired.data
+    if data is None:
+        raise LoadError("a session in a database has no copy of its own; hand it over to the same program")
+    if output is not None:
+        places.store_file(output, data)
+        return output
+    old = repaired.history.origin.id
+    if repaired.source.path is None or not old or old.encode() not in data:
+        raise LoadError("the session has no id that a copy could replace; use -o FILE")
+    path = Path(repaired.source.path)
+    name = str(path).replace(old, new)
+    if name == str(path):  # Gemini CLI: the beginning of the id
+        name = str(path).replace(old[:8], new[:8])
+    target = Path(name) if name != str(path) else path.with_name(f"{new}{path.suffix}")
+    places.store_file(target, data.replace(old.encode(), new.encode()))
+    return target
