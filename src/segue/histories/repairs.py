@@ -24,7 +24,16 @@ from segue.histories import places
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import History
 from segue.histories.kit.lines import object_of, objects_of
-from segue.histories.kit.repairing import FaultKind, Faults, Repairer, Stored, find_faults, join_lines, read_lines
+from segue.histories.kit.repairing import (
+    FaultKind,
+    Faults,
+    Repairer,
+    Stored,
+    add_bound_signatures,
+    find_faults,
+    join_lines,
+    read_lines,
+)
 from segue.histories.kit.source import MemoryFiles, Source, View
 from segue.histories.opening import How, locate_history
 from segue.histories.registry import all_formats
@@ -116,7 +125,12 @@ def repair(source: Source, record: Format, *, kinds: Collection[FaultKind] = (),
     told |= _told_kinds(repairer.records)
     target = _target(history.context, model)
     faults = find_faults(history.context, record.anatomy, FAULT_KINDS, told, model=target.id)
+    if repairer.changes:
+        faults.note(0)
     faults.longest = _find_limit(history.context, target, is_told="size" in told)
+    if faults.longest is not None:
+        faults.note(0)
+    add_bound_signatures(history.context, faults)
     if faults:
         repairer.repair(faults)
     if model is not None:

@@ -26,6 +26,7 @@ from segue.conversation.media_sources import find_data_fault, is_base64
 from segue.conversation.media_types import size_of_image, type_of_data
 from segue.foundation.plurals import counted
 from segue.histories.kit.lines import Fields, text_of
+from segue.histories.kit.originals import is_bound
 from segue.histories.kit.stamps import make_id
 from segue.histories.kit.writing import json_line
 from segue.projection.report import Change, ChangeCode, Loss
@@ -38,6 +39,8 @@ PLACEHOLDER: Final = "skip_thought_signature_validator"
 _PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _LARGEST_PICTURE: Final = 5 * 1024 * 1024
 _LONGEST_SIDE: Final = 8000
+_LONG: Final = 40
+"""Characters of the shortest encrypted content; ids are shorter."""
 _TRIES: Final = 200
 """How many places of a broken line are tried as the beginning of a record."""
 
@@ -117,6 +120,12 @@ class Faults:
     """Data and what is wrong with it."""
     longest: int | None = None
     """Characters that a text of a result may have."""
+    first: int | None = None
+    """The first message that is changed."""
+
+    def note(self, at: int) -> None:
+        """Note that a message will be changed."""
+        self.first = at if self.first is None else min(self.first, at)
 
     def __bool__(self) -> bool:
         return bool(
@@ -136,40 +145,59 @@ def find_faults(
     wanted, told = set(wanted), set(told)
     is_home = bool(model) and anatomy.own_models(model)
     faults = Faults()
-    calls: dict[str, str] = {}
+    calls: dict[str, tuple[int, str]] = {}
     results: set[str] = set()
-    for message in context.messages:
+    for at, message in enumerate(context.messages):
         if message.role == "toolResult":
             results.add(message.tool_call_id)
             if message.tool_call_id not in calls and "call" in wanted:
                 faults.lone_results.add(message.tool_call_id)
+                faults.note(at)
         is_own = not is_home or message.role != "assistant" or not message.model or anatomy.own_models(message.model)
         for piece in message.content:
             if piece.kind == "toolCall":
-                calls[piece.id] = piece.name
-            if "signature" in wanted and (signature := _signature_of(piece)) is not None:
+                calls[piece.id] = (at, piece.name)
+            if "signature" in wanted and (signatures := _signatures_of(piece)):
                 protocol = message.protocol if message.role == "assistant" else ""
-                if "signature" in told or not is_own or _is_malformed(signature, protocol):
-                    faults.signatures.add(signature)
+                if "signature" in told or not is_own or _is_malformed(signatures[0], protocol):
+                    faults.signatures.update(signatures)
             if "image" in wanted and piece.kind == "image" and piece.data is not None:
                 fault = find_picture_fault(piece.data, piece.mime_type)
                 if fault is not None or "image" in told:
                     faults.pictures[piece.data] = fault or "the provider refused it"
+                    faults.note(at)
     if "call" in wanted:
-        faults.open_calls = {each: name for each, name in calls.items() if each not in results}
+        for each, (at, name) in calls.items():
+            if each not in results:
+                faults.open_calls[each] = name
+                faults.note(at)
     return faults
 
 
-def _signature_of(piece: AnyContent) -> str | None:
+def add_bound_signatures(context: Context, faults: Faults) -> None:
+    """Add the signatures of reasoning that is valid only after the messages that it was made after, unchanged."""
+    if faults.first is None:
+        return
+    for message in context.messages[faults.first :]:
+        if message.role == "assistant" and is_bound(message):
+            faults.signatures.update(each for piece in message.content for each in _signatures_of(piece))
+
+
+def _signatures_of(piece: AnyContent) -> list[str]:
+    """Return the signature of a piece; of one that is a JSON object also the texts in it, which a record may hold."""
     match piece.kind:
         case "thinking":
-            return piece.thinking_signature
+            signature = piece.thinking_signature
         case "toolCall":
-            return piece.thought_signature
+            signature = piece.thought_signature
         case "text":
-            return piece.text_signature
+            signature = piece.text_signature
         case _:
-            return None
+            signature = None
+    if signature is None:
+        return []
+    inner = _object(signature.encode("utf-8", "replace")) if signature.startswith("{") else None
+    return [signature, *(each for each in (inner or {}).values() if isinstance(each, str) and len(each) >= _LONG)]
 
 
 def _is_malformed(signature: str, protocol: str) -> bool:
