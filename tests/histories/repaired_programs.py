@@ -14,7 +14,7 @@ from typing import Any
 
 from gateway.agent_runs import SHELLS, Agent, Answering
 from histories.test_repairs import BROKEN_PICTURE, nodes
-from segue.histories.kit.repairing import Anatomy
+from segue.histories.kit.anatomy import Anatomy
 from segue.histories.registry import FORMATS
 from segue.testing.emulator import EmulatedCall, Step
 
@@ -55,7 +55,10 @@ class Session:
         assert done.code == 0, done.said[-1000:]
         done = self.agent.ask("Say a word that is easy to find: cormorant.", self.model)
         assert done.code == 0, done.said[-1000:]
-        (self.path,) = (folder / "home").glob(pattern)
+        # Gemini CLI begins a new file of the same session when it is started in another minute.
+        *older, self.path = sorted((folder / "home").glob(pattern), key=lambda path: path.stat().st_mtime_ns)
+        for path in older:
+            path.unlink()
         self.data = self.path.read_bytes()
         anatomy = FORMATS[name].anatomy
         assert anatomy is not None

@@ -29,13 +29,13 @@ from segue.foundation.secret_patterns import (
     is_random,
 )
 
-HOME_FOLDER: Final = "home-folder"
+_USER_FOLDER: Final = "home-folder"
 _MARK: Final = "[redacted]"
-_HOME: Final = re.compile(
+_USER: Final = re.compile(
     r"(?P<before>(?<![\w.])(?:(?:/var|/export)?/home/|/Users/|[A-Za-z]:[\\/]+(?:Users|Documents and Settings)[\\/]+"
     r"|/mnt/[a-z]/Users/|\\\\+Users\\+))(?P<name>[^\s/\\:*?\"'`<>|,;()\[\]{}$%&]+)"
 )
-_HOME_NAME: Final = re.compile(r"(?P<before>(?<![\w.-])-+(?:home|Users)-)(?P<name>[A-Za-z0-9_.]+)(?=-|/|$)")
+_USER_IN_NAME: Final = re.compile(r"(?P<before>(?<![\w.-])-+(?:home|Users)-)(?P<name>[A-Za-z0-9_.]+)(?=-|/|$)")
 """A home folder in the name that agents give to the folder of a project: `-home-alice-project`."""
 _NOBODY: Final = frozenset(
     {"user", "users", "username", "name", "you", "me", "shared", "public", "default", "all", "app", "node", "runner"}
@@ -86,7 +86,7 @@ class Redactor:
             text = AUTHORIZATION.sub(self._authorization, text)
         if any(map(lowered.__contains__, NAME_HINTS)):
             text = NAMED.sub(self._named, text)
-        return self._home_folders(text)
+        return self._folders(text)
 
     def opaque(self, text: str) -> str:
         """Return a text of a field that holds ids and data as well: a single word is no secret for being random."""
@@ -126,7 +126,7 @@ class Redactor:
     def summary(self) -> str:
         """Return what was redacted, in numbers."""
         kinds = dict(self.counts)
-        homes = kinds.pop(HOME_FOLDER, 0)
+        homes = kinds.pop(_USER_FOLDER, 0)
         parts = [] if not kinds else [f"{counted(sum(kinds.values()), 'secret')} ({_listed(kinds)})"]
         parts += [counted(homes, "name") + " of home folders"] if homes else []
         return "redacted: " + (", ".join(parts) or "nothing was found")
@@ -174,24 +174,24 @@ class Redactor:
     def _random(self, found: re.Match[str]) -> str:
         return self._replace("random", found.group()) if is_random(found.group()) else found.group()
 
-    def _home_folders(self, text: str) -> str:
+    def _folders(self, text: str) -> str:
         for home in self._homes:
             if home in text:
-                text = re.sub(rf"{re.escape(home)}(?![\w.-])", lambda _: self._home(), text)
+                text = re.sub(rf"{re.escape(home)}(?![\w.-])", lambda _: self._folder(), text)
         if "/home/" in text or "Users" in text or "Documents and Settings" in text:
-            text = _HOME.sub(self._home_name, text)
+            text = _USER.sub(self._folder_name, text)
         if "-home-" in text or "-Users-" in text:
-            text = _HOME_NAME.sub(self._home_name, text)
+            text = _USER_IN_NAME.sub(self._folder_name, text)
         return text
 
-    def _home(self) -> str:
-        self.counts[HOME_FOLDER] += 1
+    def _folder(self) -> str:
+        self.counts[_USER_FOLDER] += 1
         return "~"
 
-    def _home_name(self, found: re.Match[str]) -> str:
+    def _folder_name(self, found: re.Match[str]) -> str:
         if found["name"].lower() in _NOBODY or not any(map(str.isalnum, found["name"])):
             return found.group()
-        self.counts[HOME_FOLDER] += 1
+        self.counts[_USER_FOLDER] += 1
         return found["before"] + _MARK
 
 

@@ -150,10 +150,10 @@ def is_named_secret(name: str, value: str) -> bool:
     if len(value) < 6 or not SECRET_NAME.search(name) or _PLACEHOLDER.search(value):
         return False
     has_digit = any(map(str.isdigit, value))
-    has_letter = any(map(str.isalpha, value))
+    has_alpha = any(map(str.isalpha, value))
     if "pass" in name.lower() or "pwd" in name.lower():
-        return (has_digit and has_letter) or any(not each.isalnum() and each not in "._-/" for each in value)
-    if not has_digit or not has_letter or len(value) < _LONG or value.count(".") > 2 or value.count("/") > 2:
+        return (has_digit and has_alpha) or any(not each.isalnum() and each not in "._-/" for each in value)
+    if not has_digit or not has_alpha or len(value) < _LONG or value.count(".") > 2 or value.count("/") > 2:
         return False
     return bits_of(value) >= _LEAST_NAMED_BITS and sum(map(len, _WORD.findall(value))) * 2 < len(value)
 

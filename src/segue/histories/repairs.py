@@ -58,8 +58,8 @@ _SHARE: Final = 0.9
 """Tokens of a model whose window is not known, and how much of a window the repaired session may use."""
 _LIMITS: Final = (400_000, 200_000, 100_000, 50_000, 25_000, 12_000, 6_000, 3_000)
 """Characters that a result may keep, tried until the session fits."""
-_TOLD_LIMIT: Final = 25_000
-_TOLD: Final[dict[FailureKind, FaultKind]] = {
+_REPORTED_LIMIT: Final = 25_000
+_REPORTED: Final[dict[FailureKind, FaultKind]] = {
     FailureKind.OPAQUE_REJECTED: "signature",
     FailureKind.OVERFLOW: "size",
     FailureKind.NOT_FOUND: "model",
@@ -121,13 +121,13 @@ def repair(source: Source, record: Format, *, kinds: Collection[FaultKind] = (),
     if source.database is None:
         repairer.drop_broken_lines()
     history = record.read(build(repairer.records), View())
-    told, advice = set(kinds), list[str]()
-    told |= _told_kinds(repairer.records)
+    reported, advice = set(kinds), list[str]()
+    reported |= _reported_kinds(repairer.records)
     target = _target(history.context, model)
-    faults = find_faults(history.context, record.anatomy, FAULT_KINDS, told, model=target.id)
+    faults = find_faults(history.context, record.anatomy, FAULT_KINDS, reported, model=target.id)
     if repairer.changes:
         faults.note(0)
-    faults.longest = _find_limit(history.context, target, is_told="size" in told)
+    faults.longest = _find_limit(history.context, target, is_reported="size" in reported)
     if faults.longest is not None:
         faults.note(0)
     add_bound_signatures(history.context, faults)
@@ -135,7 +135,7 @@ def repair(source: Source, record: Format, *, kinds: Collection[FaultKind] = (),
         repairer.repair(faults)
     if model is not None:
         _set_model(repairer, record, get_model(model), advice)
-    elif "model" in told:
+    elif "model" in reported:
         advice.append("the model of the session is not there any more; name another one with --model")
     made = build(repairer.records)
     after = record.read(made, View())
@@ -253,15 +253,15 @@ def _changed_rows(before: Sequence[Stored], after: Sequence[Stored]) -> tuple[tu
 # -- what is at fault ------------------------------------------------------------------------------------------------
 
 
-def _told_kinds(records: Sequence[Stored]) -> set[FaultKind]:
+def _reported_kinds(records: Sequence[Stored]) -> set[FaultKind]:
     """Find what a provider refused, in the errors that the program stored at the end of the session."""
     found: set[FaultKind] = set()
     for record in [each for each in records if each.fields is not None][-_LAST:]:
         for text in _error_texts(record.fields):
             failure = classify(text)
             lowered = text.lower()
-            if failure.kind in _TOLD:
-                found.add(_TOLD[failure.kind])
+            if failure.kind in _REPORTED:
+                found.add(_REPORTED[failure.kind])
             elif any(word in lowered for word in _IMAGE_WORDS) and failure.kind != FailureKind.UNKNOWN:
                 found.add("image")
     return found
@@ -303,7 +303,7 @@ def _measure(context: Context, target: Model) -> int:
         return sum(len(str(message)) for message in context.messages) // 4
 
 
-def _find_limit(context: Context, target: Model, *, is_told: bool) -> int | None:
+def _find_limit(context: Context, target: Model, *, is_reported: bool) -> int | None:
     """Find how many characters a result may keep, so that the session fits the window; None if nothing has to go."""
     texts = [
         len(piece.text)
@@ -321,7 +321,7 @@ def _find_limit(context: Context, target: Model, *, is_told: bool) -> int | None
             if length - saved <= most:
                 return limit if longest > limit else None
         return _LIMITS[-1] if longest > _LIMITS[-1] else None
-    return _TOLD_LIMIT if is_told and longest > _TOLD_LIMIT else None
+    return _REPORTED_LIMIT if is_reported and longest > _REPORTED_LIMIT else None
 
 
 def _set_model(repairer: Repairer, record: Format, model: Model, advice: list[str]) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from segue.histories.kit.anatomy import NO_RESULT, Anatomy, OpenCall, id_in
 from segue.histories.kit.lines import Fields, text_of
-from segue.histories.kit.repairing import NO_RESULT, Anatomy, OpenCall, id_in
 
 _CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 _RESULTS: Final = ("function_call_output", "custom_tool_call_output", "tool_search_output")

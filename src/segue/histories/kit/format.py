@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, final
+from typing import Literal, NamedTuple, TypeAlias, final
 
 from segue.conversation.messages import Message
+from segue.histories.kit.anatomy import Anatomy
 from segue.histories.kit.evidence import Form
 from segue.histories.kit.history import History, Session, WrittenFile
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.models.model import Model
-
-if TYPE_CHECKING:
-    from segue.histories.kit.repairing import Anatomy
 
 FormatKind: TypeAlias = Literal["agent", "framework", "export"]
 

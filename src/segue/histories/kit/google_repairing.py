@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from segue.histories.kit.anatomy import PLACEHOLDER
 from segue.histories.kit.lines import Fields, object_of, text_of
-from segue.histories.kit.repairing import PLACEHOLDER
 
 
 def unsign_part(part: dict[str, Any], name: str) -> dict[str, Any]:

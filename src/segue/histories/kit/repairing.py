@@ -16,7 +16,7 @@ Facts:
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, final
 
@@ -25,7 +25,8 @@ from segue.conversation.context import Context
 from segue.conversation.media_sources import find_data_fault, is_base64
 from segue.conversation.media_types import size_of_image, type_of_data
 from segue.foundation.plurals import counted
-from segue.histories.kit.lines import Fields, text_of
+from segue.histories.kit.anatomy import PLACEHOLDER, Anatomy, OpenCall
+from segue.histories.kit.lines import Fields
 from segue.histories.kit.originals import is_bound
 from segue.histories.kit.stamps import make_id
 from segue.histories.kit.writing import json_line
@@ -34,8 +35,6 @@ from segue.projection.report import Change, ChangeCode, Loss
 FaultKind: TypeAlias = Literal["line", "call", "signature", "size", "image", "model"]
 """A broken line; a call without a result, or a result without a call; reasoning whose signature is refused; results
 that are too long; a picture that is refused; a model that is not there any more."""
-NO_RESULT: Final = "No result: the session ended before this call was answered."
-PLACEHOLDER: Final = "skip_thought_signature_validator"
 _PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _LARGEST_PICTURE: Final = 5 * 1024 * 1024
 _LONGEST_SIDE: Final = 8000
@@ -54,57 +53,6 @@ class Many(NamedTuple):
 
 Outcome: TypeAlias = "dict[str, Any] | Many | None"
 """A node as it was or changed, with others after it, or None to take it out."""
-
-
-@final
-class OpenCall(NamedTuple):
-    """A call that has no result."""
-
-    id: str
-    name: str
-
-
-@final
-@dataclass(frozen=True)
-class Anatomy:
-    """Where the records of a program hold what can be at fault.
-
-    - `id_key`, `parent_key`: the fields that make the records a tree or a chain; None without one.
-    - `carrier`: the field of a record that holds an item of the conversation as a whole.
-    - `is_record`: whether an object that was found in a broken line is a record.
-    - `call_id`, `result_id`: the id of the call that a node is, or is the result of; None for any other node.
-    - `is_holder`: whether a node is a message or an item, after which a result can be inserted.
-    - `close`: a call with its result, for programs that store both together; None if a result is inserted.
-    - `answer`: the result of an open call, made after the holder of the call.
-    - `group`: what records of one reply have in common; results follow the last one of them.
-    - `signatures`: the names of fields that hold signatures. `unsign`: a node without its signature; None without node.
-    - `picture`: the base64 data of a node that is a picture. `note`: a text in its place.
-    - `is_hollow`: whether a node that lost something holds nothing any more.
-    - `model_record`: a record after which the next turn uses another model; None if the program takes the model from
-      its settings. `user_model`: the model as a message of the user names it, where that decides.
-    - `own_models`: whether the signatures of a model are those of the provider that the program asks.
-    """
-
-    is_record: Callable[[Fields], bool]
-    call_id: Callable[[Fields], str | None]
-    result_id: Callable[[Fields], str | None]
-    is_holder: Callable[[Fields], bool]
-    answer: Callable[[Fields, OpenCall], dict[str, Any]]
-    unsign: Callable[[dict[str, Any], str], dict[str, Any] | None]
-    signatures: frozenset[str]
-    picture: Callable[[Fields], str | None]
-    note: Callable[[Fields, str], dict[str, Any] | None]
-    is_hollow: Callable[[Fields], bool]
-    close: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda _: None
-    group: Callable[[Fields], object] = lambda _: None
-    model_record: Callable[[Sequence[Fields], str, str], dict[str, Any] | None] = lambda _records, _provider, _model: (
-        None
-    )
-    user_model: Callable[[str, str], dict[str, Any]] | None = None
-    own_models: Callable[[str], bool] = lambda _: True
-    id_key: str | None = None
-    parent_key: str | None = None
-    carrier: str | None = None
 
 
 @final
@@ -134,16 +82,16 @@ class Faults:
 
 
 def find_faults(
-    context: Context, anatomy: Anatomy, wanted: Iterable[FaultKind], told: Iterable[FaultKind], *, model: str = ""
+    context: Context, anatomy: Anatomy, wanted: Iterable[FaultKind], reported: Iterable[FaultKind], *, model: str = ""
 ) -> Faults:
     """Find what is at fault in what a program would send.
 
-    `wanted` are the kinds to look for. `told` are kinds that a provider refused, or that the user names: of these all
-    signatures and all pictures count, because nothing shows which one it is. `model` is the one that goes on: if it is
+    `wanted` are the kinds to look for. `reported` are kinds that a provider refused, or that the user names: of these
+    all signatures and all pictures count, because nothing shows which one it is. `model` is the one that goes on: if it is
     of the program's own provider, signatures of others are refused.
     """
-    wanted, told = set(wanted), set(told)
-    is_home = bool(model) and anatomy.own_models(model)
+    wanted, reported = set(wanted), set(reported)
+    asks_own = bool(model) and anatomy.own_models(model)
     faults = Faults()
     calls: dict[str, tuple[int, str]] = {}
     results: set[str] = set()
@@ -153,17 +101,17 @@ def find_faults(
             if message.tool_call_id not in calls and "call" in wanted:
                 faults.lone_results.add(message.tool_call_id)
                 faults.note(at)
-        is_own = not is_home or message.role != "assistant" or not message.model or anatomy.own_models(message.model)
+        is_own = not asks_own or message.role != "assistant" or not message.model or anatomy.own_models(message.model)
         for piece in message.content:
             if piece.kind == "toolCall":
                 calls[piece.id] = (at, piece.name)
             if "signature" in wanted and (signatures := _signatures_of(piece)):
                 protocol = message.protocol if message.role == "assistant" else ""
-                if "signature" in told or not is_own or _is_malformed(signatures[0], protocol):
+                if "signature" in reported or not is_own or _is_malformed(signatures[0], protocol):
                     faults.signatures.update(signatures)
             if "image" in wanted and piece.kind == "image" and piece.data is not None:
                 fault = find_picture_fault(piece.data, piece.mime_type)
-                if fault is not None or "image" in told:
+                if fault is not None or "image" in reported:
                     faults.pictures[piece.data] = fault or "the provider refused it"
                     faults.note(at)
     if "call" in wanted:
@@ -512,8 +460,3 @@ def _object(raw: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def id_in(node: Mapping[str, Any], kinds: Collection[str], key: str) -> str | None:
-    """Return the id in a node of one of these types."""
-    return text_of(node.get(key)) if node.get("type") in kinds else None

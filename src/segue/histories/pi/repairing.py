@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from segue.histories.kit.anatomy import NO_RESULT, Anatomy, OpenCall, id_in
 from segue.histories.kit.lines import Fields, object_of, text_of
-from segue.histories.kit.repairing import NO_RESULT, Anatomy, OpenCall, id_in
 from segue.histories.kit.stamps import make_id, milliseconds_of
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from segue.histories.kit.anatomy import NO_RESULT, Anatomy, OpenCall
 from segue.histories.kit.google_repairing import call_of_part, picture_of_part, result_of_part, unsign_part
 from segue.histories.kit.lines import Fields, object_of
-from segue.histories.kit.repairing import NO_RESULT, Anatomy, OpenCall
 
 _KEPT: Final = ("sessionId", "timestamp", "cwd", "version", "gitBranch")
 
