@@ -107,7 +107,7 @@ def test_replies_of_the_mcp_server_are_redacted_when_asked(session):
         ask(server, "read_session", source="pi:s-1"),
         ask(server, "read_session", source="pi:s-1", whole=True),
         ask(server, "search_sessions", text="My key is"),
-        ask(server, "estimate_switch", source="pi:s-1", models=["openai/gpt-5.4"]),
+        ask(server, "plan_switch", source="pi:s-1", models=["openai/gpt-5.4"]),
         ask(server, "list_dropped", source="pi:s-1", model="openai/gpt-5.4"),
         ask(server, "read_session", source=f"pi:{SECRET}"),
     ]
