@@ -6,7 +6,8 @@ import pytest
 
 from histories.repaired_programs import FAULTS, PROGRAMS, Provider, Session
 from segue.histories.kit.repairing import FaultKind
-from segue.histories.repairs import find_repairable, repair, store_in_place
+from segue.histories.repair_files import find_repairable, store_in_place
+from segue.histories.repairs import repair
 from segue.testing.emulator import serve_in_thread
 
 pytestmark = pytest.mark.proof

@@ -20,7 +20,8 @@ from segue.errors import LoadError, SessionChanged, SettingsError
 from segue.histories.kit.repairing import find_faults, find_picture_fault, salvage
 from segue.histories.kit.source import Source
 from segue.histories.registry import FORMATS
-from segue.histories.repairs import FAULT_KINDS, Repaired, find_repairable, repair, store_copy, store_in_place
+from segue.histories.repair_files import find_repairable, store_copy, store_in_place
+from segue.histories.repairs import FAULT_KINDS, Repaired, repair
 from segue.projection.report import ChangeCode
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg=="

@@ -11,7 +11,8 @@ from segue.cli.history_outputs import print_report
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.targets import complete_model, name_option
 from segue.histories.kit.repairing import FaultKind
-from segue.histories.repairs import FAULT_KINDS, find_repairable, repair, store_copy, store_in_place
+from segue.histories.repair_files import find_repairable, store_copy, store_in_place
+from segue.histories.repairs import FAULT_KINDS, repair
 
 
 @click.command("repair")

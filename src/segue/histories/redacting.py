@@ -10,7 +10,6 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final, TypeVar, cast
 
 import msgspec
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 from segue.conversation.content import FileContent, ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Sent, ToolResultMessage
 from segue.foundation.redaction import Redactor
+from segue.histories import places
 from segue.histories.kit.history import Branch, Child, HistoryOrigin, Parent
 from segue.histories.reading import OpenedDocument
 from segue.projection.report import Change
@@ -55,12 +55,10 @@ _TEXT_TYPES: Final = ("text/", "application/json", "application/xml", "applicati
 
 def new_redactor() -> Redactor:
     """Return a redactor that knows the home folder of this user."""
-    try:
-        home = str(Path.home())
-    except RuntimeError:  # the user has none
-        return Redactor()
+    folder = places.user_folder()
     # Of `/root` nobody learns anything, and `/` is not a folder of anybody.
-    return Redactor(homes=() if home.count("/") < 2 and "\\" not in home else (home,))
+    is_named = folder is not None and (folder.count("/") > 1 or "\\" in folder)
+    return Redactor(homes=(folder,) if is_named and folder is not None else ())
 
 
 def redact(value: _Value, redactor: Redactor) -> _Value:

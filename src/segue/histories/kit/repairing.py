@@ -87,8 +87,8 @@ def find_faults(
     """Find what is at fault in what a program would send.
 
     `wanted` are the kinds to look for. `reported` are kinds that a provider refused, or that the user names: of these
-    all signatures and all pictures count, because nothing shows which one it is. `model` is the one that goes on: if it is
-    of the program's own provider, signatures of others are refused.
+    all signatures and all pictures count, because nothing shows which one it is. `model` is the one that goes on: if it
+    is of the program's own provider, signatures of others are refused.
     """
     wanted, reported = set(wanted), set(reported)
     asks_own = bool(model) and anatomy.own_models(model)
