@@ -9,8 +9,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.agent_runs import SHELLS, Agent, Answering
 from histories.test_repairs import BROKEN_PICTURE, nodes
@@ -28,6 +27,12 @@ PROGRAMS = {
 CALLS = {"gemini-cli": 0}
 """Gemini CLI sends results twice when it continues a session, which a strict provider refuses without any fault."""
 WRONG = base64.b64encode(b"a signature that nobody made, as long as one that somebody made").decode()
+
+
+class Address(NamedTuple):
+    """Where the provider is."""
+
+    url: str
 
 
 class Provider(Answering):
@@ -49,7 +54,7 @@ class Session:
     def __init__(self, name: str, folder: Path, provider: Provider, url: str) -> None:
         self.name, self.provider = name, provider
         wire, self.model, pattern = PROGRAMS[name]
-        self.agent = Agent(name, wire, folder / "home", SimpleNamespace(url=url))
+        self.agent = Agent(name, wire, folder / "home", Address(url))
         provider.left = CALLS.get(name, 2)
         done = self.agent.ask("Do the first step of two.", self.model)
         assert done.code == 0, done.said[-1000:]
