@@ -1,4 +1,4 @@
-"""`segue gateway doctor`, `backup`, `restore`, `gc` and `erase`: the operation of a gateway and of its store."""
+"""`segue gateway doctor`, `reload`, `backup`, `restore`, `gc` and `erase`: the operation of a gateway and its store."""
 
 from __future__ import annotations
 
@@ -80,6 +80,27 @@ def doctor(*, config: Path | None, offline: bool) -> None:
         )
     if has_failed:
         raise click.exceptions.Exit(1)
+
+
+@click.command("reload")
+@click.option(
+    "--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), required=True, help="As for serve."
+)
+@click.option("--accept", "accepts", is_flag=True, help="Use it although requests and keys would go elsewhere.")
+def reload(*, config: Path, accepts: bool) -> None:
+    """Check a changed file, and accept it. Gateways that run read their file again by themselves.
+
+    A file that no longer has a provider or a base_url is not used by itself: it may be cut short, and the keys would go
+    to another address. /health, the console and the log say what is missing. This needs --accept, or a new start.
+    """
+    from segue.gateway.reloading import accept
+
+    read_config(config)
+    if not accepts:
+        click.echo(f"{config} is valid. Gateways use it within seconds, unless /health says that it is held.")
+        return
+    accept(config)
+    click.echo(f"{config} is accepted as it is now. Gateways use it within seconds.")
 
 
 @click.command("backup")

@@ -22,7 +22,7 @@ from segue.errors import SegueError, SettingsError
 from segue.failures.failure import FailureKind
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
-from segue.gateway.config import Config, read_config, read_secret
+from segue.gateway.config import Config, load_config, read_secret
 from segue.gateway.conversations import Conversations
 from segue.gateway.defaults import Address, needs_key, read_address
 from segue.gateway.gate import Gate
@@ -32,6 +32,7 @@ from segue.gateway.intake import Intake, Refused
 from segue.gateway.keys import ANYONE, ClientKey, KeyRing
 from segue.gateway.metrics import Metrics
 from segue.gateway.records import RequestRow
+from segue.gateway.reloading import ACCEPT, Held, find_removed, is_accepted
 from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
 from segue.gateway.shares import SharedCache, SharedDigests
@@ -117,6 +118,8 @@ class Gateway:
         self._tasks: set[asyncio.Task[None]] = set()
         self._retired: set[Runtime] = set()
         self._seen: bytes | None = self._fingerprint()
+        self.held: Held | None = None
+        """The configuration file that is not applied by itself, because requests would go elsewhere."""
         self._is_started = False
 
     def __repr__(self) -> str:
@@ -304,6 +307,9 @@ class Gateway:
         except OSError:
             return None
 
+    def _is_accepted(self) -> bool:
+        return self.path is not None and self.held is not None and is_accepted(self.path, self.held.digest)
+
     async def _watch(self) -> None:
         """Read the file again when it has changed and stayed the same for one interval: then it is complete."""
         pending: bytes | None = None
@@ -311,7 +317,9 @@ class Gateway:
             await asyncio.sleep(_WATCH_SECONDS)
             try:
                 found = await asyncio.to_thread(self._fingerprint)
-                if found is None or found == self._seen:
+                if found is not None and found == self._seen and await asyncio.to_thread(self._is_accepted):
+                    self._apply(await asyncio.to_thread(self._read_again))
+                elif found is None or found == self._seen:
                     pending = None
                 elif found != pending:
                     pending = found
@@ -323,31 +331,37 @@ class Gateway:
             except Exception:  # whatever happens, later changes have to be seen: they may revoke a key
                 LOG.exception("the configuration file could not be watched; it is tried again")
 
-    def reload(self) -> str | None:
-        """Read the configuration file again; a wrong one is reported, and the old one stays. Gives the error.
+    def reload(self, *, accept: bool = False) -> str | None:
+        """Read the configuration file again; a wrong one is reported, and the old one stays. Return the error.
 
-        Requests that run go on as they began. The address and the table `state` need a new start.
+        A file with which requests or their keys would go elsewhere, because it lacks something, is held (`held`) unless
+        it is accepted. Requests that run go on as they began. The address and the table `state` need a new start.
         """
-        return self._apply(self._read_again())
+        return self._apply(self._read_again(accept=accept))
 
-    def _read_again(self) -> Runtime | str:
-        """Make the runtime of the file; give the error if there is one."""
+    def _read_again(self, *, accept: bool = False) -> Runtime | Held | str:
+        """Make the runtime of the file; return the error if there is one, or what it removes."""
         try:
-            return self._make_runtime()
+            return self._make_runtime(accept=accept)
         except SegueError as error:
             return str(error)
         except Exception as error:
             LOG.debug("the configuration could not be read", exc_info=error)
             return f"{self.path} could not be read: {type(error).__name__}"
 
-    def _make_runtime(self) -> Runtime:
+    def _make_runtime(self, *, accept: bool) -> Runtime | Held:
         """Make the runtime of the file.
 
         Raises:
             SettingsError: the file is wrong, or would open the gateway to clients without a key.
         """
         assert self.path is not None, "there is no file to read again"
-        config = read_config(self.path)
+        try:
+            data = self.path.read_bytes()  # once: what was accepted is what is applied
+        except OSError as error:
+            text = f"{self.path} cannot be read: {error.strerror}; check the path"
+            raise SettingsError(text, key=str(self.path)) from error
+        config = load_config(data, name=str(self.path))
         if config == Config():
             raise SettingsError(f"{self.path} is empty; a file that is being written is not used", key=str(self.path))
         if self._adapt is not None:
@@ -359,9 +373,19 @@ class Gateway:
             )
         # The address that is bound stays the same, whatever the file says now.
         place = self._place or read_address(self.config.listen.address)
-        return Runtime(config, environment=self.environment, place=place, telemetry=self._telemetry)
+        made = Runtime(config, environment=self.environment, place=place, telemetry=self._telemetry)
+        removed = () if accept else find_removed(self.runtime, made)
+        digest = sha256(data).digest()
+        return made if not removed or is_accepted(self.path, digest) else Held(digest, removed)
 
-    def _apply(self, made: Runtime | str) -> str | None:
+    def _apply(self, made: Runtime | Held | str) -> str | None:
+        if isinstance(made, Held):
+            text = f"{'; '.join(made.removed)}. If that is meant, run `{ACCEPT}` or start the gateway again"
+            if made != self.held:
+                LOG.warning("the configuration was not changed: %s", text)
+            self.held = made
+            return text
+        self.held = None
         if isinstance(made, str):
             LOG.warning("the configuration was not changed: %s", made)
             return made
