@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from segue.cli.printable import echo_styled
 from segue.errors import SettingsError
 from segue.foundation.plurals import counted
 from segue.gateway.config import Config, load_config, read_config
@@ -75,9 +76,8 @@ def doctor(*, config: Path | None, offline: bool) -> None:
     has_failed = False
     for finding in examine(known, os.environ, None if offline else get_over_network):
         has_failed |= finding.state == "fail"
-        click.echo(
-            f"{click.style(f'{finding.state:4}', fg=_COLOURS[finding.state])}  {finding.subject}: {finding.text}"
-        )
+        text = f"  {finding.subject}: {finding.text}"
+        echo_styled(f"{finding.state:4}", fg=_COLOURS[finding.state], after=text)
     if has_failed:
         raise click.exceptions.Exit(1)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 import click
 
+from segue.cli import printable
 from segue.cli.wording import in_program_words
 from segue.errors import render_path
 from segue.foundation.json_text import encode_valid_json
@@ -47,10 +48,8 @@ def report_option(command: _Command) -> _Command:
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """Return a console: no colour with NO_COLOR, no control codes in a pipe."""
-    from rich.console import Console
-
-    console = Console(stderr=stderr, highlight=False)
+    """Return a console of the width that reports have."""
+    console = printable.open_console(stderr=stderr)
     if not console.is_terminal:
         console.width = _WIDE
     return console

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 
 from segue.cli.inputs import SourceFile, choose_input, example_option, open_input, raise_named
-from segue.cli.printable import printable
+from segue.cli.printable import echo_data
 from segue.cli.reports import open_console
 from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
 from segue.conversation.content import AnyContent, FileContent, ImageContent
@@ -18,6 +18,7 @@ from segue.conversation.pages import PAGES
 from segue.errors import LoadError, UnknownModel
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
+from segue.foundation.safe_text import in_one_line, printable
 from segue.histories.opening import BadLine, How, OpenedDocument, open_line
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
@@ -96,7 +97,7 @@ def command(
         raise click.UsageError("--nth and --line both choose a conversation; use one of them")
     document, position = _pick(file, source, nth, line)
     if form != "text":
-        click.echo(PAGES[form](document.prompt.context), nl=False)
+        echo_data(PAGES[form](document.prompt.context), nl=False)
         return
     models = [find_target(name, None, catalogue, FOR) for name in targets]
     if dropped:
@@ -147,7 +148,7 @@ def _show_dropped(context: Context, model: Model) -> None:
     click.echo(f"{model.full_name()}: {counted(gone, 'message')} left out, {len(found) - gone:,} shortened")
     for each in found:
         message = context.messages[each.index]
-        text = printable(" ".join(" ".join(map(_in_a_line, message.content)).split()))
+        text = in_one_line(" ".join(" ".join(map(_in_a_line, message.content)).split()))
         role = "result" if message.role == "toolResult" else message.role
         click.echo(f"{each.index:6} {role:9} {words[each.is_gone]:9} {each.tokens:7,} tokens  {text[:_FOLDED]}")
 

@@ -17,7 +17,7 @@ from segue.errors import EncodeError, RequestFailed, SegueError, UnknownModel
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
 from segue.foundation.json_text import encode_json
-from segue.foundation.quoting import quote_header
+from segue.foundation.quoting import raw_headers
 from segue.framing.writing import frame_encoder
 from segue.gateway.exchange import Exchange, failure_of, is_content
 from segue.gateway.hints import fit_last_frame, status_of_refused_key
@@ -58,11 +58,6 @@ async def send_json(
         await drop()
         data = b""
     await send({"type": "http.response.body", "body": data})
-
-
-def raw_headers(headers: dict[str, str]) -> Headers:
-    """Give headers as ASGI sends them; characters that no header has are percent-encoded, long values cut."""
-    return [(name.encode("ascii"), quote_header(value).encode("ascii")) for name, value in headers.items()]
 
 
 async def send_failure(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sys
 import time
@@ -30,6 +29,7 @@ from segue.gateway.guarding import find_digest, is_remote
 from segue.gateway.histories import Histories
 from segue.gateway.intake import Intake, Refused
 from segue.gateway.keys import ANYONE, ClientKey, KeyRing
+from segue.gateway.logs import find_logger
 from segue.gateway.metrics import Metrics
 from segue.gateway.records import RequestRow
 from segue.gateway.reloading import ACCEPT, Held, find_removed, is_accepted
@@ -47,7 +47,7 @@ from segue.gateway.tracing import Tracing, log_request, open_telemetry
 
 _NO_KEY: Final = "the key is not one of this gateway; its operator makes one with `segue gateway keys create NAME`"
 FIRST_KEY: Final = "the store has its first key: from now on every client needs one, also on this machine"
-LOG: Final = logging.getLogger("segue.gateway")
+LOG: Final = find_logger()
 _SWEEP_SECONDS: Final = 3600.0
 _GROWTH_SECONDS: Final = 5.0
 """How often it is looked whether the store has grown so much that it is swept before its time."""

@@ -116,10 +116,6 @@ class DirectReply:
             headers[name] = f"{headers[name]}, {text}" if name in headers else text
         self.headers: Mapping[str, str] = headers
 
-    def aiter_bytes(self) -> AsyncIterator[bytes]:
-        """Give the bytes, decompressed."""
-        return httpx2.Response(self.status_code, headers=dict(self.headers), stream=self.stream).aiter_bytes()
-
     async def aclose(self) -> None:
         """Release the connection."""
         await self.stream.aclose()
