@@ -8,22 +8,32 @@ import gzip
 import io
 import json
 import logging
+import re
+import threading
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx2
 import pytest
 
 import segue
-from gateway.asgi_client import Client, make
-from gateway.running import running
+from gateway.asgi_client import KEY, PATHS, Client, make
+from gateway.running import KEYS, config_text, make_gateway, running
 from gateway.server_stacks import serving
+from segue.calls.replies import encode_error
 from segue.client.http.reply_bytes import LARGEST_REPLY, decompressed, decompressed_async
+from segue.failures.classify import classify
+from segue.failures.failure import Failure, FailureKind
+from segue.gateway.app import create_app
+from segue.gateway.config import load_config
 from segue.gateway.logs import find_logger
+from segue.gateway.service import Gateway
 from segue.gateway.tracing import write_log
-from segue.testing.emulator import Step
+from segue.testing.emulator import Step, serve_in_thread
 
 PACKAGE = Path(segue.__file__).parent
 FORGED = "m\n2026-11-18 12:00:00 WARNING segue.gateway: all keys were revoked\x1b[2J"
@@ -253,3 +263,99 @@ def test_clients_are_refused_with_quoted_headers() -> None:
     client = Client(make())
     asyncio.run(client.ask("/v1/messages", {}, "POST"))
     assert client.status == 401
+
+
+# -- what clients are told ---------------------------------------------------------------------------------------------
+
+
+class _Page(BaseHTTPRequestHandler):
+    """A provider, or a proxy before it, that fails."""
+
+    status, kind, body = 200, "text/html", b""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(self.status)
+        self.send_header("content-type", self.kind)
+        self.send_header("content-length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, *_: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Print nothing."""
+
+
+PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502</h1><hr>nginx at internal-host</body></html>"
+FAILURES = {
+    f"{status} {kind} {name}": (status, kind, body)
+    for status in (200, 403, 404, 502)
+    for kind in ("text/html", "application/json")
+    for name, body in (
+        ("page", PAGE),
+        ("page in JSON", json.dumps({"error": {"message": PAGE.decode()}}).encode()),
+        ("traceback", b'Traceback (most recent call last):\n  File "/srv/x.py", line 1\nKeyError: 5'),
+    )
+}
+
+
+@pytest.mark.parametrize("protocol", ["m-anthropic", "m-gemini"])
+def test_clients_get_no_source_of_pages_or_programs(protocol: str) -> None:
+    body = {"model": protocol, "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Page)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    text = config_text(f"http://127.0.0.1:{server.server_port}", store="none", more="[limits]\nretries = 0")
+    try:
+        with serve_in_thread(create_app(gateway=make_gateway(load_config(text)))) as url:
+            for name, (_Page.status, _Page.kind, _Page.body) in FAILURES.items():
+                for stream in (False, True):
+                    reply = httpx2.post(f"{url}/v1/messages", json={**body, "stream": stream}, timeout=60)
+                    assert reply.status_code >= 400, name
+                    message = reply.json()["error"]["message"]
+                    assert not re.search(r"<\w|Traceback|File |KeyError|internal-host", message), (name, message)
+            server.shutdown()
+            server.server_close()
+            reply = httpx2.post(f"{url}/v1/messages", json=body, timeout=60)  # nobody is there
+    finally:
+        server.server_close()
+        thread.join(30)
+    message = reply.json()["error"]["message"]
+    assert "the connection failed" in message
+    assert not re.search(r"Error:|127\.0\.0\.1|Errno|Connect call", message), message
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+def test_a_refusal_of_a_right_is_not_one_of_a_key(protocol: str) -> None:
+    denied = encode_error(Failure(kind=FailureKind.AUTH, status=403, message="no access"), protocol=protocol)
+    assert "Invalid API key" not in json.dumps(denied.body)
+    wrong = encode_error(Failure(kind=FailureKind.AUTH, status=401, message="what?"), protocol=protocol)
+    assert classify(wrong.body, status=wrong.status, headers=wrong.headers).kind == FailureKind.AUTH
+    assert classify(denied.body, status=denied.status, headers=denied.headers).kind == FailureKind.AUTH
+
+
+LISTS = {
+    "/v1/models": {"authorization": f"Bearer {KEY}"},
+    "/v1/models?limit=9": {"x-api-key": KEY, "anthropic-version": "2023-06-01"},
+    "/v1beta/models": {"x-goog-api-key": KEY},
+    "/api/tags": {"authorization": f"Bearer {KEY}"},
+}
+
+
+@pytest.mark.parametrize("rights", ["", 'models = ["openai/*"]', 'routes = ["gpt-*"]', 'models = ["google/*"]'])
+@pytest.mark.parametrize("route", ["", '[models."*"]\ntry = ["same"]', '[models."*"]\ntry = ["openai/gpt-5.4"]'])
+def test_lists_of_models_name_what_a_key_may_ask_for(route: str, rights: str) -> None:
+    text = f'{route}\n[keys.a]\nkey = "env:KEY"\n{rights}\n[state]\nstore = "none"'
+    gateway = Gateway(load_config(text), environment={**KEYS, "KEY": KEY, "XDG_STATE_HOME": "/tmp"})
+    is_other = "gpt-5.4" in route and "google" in rights  # the route's model is none of the key's
+    for path, headers in LISTS.items():
+        for _ in range(2):  # the second is kept
+            client = Client(gateway, b"")
+            asyncio.run(client.ask(path, headers, "GET"))
+            assert client.status == 200
+            found = json.loads(client.body)
+            names = [each.get("id") or each["name"] for each in found.get("data", found.get("models", ()))]
+            assert bool(names) != is_other, (path, names)
+        if names and path == "/v1/models":
+            asked = Client(gateway, b"")
+            asyncio.run(asked.ask(f"/v1/models/{quote(names[0], safe='')}", headers, "GET"))
+            assert asked.status == 200, names[0]

@@ -72,6 +72,8 @@ class Runtime:
         _check_targets(config, self.router)
         self.breaker: Breaker = Breaker(config.limits.breaker_failures, config.limits.breaker_seconds)
         self.client: AsyncClient = _make_client(config, environment, self.router.catalogue, telemetry)
+        self.lists: dict[tuple[object, ...], bytes] = {}
+        """Lists of models by protocol and rights, as they were written."""
         self._users = 0
         self._on_idle: Callable[[], None] | None = None
 
