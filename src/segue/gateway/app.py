@@ -240,8 +240,8 @@ class ProtocolApp:
                 whole = await find_whole(self._gateway, admission, call)
                 counted = call if whole is None else whole.call
                 asked = await read_asked(self._gateway, admission, counted, headers, is_continued=counted is not call)
-                tokens = await runtime.client.count_tokens(
-                    asked.context, asked.candidates[0], options=asked.options, policy=asked.policy
+                tokens = await runtime.client.count_tokens_by(
+                    admission.run, asked.context, asked.candidates[0], options=asked.options, policy=asked.policy
                 )
                 await send_json(send, 200, encode_token_count(tokens, protocol=call.protocol))
             case "models":

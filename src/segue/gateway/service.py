@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import time
@@ -10,12 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Final, cast
 
 from msgspec.structs import replace
 
+from segue.client.http.settings import shared_tls
 from segue.client.http.telemetry import Telemetry
+from segue.conversation.context import Context
+from segue.conversation.messages import UserMessage
 from segue.envelope.envelopes import Envelopes
 from segue.errors import SegueError, SettingsError
 from segue.failures.failure import FailureKind
@@ -44,6 +49,9 @@ from segue.gateway.store.private_files import read_or_make_secret
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import Limits, StoredRow
 from segue.gateway.tracing import Tracing, log_request, open_telemetry
+from segue.models.built_in import ECHO
+from segue.protocols.registry import all_protocols
+from segue.requests.prepare import prepare
 
 _NO_KEY: Final = "the key is not one of this gateway; its operator makes one with `segue gateway keys create NAME`"
 FIRST_KEY: Final = "the store has its first key: from now on every client needs one, also on this machine"
@@ -59,6 +67,8 @@ _SWITCH_SECONDS: Final = 0.001
 several times, and a large body is read in a thread for seconds."""
 _MOST_NAMES: Final = 1_000
 """How many names of what is new in replies are counted."""
+_THRESHOLDS: Final = (10_000, 20, 50)
+"""When each generation is collected: after so many new objects, and so many collections of the one before."""
 _RECENT_ROWS: Final = 1_000
 """Rows of requests in memory: rows are stored in batches, and clients ask for theirs when the reply ends."""
 
@@ -116,11 +126,14 @@ class Gateway:
         """How many replies had something that the provider's SDK does not know, by its name, since the start."""
         self._rows: SharedCache[str, StoredRow] = SharedCache(_RECENT_ROWS)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._work: set[asyncio.Task[None]] = set()
         self._retired: set[Runtime] = set()
         self._seen: bytes | None = self._fingerprint()
         self.held: Held | None = None
         """The configuration file that is not applied by itself, because requests would go elsewhere."""
         self._is_started = False
+        self.owns_process: bool = False
+        """Whether nothing but the gateway runs in this process: then the collector is set for it."""
 
     def __repr__(self) -> str:
         return f"Gateway({counted(len(self.config.models), 'route')}, {self.store!r})"
@@ -259,6 +272,8 @@ class Gateway:
         if self._is_started:
             return
         self._is_started = True
+        if self.owns_process:
+            await asyncio.to_thread(self.warm_up)
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
         self.store.start()
         self._spawn(self._sweep())
@@ -267,14 +282,36 @@ class Gateway:
             self._spawn(self.spending.renew())
         if self.path is not None:
             self._spawn(self._watch())
+        if self.owns_process:
+            freeze_memory()
 
-    def _spawn(self, work: object) -> None:
+    def warm_up(self) -> None:
+        """Make what the first request would make on the event loop, and all others would wait for: 0.2 s and more."""
+        shared_tls()
+        import_module("anyio._backends._asyncio")
+        all_protocols()
+        router, context = self.router, Context(messages=(UserMessage.of("-"),))
+        with suppress(SegueError):
+            router.find("no-such-provider/no-such-model")  # similar names are looked for in an index
+        for name in (*router.listed(), ECHO.full_name()):
+            with suppress(SegueError):
+                for model in router.find(name).models:
+                    _ = prepare(context, model).content
+
+    def spawn(self, work: object) -> None:
+        """Do work beside the requests; the gateway waits for it when it ends."""
+        self._spawn(work, keeps=True)
+
+    def _spawn(self, work: object, *, keeps: bool = False) -> None:
         task = asyncio.get_running_loop().create_task(work)  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
-        self._tasks.add(task)  # pyright: ignore[reportUnknownArgumentType]
-        task.add_done_callback(self._tasks.discard)  # pyright: ignore[reportUnknownMemberType]
+        tasks = self._work if keeps else self._tasks
+        tasks.add(task)  # pyright: ignore[reportUnknownArgumentType]
+        task.add_done_callback(tasks.discard)  # pyright: ignore[reportUnknownMemberType]
 
     async def close(self) -> None:
         """End everything; replies that run have ended before."""
+        if self._work:
+            await asyncio.gather(*self._work, return_exceptions=True)
         for task in tuple(self._tasks):
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -409,6 +446,8 @@ class Gateway:
         self._retired.add(old)
         old.when_idle(lambda: self._close_retired(old))
         LOG.warning("the configuration was read again")
+        if self.owns_process:
+            freeze_memory()
         return None
 
     def _close_retired(self, runtime: Runtime) -> None:
@@ -423,6 +462,18 @@ class Gateway:
                 self._retired.discard(runtime)
 
         self._spawn(close())
+
+
+def freeze_memory() -> None:
+    """Take what is there now out of what the collector looks at, and let it look less often.
+
+    The catalogue and the tables of protocols are some hundred thousand objects that stay. Without this the collector
+    takes up to 40 % of a large request; with it a translated request costs 0.85 to 0.91. (measured 2026-11-18)
+    """
+    gc.unfreeze()  # of an earlier configuration
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_THRESHOLDS)
 
 
 def _key_of_file(environment: Mapping[str, str]) -> bytes:

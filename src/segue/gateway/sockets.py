@@ -179,6 +179,7 @@ class Socket:
         try:
             with runtime.used(), self._gateway.intake.admitted(tenant, runtime, key, turn=self._turn) as admission:
                 admission.hold(len(data))
+                admission.weigh(data)
                 await self._turn.renew()
                 await self._serve_event(data, admission)
         except Refused as refused:
