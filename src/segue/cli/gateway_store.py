@@ -97,7 +97,7 @@ def reload(*, config: Path, accepts: bool) -> None:
 
     read_config(config)
     if not accepts:
-        click.echo(f"{config} is valid. Gateways use it within seconds, unless /health says that it is held.")
+        click.echo(f"{config} is valid. Gateways use it within seconds, unless /health reports that it is held.")
         return
     accept(config)
     click.echo(f"{config} is accepted as it is now. Gateways use it within seconds.")
