@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.cli.inputs import FORMAT_NAMES
+from segue.cli.printable import echo_styled
 from segue.cli.progress import show_searching
 from segue.cli.session_rows import pick_session, session_lines
 from segue.conversation.messages import Message
@@ -124,7 +125,7 @@ def _columns(handle: int) -> int:
 
 def _show(sessions: Sequence[Session], found: Sequence[str], total: int) -> None:
     heading, *lines = session_lines(sessions, _columns(1) if sys.stdout.isatty() else None, found)
-    click.echo(click.style(heading, bold=True))
+    echo_styled(heading, bold=True)
     click.echo("\n".join(lines))
     of_all = f"{len(sessions):,} of {counted(total, 'session')}"
     click.echo(counted(total, "session") if len(sessions) == total else of_all, err=True)

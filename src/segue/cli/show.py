@@ -16,7 +16,7 @@ from segue.cli.inputs import (
     raise_named,
     redact_option,
 )
-from segue.cli.printable import printable
+from segue.cli.printable import echo_data
 from segue.cli.reports import open_console
 from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
 from segue.conversation.content import AnyContent, FileContent, ImageContent
@@ -26,6 +26,7 @@ from segue.conversation.pages import PAGES
 from segue.errors import LoadError, UnknownModel
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
+from segue.foundation.safe_text import in_one_line, printable
 from segue.histories.opening import BadLine, How, OpenedDocument, open_line
 from segue.histories.redacting import new_redactor, redact_document
 from segue.models.catalogue import Catalogue
@@ -111,7 +112,7 @@ def command(
         document = redact_document(document, redactor)
         print_redacted(redactor)
     if form != "text":
-        click.echo(PAGES[form](document.prompt.context), nl=False)
+        echo_data(PAGES[form](document.prompt.context), nl=False)
         return
     models = [find_target(name, None, catalogue, FOR) for name in targets]
     if dropped:
@@ -162,7 +163,7 @@ def _show_dropped(context: Context, model: Model) -> None:
     click.echo(f"{model.full_name()}: {counted(gone, 'message')} left out, {len(found) - gone:,} shortened")
     for each in found:
         message = context.messages[each.index]
-        text = printable(" ".join(" ".join(map(_in_a_line, message.content)).split()))
+        text = in_one_line(" ".join(" ".join(map(_in_a_line, message.content)).split()))
         role = "result" if message.role == "toolResult" else message.role
         click.echo(f"{each.index:6} {role:9} {words[each.is_gone]:9} {each.tokens:7,} tokens  {text[:_FOLDED]}")
 
