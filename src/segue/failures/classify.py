@@ -154,7 +154,7 @@ def _verdict_of_message(message: AssistantMessage) -> _Verdict | None:
         return FailureKind.UNKNOWN, "the caller aborted the request"
     if message.stop_reason == StopReason.ERROR or _code_verdict([message.raw_stop_reason or ""], "") is not None:
         return None
-    return FailureKind.UNKNOWN, f"the message is no failure: its stop reason is {message.stop_reason}"
+    return FailureKind.UNKNOWN, f"the message is not a failure: its stop reason is {message.stop_reason}"
 
 
 def _find_kind(symptoms: Symptoms, text: str) -> _Verdict:

@@ -124,7 +124,7 @@ STRICT: Final[tuple[Row, ...]] = (
         rf"\b{_NUMBER} ?tokens?\b[^\n]{{0,60}}?\b{_CONTEXT}\b\D{{0,20}}{_NUMBER}|"
         rf"\b{_CONTEXT}\b\D{{0,20}}{_NUMBER}[^\n]{{0,60}}?\b{_NUMBER} ?tokens?\b",
         sample="The prompt is 2614 tokens and the context window is 2048!",
-        source="GPT4All, private-gpt#839: a count beside a window",
+        source="GPT4All, private-gpt#839: a count with a window",
     ),
     _overflow(
         "context",
@@ -293,7 +293,7 @@ LOOSE: Final[tuple[Row, ...]] = (
         rf"up to|at most|"
         rf"accepts?|handles?|fits?|window|capacity)\b|\btoo (?:large|big|much)\b[^\n.]{{0,20}}\b{_NUMBER} tokens",
         sample="error: prompt has 12,001 tokens (max 8,192)",
-        source="generic: what was counted in the conversation beside a bound",
+        source="generic: what was counted in the conversation, with a bound",
     ),
     _overflow(
         "conversation|chat|thread|prompt|input|window",

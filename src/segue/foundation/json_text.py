@@ -150,7 +150,7 @@ _MAX_SNAPSHOTS: Final = 64
 
 
 def last_snapshot(text: str) -> dict[str, object] | None:
-    """Read the last of several objects of which each begins as the one before it; None if the text is not so."""
+    """Read the last of several objects, each of which begins like the one before it; None for any other text."""
     at = 0
     for _ in range(_MAX_SNAPSHOTS):
         at, start = text.find("{", at + 1), 0

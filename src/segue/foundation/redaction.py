@@ -89,7 +89,7 @@ class Redactor:
         return self._folders(text)
 
     def opaque(self, text: str) -> str:
-        """Return a text of a field that holds ids and data as well: a single word is no secret for being random."""
+        """Redact a text of a field that holds ids and data as well: a random word alone is not a secret there."""
         return self.text(text, takes_random=_SPACE.search(text) is not None)
 
     def field(self, name: str, text: str) -> str:

@@ -21,7 +21,7 @@ def printable(text: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """Escape line breaks as well, so that a name cannot look like a line of its own."""
+    """Escape line breaks as well, so that a name cannot look like a separate line."""
     return printable(text).replace("\n", "\\x0a")
 
 

@@ -4,7 +4,7 @@ Facts:
 - Issuers give their keys a prefix so that scanners find them.       (pages of the issuers; 2026-11-18)
 - A key without a prefix is recognised by the name in front of it, or by its letters: random text of 32 characters has
   more than 4 bits in each.                                          (measured on sessions of agents, 2026-11-18)
-- Ids of calls, digests and data of files are random too, and are no secrets: they have a form or a prefix of their own.
+- Ids of calls, digests and data of files are random too, but are not secrets: they have their own form or prefix.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, final
 
 @final
 class SecretPattern(NamedTuple):
-    """The keys of one issuer: its name, texts of which one is in every key, and the form of a key."""
+    """The keys of one issuer: its name, texts one of which is in every key, and the form of a key."""
 
     kind: str
     hints: tuple[str, ...]
@@ -25,8 +25,8 @@ class SecretPattern(NamedTuple):
 
 
 def _row(kind: str, hints: str, form: str) -> SecretPattern:
-    # A key begins where no letter, digit or hyphen is before it, so that it is no part of a longer name. The full stop
-    # of a sentence is no part of it.
+    # A key begins where no letter, digit or hyphen is before it, so that it is not part of a longer name. The full stop
+    # of a sentence is not part of it.
     return SecretPattern(kind, tuple(hints.split()), re.compile(rf"(?<![A-Za-z0-9-]){form}(?<!\.)"))
 
 

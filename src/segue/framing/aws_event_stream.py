@@ -245,7 +245,7 @@ def _sized(data: bytes, at: int) -> tuple[bytes, int]:
     begin = at + 2
     end = begin + int.from_bytes(data[at:begin], "big")
     if end > len(data) or begin > len(data):
-        raise DecodeError("event stream: a header ends behind the headers; the response is damaged")
+        raise DecodeError("event stream: a header extends beyond the headers; the response is damaged")
     return data[begin:end], end
 
 
@@ -256,7 +256,7 @@ def _text(data: bytes, at: int) -> tuple[HeaderValue, int]:
 
 def _uuid(data: bytes, at: int) -> tuple[HeaderValue, int]:
     if at + 16 > len(data):
-        raise DecodeError("event stream: a header ends behind the headers; the response is damaged")
+        raise DecodeError("event stream: a header extends beyond the headers; the response is damaged")
     return data[at : at + 16], at + 16
 
 

@@ -298,7 +298,7 @@ _INNER: Final = "messages[]."
 
 @final
 class _Entry(NamedTuple):
-    """A form with what the keys alone show: those that it needs, and those of which it needs one."""
+    """A form with what the keys alone show: those that it needs, and those that it needs one of."""
 
     claimant: _Claimant
     form: Form

@@ -47,7 +47,7 @@ _IDS: Final[Mapping[type, frozenset[str]]] = {
     ToolResultMessage: frozenset({"tool_call_id", "tool_name"}),
     Child: frozenset({"call_id"}),
 }
-"""Fields of ids and names: random ones are no secrets."""
+"""Fields of ids and names: random ones are not secrets."""
 _OPAQUE: Final = frozenset({"extra", "details", "block", "definition", "path", "data"})
 """Fields that hold ids and data of providers and programs in addition to words."""
 _TEXT_TYPES: Final = ("text/", "application/json", "application/xml", "application/x-", "application/yaml")
@@ -56,7 +56,7 @@ _TEXT_TYPES: Final = ("text/", "application/json", "application/xml", "applicati
 def new_redactor() -> Redactor:
     """Return a redactor that knows the home folder of this user."""
     folder = places.user_folder()
-    # Of `/root` nobody learns anything, and `/` is not a folder of anybody.
+    # `/root` reveals nothing, and `/` is not the folder of a user.
     is_named = folder is not None and (folder.count("/") > 1 or "\\" in folder)
     return Redactor(homes=(folder,) if is_named and folder is not None else ())
 

@@ -147,7 +147,7 @@ def _check_kind(mode: int, path: Path) -> None:
     if stat.S_ISDIR(mode):
         raise LoadError(f"{path} is a folder; name a session file in it")
     if not stat.S_ISREG(mode):
-        raise LoadError(f"{path} is no regular file; read it first, or send it in a pipe")
+        raise LoadError(f"{path} is not a regular file; read it first, or send it in a pipe")
 
 
 def _has_holes(handle: int, size: int) -> bool:

@@ -6,7 +6,7 @@ is overlooked (`ignored`). A refusal keeps a rule, or makes one where the provid
 hold names of fields and short values, and nothing else of a request: a file of them can be shared.
 
 Nothing reads a file of facts by itself. `judge` applies rows to what `check` found, and `as_catalogue` writes the rules
-that follow from them as a catalogue of the user's own, which `prepare`, `convert` and a gateway read if they are told.
+that follow from them as a user's catalogue, which `prepare`, `convert` and a gateway read if it is passed to them.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ class FactsFile:
     """A file that a client's own requests fill: `Client(on_request=file.on_request, on_attempt=file.on_attempt)`.
 
     What is answered although a rule refuses it, and what is refused, becomes a row; `read` is the day. Every tenant
-    needs a file of its own, because a row shows which settings were sent.
+    needs its own file, because a row shows which settings were sent.
     """
 
     def __init__(self, path: Path, read: str) -> None:

@@ -71,7 +71,7 @@ WRONG_VALUES: Final[Mapping[str, object]] = {
     "an empty text": "",
     "half a surrogate pair": "\ud800",
     "half a surrogate pair as a key": {"\udc00": "\ud83d"},
-    "text that is no JSON": '{"a": NaN',
+    "text that is not JSON": '{"a": NaN',
     "deep JSON text": '{"a":' * 300 + "1" + "}" * 300,
     "objects as values of common keys": {
         "type": {"a": 1},
@@ -270,9 +270,9 @@ WRONG_ARGUMENTS: Final[Mapping[str, object]] = {
     "a list": [1],
     "a number": 7,
     "an empty text": "",
-    "text that is no JSON": "no JSON",
+    "text that is not JSON": "no JSON",
     "text that is cut off": '{"a": [1, ',
-    "a JSON text that is no object": "[1]",
+    "a JSON text that is not an object": "[1]",
     "a JSON text with NaN": '{"a": NaN}',
 }
 

@@ -97,7 +97,7 @@ def _open(path: str, session: str) -> int:
         folder = os.path.dirname(session) or os.curdir  # noqa: PTH120  # the path is a string
         if not os.path.exists(folder):  # noqa: PTH110
             raise FileNotFoundError(error.errno, "the folder of the session file does not exist", folder) from None
-        reason = f"cannot create the lock file of the session beside it: {error.strerror}"
+        reason = f"cannot create the lock file next to the session: {error.strerror}"
         raise OSError(error.errno, reason, session) from None
 
 

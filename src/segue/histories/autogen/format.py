@@ -195,7 +195,7 @@ def _write_assistant(message: AssistantMessage, writing: Writing) -> Entry:
     if len(texts) > 1 or len(thoughts) > 1:
         writing.note(message, ChangeCode.TURN_MERGED, Loss.NONE, f"{TITLE} has one text for each turn")
     if calls and thoughts:
-        writing.note(message, ChangeCode.THINKING_DROPPED, Loss.CONTENT, f"{TITLE} has no field for it beside calls")
+        writing.note(message, ChangeCode.THINKING_DROPPED, Loss.CONTENT, f"{TITLE} has no field for it next to calls")
     thought = "\n".join(texts if calls else thoughts) or None
     content = calls or "\n".join(texts)
     return {"content": content, "thought": thought, "source": _AGENT_NAME, "type": ASSISTANT}

@@ -87,7 +87,7 @@ def read(source: Source, view: View) -> History:
         entry = object_of(raw)
         name = text_of(entry.get("uuid")) or f"message-{number}"
         if not entry or name in entries:
-            notes.unreadable(number, "a message needs a `uuid` of its own")
+            notes.unreadable(number, "a message needs its own `uuid`")
             continue
         entries[name] = entry
         # Without links, the order of the list is that of the conversation.

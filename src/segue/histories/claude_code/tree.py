@@ -570,7 +570,7 @@ def find_ends(tree: LineTree, used: set[str], notes: Notes) -> Iterator[list[Nod
             yield lines[::-1]
         else:
             for each in lines:
-                notes.record(f"{each.type} beside the path", each.number, each.size)
+                notes.record(f"{each.type} off the path", each.number, each.size)
 
 
 WIRE: Final = TurnCodec("anthropic-messages", "messages")

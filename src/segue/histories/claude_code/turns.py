@@ -232,7 +232,7 @@ class LineReader:
         rendered = list_of(fields.get("rendered"))
         texts = [text for item in objects_of(rendered) if (text := text_of(item.get("content")))]
         if len(texts) < len(rendered):
-            self._unreadable(node, "`rendered` has something that is no text")
+            self._unreadable(node, "`rendered` has something that is not a text")
         content = tuple(TextContent(text=text) for text in texts) or attachment_content(attachment)
         kind = text_of(attachment.get("type"))
         own = kind not in _OF_THE_USER or (kind == "queued_command" and attachment.get("isMeta") is True)

@@ -99,7 +99,7 @@ def read(source: Source, view: View) -> History:
 
 def _database(source: Source) -> AgentDatabase:
     if source.database is None or not source.database.tables() >= _TABLES:
-        raise LoadError("no conversation found: the source is no database with the tables sessions and messages")
+        raise LoadError("no conversation found: the source is not a database with the tables sessions and messages")
     return source.database
 
 

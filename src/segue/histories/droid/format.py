@@ -52,7 +52,7 @@ def read(source: Source, view: View) -> History:
         if kind == "message":
             name = text_of(fields.get("id")) or f"line {line.number}"
             if name in lines:
-                notes.unreadable(line.number, "a message needs an `id` of its own")
+                notes.unreadable(line.number, "a message needs its own `id`")
                 continue
             parent = text_of(fields.get("parentId"))
             parents[name] = parent if parent in lines else next(reversed(lines), None)

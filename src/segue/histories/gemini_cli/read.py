@@ -209,7 +209,7 @@ def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[LogEntr
     """Return the messages of a list; one without an id is noted."""
     entries: list[LogEntry] = []
     if not isinstance(items, list):
-        notes.unreadable(line, "`messages` is no list")
+        notes.unreadable(line, "`messages` is not a list")
         return entries
     for item in cast("list[object]", items):
         entry = _merge(log, object_of(item), line, notes)

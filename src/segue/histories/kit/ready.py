@@ -242,7 +242,7 @@ def _note_instructions(context: Context, notes: Notes) -> None:
         detail = "the system prompt; the program has its own"
         notes.add(ChangeCode.INSTRUCTIONS_LEFT_OUT, ("system_prompt",), Loss.CONTENT, detail)
     if context.tools:
-        notes.add(ChangeCode.TOOL_REMOVED, ("tools",), Loss.NONE, "the program has tools of its own")
+        notes.add(ChangeCode.TOOL_REMOVED, ("tools",), Loss.NONE, "the program has its own tools")
 
 
 def _with_mark(message: Message, at: int) -> Message:

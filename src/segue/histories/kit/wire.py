@@ -26,7 +26,7 @@ def _endpoint(protocol: str, model: str, provider: str | None) -> Endpoint:
 
 def _not_a_text(error: UnicodeError) -> DecodeError:
     """Convert the error of half a surrogate pair in an id or a signature, which cannot be stored."""
-    return DecodeError(f"an id or a signature is no valid text: {error}")
+    return DecodeError(f"an id or a signature is not a valid text: {error}")
 
 
 @final

@@ -204,7 +204,7 @@ class _Reader:
         stored = part.get("payload")
         payload = parse_object(stored)
         if not payload and stored not in (None, "{}", "null"):
-            self._notes.unreadable(integer_of(part.get("id")), "the payload of a part is no object")
+            self._notes.unreadable(integer_of(part.get("id")), "the payload of a part is not an object")
         return payload
 
     def message(self, role: str, parts: Sequence[DatabaseRow], turn: DatabaseRow, at: int) -> list[Message]:

@@ -488,7 +488,7 @@ class _Writer:
             parts.append(self._part(entry_id, **kept))
         if (hidden := hide_interrupted(info, parts)) is not None:
             info, parts = hidden
-            detail = "it was interrupted behind its reasoning"
+            detail = "it was interrupted after its reasoning"
             self._draft.notes.add(ChangeCode.UNFINISHED_TURN, ("messages", at), Loss.CONTENT, detail)
         created = object_of(info.get("time")).get("created")
         self._clock.at(created if isinstance(created, int) else None)

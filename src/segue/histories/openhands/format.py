@@ -98,7 +98,7 @@ def _events(source: Source, value: object, notes: Notes) -> Iterator[dict[str, A
         if event:
             yield event
         else:
-            notes.unreadable(number, f"{name} is no object of JSON")
+            notes.unreadable(number, f"{name} is not a JSON object")
 
 
 class _Reader:

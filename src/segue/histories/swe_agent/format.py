@@ -41,7 +41,7 @@ def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG0
         detail = f"{demos} messages of a demonstration"
         changes.append(Change(code=ChangeCode.RECORD_LEFT_OUT, path=("records", "demo"), loss=Loss.NONE, detail=detail))
     if len(entries) < len(history):  # pyright: ignore[reportUnknownArgumentType]
-        detail = "`history` has values that are no messages"
+        detail = "`history` has values that are not messages"
         changes.append(Change(code=ChangeCode.LINE_UNREADABLE, path=("history",), loss=Loss.CONTENT, detail=detail))
     return EntryList(run, changes=tuple(changes))
 

@@ -67,7 +67,7 @@ def _begin(workspace: Workspace) -> None:
     if request is not None and _needs_turn(rules):
         at = 0 if rules.first_user else _count_before(workspace, len(workspace.messages), request)
         opening = UserMessage.of(workspace.target.policy.texts.first_turn)
-        place = workspace.insertion(ChangeCode.TURN_INSERTED, "the target requires a turn beside the instructions")
+        place = workspace.insertion(ChangeCode.TURN_INSERTED, "the target requires a turn with the instructions")
         messages, places = workspace.messages, workspace.places
         workspace.keep([*messages[:at], opening, *messages[at:]], [*places[:at], place, *places[at:]])
     prefix_state.has_begun = request is not None or bool(workspace.messages)

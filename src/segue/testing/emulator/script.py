@@ -72,7 +72,7 @@ def load_steps(data: bytes) -> tuple[Step, ...]:
     except msgspec.DecodeError as error:
         raise SettingsError(f"the script cannot be read: {error}; it is a JSON list of steps", key="script") from error
     if not isinstance(given, list):
-        raise SettingsError("the script is no list; it is a JSON list of steps", key="script")
+        raise SettingsError("the script is not a list; pass a JSON list of steps", key="script")
     return read_steps(cast("list[StepInput]", given))
 
 
