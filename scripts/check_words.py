@@ -2,7 +2,8 @@
 
 The project's vocabulary is plain technical English (CONTRIBUTING.md, "Conventions"). This check reads the source of the
 package and names every identifier and every message to users that contains a word from the tables below. Docstrings and
-comments are left to reviewers, except for words that have no use at all in them.
+comments are left to reviewers, except for words that have no use at all in them, and for phrases that read translated
+(`TRANSLATED`) in the rooms that were rewritten (`PLAIN_ROOMS`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -102,6 +105,44 @@ IN_DOCSTRINGS: Final = frozenset(
 )
 """Words that not even a docstring needs."""
 
+TRANSLATED: Final[dict[str, re.Pattern[str]]] = {
+    "Give": re.compile(r"^Gives? "),
+    "give": re.compile(r"(?:; (?:also )?|, and )give (?:the|its|it|them|their|whether|what)\b"),
+    "behind": re.compile(r"\bbehind (?!(?:a|an|the) (?:proxy|gateway|router|load balancer|firewall)\b)", re.IGNORECASE),
+    "beside": re.compile(r"\bbesides?\b", re.IGNORECASE),
+    "stands": re.compile(r"\b(?:stands?|stood)\b", re.IGNORECASE),
+    "rests on": re.compile(r"\b(?:rests?|rested) (?:up)?on\b", re.IGNORECASE),
+    "Facts this file": re.compile(r"\bFacts (?:this|these) \w+ (?:rests?|relies|rely) on\b"),
+    "is no": re.compile(
+        r"(?<!there )(?<!where )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|later\b)", re.IGNORECASE
+    ),
+    "of which": re.compile(
+        r"(?<!one )(?<!each )(?<!both )(?<!none )(?<!most )(?<!some )(?<!all )\bof which\b", re.IGNORECASE
+    ),
+    "of its own": re.compile(
+        r"\bof (?:its|their|one's|someone's|somebody's) own(?=[,.;:)]|$| (?:and|or|for|in|on|that|which)\b)"
+    ),
+}
+"""Phrases that a translated text has and that have a plainer form: `Return`, after, next to, is, is not, its own.
+
+Code in backquotes is not looked at, and white space, line breaks included, counts as one space.
+"""
+
+PLAIN_ROOMS: Final = (
+    "src/segue/calls",
+    "src/segue/client",
+    "src/segue/conversation",
+    "src/segue/corpus",
+    "src/segue/counting",
+    "src/segue/envelope",
+    "src/segue/failures",
+    "src/segue/foundation",
+    "src/segue/framing",
+    "src/segue/inspector",
+    "src/segue/testing",
+)
+"""Folders whose docstrings, comments and messages have none of these phrases."""
+
 ALLOWED_NAMES: Final = frozenset(
     {
         "home",  # pathlib.Path.home
@@ -114,7 +155,7 @@ MESSAGE_KEYWORDS: Final = frozenset({"help", "short_help", "epilog", "metavar", 
 
 
 class Finding(NamedTuple):
-    """One retired word: where it stands, and in what."""
+    """One retired word or phrase: where it is, and in what."""
 
     path: Path
     line: int
@@ -122,12 +163,12 @@ class Finding(NamedTuple):
     text: str
 
     def render(self) -> str:
-        """Give the finding as one line, as compilers do."""
+        """Return the finding as one line, as compilers do."""
         return f"{self.path.relative_to(ROOT)}:{self.line}: retired word {self.word!r} in {self.text!r}"
 
 
 def split_name(name: str) -> list[str]:
-    """Give the words of an identifier, in lower case: `readCall`, `read_call` and `ReadCall` alike."""
+    """Return the words of an identifier, in lower case: `readCall`, `read_call` and `ReadCall` alike."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
 
 
@@ -150,8 +191,38 @@ def find_in_source(path: Path, source: str) -> Iterator[Finding]:
                 yield from _find_in_text(path, node, IN_MESSAGES)
 
 
+def find_translated(path: Path, source: str) -> Iterator[Finding]:
+    """Find the phrases of `TRANSLATED` in the docstrings, comments and messages of one file."""
+    tree = ast.parse(source)
+    texts = [(node.lineno, str(node.value)) for node in (*_docstring_nodes(tree), *_message_nodes(tree))]
+    for line, text in (*texts, *_comments(source)):
+        plain = " ".join(_CODE.sub("`", text).split())
+        for name, pattern in TRANSLATED.items():
+            if found := pattern.search(plain):
+                yield Finding(path, line, name, plain[max(0, found.start() - 30) : found.end() + 30])
+
+
+_CODE: Final = re.compile(r"`[^`]*`")
+
+
+def _comments(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the comments of a file, each run of lines as one, with the number of its last line."""
+    run: list[str] = []
+    last = 0
+    for token in tokenize.generate_tokens(StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        if run and token.start[0] != last + 1:
+            yield last, " ".join(run)
+            run = []
+        run.append(token.string.lstrip("#"))
+        last = token.start[0]
+    if run:
+        yield last, " ".join(run)
+
+
 def _defined_names(node: ast.AST) -> Iterator[tuple[str, int]]:
-    """Give the names that a node defines; names that are only used belong to whoever defined them."""
+    """Yield the names that a node defines; names that are only used belong to whoever defined them."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             yield node.name, node.lineno
@@ -172,7 +243,7 @@ def _docstring_nodes(tree: ast.Module) -> Iterator[ast.Constant]:
 
 
 def _message_nodes(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Give the texts that users read: of errors, of the program's output, of options and of violations."""
+    """Yield the texts that users read: of errors, of the program's output, of options and of violations."""
     for node in ast.walk(tree):
         match node:
             case ast.Raise(exc=ast.Call() as call):
@@ -206,7 +277,12 @@ def _find_in_text(path: Path, node: ast.Constant, words: frozenset[str]) -> Iter
 def main() -> int:
     """Print every finding; the exit status is 1 if there is one."""
     files = [path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.py"))]
-    findings = [finding for path in files for finding in find_in_source(path, path.read_text(encoding="utf-8"))]
+    findings: list[Finding] = []
+    for path in files:
+        source = path.read_text(encoding="utf-8")
+        findings.extend(find_in_source(path, source))
+        if path.relative_to(ROOT).as_posix().startswith(tuple(f"{room}/" for room in PLAIN_ROOMS)):
+            findings.extend(find_translated(path, source))
     for finding in sorted(set(findings)):
         print(finding.render())
     print(f"{len(files)} files, {len(set(findings))} retired words")

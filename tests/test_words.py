@@ -40,6 +40,66 @@ NOT_FOUND = {
 }
 
 
+TRANSLATED = {
+    "a docstring that begins with Give": ('def f():\n    """Give the name."""', "Give"),
+    "the docstring of an alias": ('X = 1\n"""Gives the name."""', "Give"),
+    "what a function does and returns": ('"""Read a string; give it, and its length."""', "give"),
+    "behind": ("x = 1  # the turn behind the call", "behind"),
+    "beside": ('"""The file beside it."""', "beside"),
+    "besides": ('"""Types besides `text/*`."""', "beside"),
+    "stands": ('"""Where a block stands."""', "stands"),
+    "stood": ("# what stood there before", "stands"),
+    "rests on": ('"""What a rule rests on."""', "rests on"),
+    "the heading of facts": ('"""A file.\n\nFacts this file relies on:\n- one\n"""', "Facts this file"),
+    "is no": ('raise ValueError("the script is no list")', "is no"),
+    "a phrase over two lines": ('"""The value is\nno list."""', "is no"),
+    "a phrase over two comments": ("# the value is\n# no list", "is no"),
+    "of which": ('"""Lines of which the first is empty."""', "of which"),
+    "of its own": ('"""Thinking is a message of its own."""', "of its own"),
+}
+
+PLAIN = {
+    "a deployment": '"""The region behind a proxy."""',
+    "what does not exist": '"""None if there is no key; it is no longer sent."""',
+    "a choice": '"""Keys, one of which is in every line."""',
+    "a possessive": '"""A block of its own protocol."""',
+    "code": '"""`beside` is a parameter, `stands` a function."""',
+    "an identifier": "def beside(behind): ...",
+    "a value that nobody reads": 'x = "the turn behind it"',
+    "what a callable returns": '"""`clock` gives the time."""',
+}
+
+
+@pytest.mark.parametrize(("source", "phrase"), TRANSLATED.values(), ids=TRANSLATED.keys())
+def test_a_translated_phrase_is_found(source, phrase):
+    assert phrase in [finding.word for finding in load_check().find_translated(SCRIPT, source)]
+
+
+@pytest.mark.parametrize("source", PLAIN.values(), ids=PLAIN.keys())
+def test_plain_phrases_are_not(source):
+    assert list(load_check().find_translated(SCRIPT, source)) == []
+
+
+def test_a_phrase_in_a_room_that_was_rewritten_fails_the_check(tmp_path, monkeypatch, capsys):
+    check = load_check()
+    for room in ("framing", "other"):
+        file = tmp_path / "src" / "segue" / room / "planted.py"
+        file.parent.mkdir(parents=True)
+        file.write_text('"""What stands behind a call."""\n', encoding="utf-8")
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    assert check.main() == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" in ")[0] for line in lines[:-1]] == [
+        "src/segue/framing/planted.py:1: retired word 'behind'",
+        "src/segue/framing/planted.py:1: retired word 'stands'",
+    ]
+
+
+def test_every_room_that_was_rewritten_exists():
+    check = load_check()
+    assert all((check.ROOT / room).exists() for room in check.PLAIN_ROOMS)
+
+
 @pytest.mark.parametrize(("source", "word"), FOUND.values(), ids=FOUND.keys())
 def test_a_retired_word_is_found(source, word):
     assert word in [finding.word for finding in load_check().find_in_source(SCRIPT, source)]

@@ -171,7 +171,7 @@ def store_copy(repaired: Repaired, output: Path | None, *, new: str) -> Path:
     """
     data = repaired.data
     if data is None:
-        raise LoadError("a session in a database has no copy of its own; hand it over to the same program")
+        raise LoadError("a session in a database has no separate copy; hand it over to the same program")
     if output is not None:
         places.store_file(output, data)
         return output

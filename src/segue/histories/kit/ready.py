@@ -35,7 +35,7 @@ _BY_FITTING: Final = frozenset(
     {ChangeCode.RESULT_SHORTENED, ChangeCode.MEDIA_SHORTENED, ChangeCode.MEDIA_EVICTED, ChangeCode.THINKING_DROPPED}
 )
 _NEXT_PROMPT: Final = UserMessage.of("Go on.")
-"""Stands for the prompt with which the user continues the session: the program appends it to what is written."""
+"""Represents the prompt with which the user continues the session: the program appends it to what is written."""
 
 
 @final
@@ -214,7 +214,7 @@ def make_ready_for_framework(
 def _prepare(
     context: Context, kept: Sequence[int], model: Model, policy: Policy | None
 ) -> tuple[Request, list[tuple[int, Change]]]:
-    """Project the kept messages; also give the changes before projection, each with the position of its message."""
+    """Project the kept messages; also return the changes before projection, each with the position of its message."""
     marked: list[Message] = []
     replaced: list[tuple[int, Change]] = []
     for at in kept:

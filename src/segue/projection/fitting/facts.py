@@ -37,7 +37,7 @@ _DECAY: Final = 0.99
 _WEIGHTS: Final = {"user": 4.0, "assistant": 3.0, "toolResult": 1.0}
 _SEPARATORS: Final = str.maketrans(dict.fromkeys("\"'`()[]{}<>,;:|=\\*", " "))
 _SCHEME: Final = "\x00"
-"""Stands for `://` while a text is split: a colon separates names otherwise."""
+"""Replaces `://` while a text is split: a colon separates names otherwise."""
 _SHORTEST_NAME, _LONGEST_NAME = 2, 100
 _IS_NAME: Final = re.compile(r"[_/.@#\d\-]|[^\W\d_][a-z]+[A-Z]|[a-z][A-Z]")
 _BEFORE: Final = "!?-#+&$%^~"
