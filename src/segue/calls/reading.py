@@ -70,7 +70,7 @@ _SCAN: Final = cast(
     "Callable[[str, int], tuple[object, int]]",
     json.JSONDecoder(parse_constant=_refuse_constant).scan_once,  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 )
-"""Decodes the value at a place of a text; gives its end, too."""
+"""Decodes the value at a place of a text; also returns its end."""
 
 
 @final

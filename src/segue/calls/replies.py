@@ -52,7 +52,7 @@ def stream_encoder(
 ) -> StreamEncoder:
     """Make an encoder for one streamed reply.
 
-    `feed(event)`, `heartbeat()`, `fail(failure)` and `finish()` each give a list of frames, which the encoders of
+    `feed(event)`, `heartbeat()`, `fail(failure)` and `finish()` each return a list of frames, which the encoders of
     `segue.framing` write as bytes. `options` are those of the client's request (`decode_request(...).options`); without
     them everything that the protocol can carry is written, such as token counts.
 

@@ -106,7 +106,7 @@ class ImageContent(Content, frozen=True, kw_only=True, tag="image"):
     def from_file(
         cls, path: str | os.PathLike[str], *, mime_type: str | None = None, max_bytes: int | None = None
     ) -> ImageContent:
-        """Read an image from a file. Its first bytes decide about the MIME type, unless you give one.
+        """Read an image from a file. Its first bytes decide the MIME type, unless you pass one.
 
         Raises:
             ConversationError: it is not an image, it is empty, or it has more than `max_bytes` (50 MiB by default).
@@ -160,7 +160,7 @@ class FileContent(Content, frozen=True, kw_only=True, tag="file"):
     def from_file(
         cls, path: str | os.PathLike[str], *, mime_type: str | None = None, max_bytes: int | None = None
     ) -> FileContent:
-        """Read a file, with its name. Its first bytes decide about the MIME type, unless you give one.
+        """Read a file, with its name. Its first bytes decide the MIME type, unless you pass one.
 
         Raises:
             ConversationError: it is empty, or it has more than `max_bytes` (50 MiB by default).

@@ -181,7 +181,7 @@ def _build(converted: object, kind: type[_T]) -> _T:
     except msgspec.ValidationError as error:
         raise _load_error(error) from error
     except UnicodeEncodeError as error:
-        # A string with a lone surrogate is in the place of a number or an object. msgspec fails on the surrogate
+        # A string with a lone surrogate is in place of a number or an object. msgspec fails on the surrogate
         # before it can report the wrong type.
         raise _load_error_of_surrogate(converted, kind) from error
 

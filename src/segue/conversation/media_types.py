@@ -27,7 +27,7 @@ SVG: Final = "image/svg+xml"
 _ZIP: Final = "application/zip"
 _OLE: Final = "application/x-ole-storage"
 _ARCHIVES: Final = frozenset({_ZIP, _OLE})
-"""Formats that other formats are made of: office documents are ZIP or OLE files."""
+"""Formats that other formats are based on: office documents are ZIP or OLE files."""
 _CONTAINERS: Final = frozenset(
     {"video/mp4", "audio/mp4", "video/quicktime", "video/3gpp", "audio/ogg", "video/webm", "video/x-ms-asf"}
 )

@@ -7,7 +7,7 @@ Facts:
 - No codec of this version produces such an `extra`: it decodes a mark into `cache_mark` and a prefix into `prefix`. A
   mark of an unknown type, on thinking, or on an OpenAI tool message stays data in both versions.       (the codecs)
 
-`load`, `load_message` and `read_session` give the typed fields. `dump` and `dump_message` write them, so that a value
+`load`, `load_message` and `read_session` return the typed fields. `dump` and `dump_message` write them, so that a value
 that still has the old `extra`, built by hand or by an older program, is stored like any other.
 """
 

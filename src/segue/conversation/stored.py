@@ -120,7 +120,7 @@ def load(data: Stored) -> Context:
 
 
 def dump(context: Context) -> bytes:
-    """Write a conversation so that `load` gives an equal one.
+    """Write a conversation so that `load` returns an equal one.
 
     Constructors check nothing. So this checks what type checkers cannot see, the JSON in free-form fields, and the
     fields that programs often get wrong: content in the wrong role, texts, signatures, ids, stop reasons, timestamps,
@@ -178,7 +178,7 @@ def load_message(data: Stored) -> Message:
 
 
 def dump_message(message: Message) -> bytes:
-    """Write one message, on one line, so that `load_message` gives an equal one.
+    """Write one message, on one line, so that `load_message` returns an equal one.
 
     The data is loaded once before it is returned: a line that cannot be read would make its session file unreadable.
     For the rest see `dump`.

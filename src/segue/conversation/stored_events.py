@@ -36,7 +36,7 @@ _UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 def dump_events(events: Iterable[Event]) -> bytes:
-    """Write events as JSON Lines, so that `load_events` gives equal ones.
+    """Write events as JSON Lines, so that `load_events` returns equal ones.
 
     Raises:
         DumpError: a value cannot be stored as JSON; `path` begins with the number of the event.

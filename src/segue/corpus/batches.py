@@ -1,4 +1,4 @@
-"""What the conversion of a piece gives: a batch of requests, details of its rows, and the rows that are bad."""
+"""The result of converting a piece: a batch of requests, details of its rows, and the rows that are bad."""
 
 from __future__ import annotations
 

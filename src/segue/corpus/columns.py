@@ -25,7 +25,7 @@ Table: TypeAlias = Any
 """A `pyarrow.Table` or a `pyarrow.RecordBatch`; pyarrow has no types."""
 ReadRow: TypeAlias = Callable[[], Row]
 GivenRow: TypeAlias = tuple[Callable[[], bytes], ReadRow]
-"""A row: a function that gives its bytes for a quarantine file, and one that reads it."""
+"""A row: a function that returns its bytes for a quarantine file, and one that reads it."""
 
 _CONVERSATIONS: Final = ("messages", "contents", "input", *TURN_COLUMNS, *ANSWERS, *QUESTIONS)
 """Columns whose presence makes the other columns fields of the row."""

@@ -41,7 +41,7 @@ Place: TypeAlias = tuple[str, int, int]
 
 @final
 class Prepared(NamedTuple):
-    """A request for a row, its line, the id that the output has, and the id that the row had if that is another one."""
+    """A request for a row, its line, the id that the output has, and the id that the row had if that differs."""
 
     request: Request
     content: bytes
@@ -165,7 +165,7 @@ def convert_piece(converter: RowConverter, piece: ShardPiece) -> Batch:
     """Convert the rows of a piece, in order.
 
     Raises:
-        OSError: the input file cannot be read any more.
+        OSError: the input file can no longer be read.
     """
     job, summary = converter.job, Summary()
     output: list[bytes] = []

@@ -31,17 +31,17 @@ class Converter:
     """Converts rows of conversations to requests for one model; it can be pickled and sent to other machines.
 
         convert = Converter(to="anthropic/claude-sonnet-4-5", column="messages")
-        convert(table)          # a pyarrow.Table, a pyarrow.RecordBatch or a dict of columns; gives the same kind
+        convert(table)          # a pyarrow.Table, a pyarrow.RecordBatch or a dict of columns; returns the same kind
 
     There is one row out for each row in, in the same order; a row never raises. The columns out are `id` (that of the
-    id column, else null), `request` (JSON), `error` (null if the row was converted), `changes` (JSON: code, loss and
+    id column, or null), `request` (JSON), `error` (null if the row was converted), `changes` (JSON: code, loss and
     times of each kind of change), `messages` and `tokens` (the estimated input). `Converter.SCHEMA` is their Arrow
     schema.
 
     `column` has the conversation: a JSON text, a list of messages as structs, or a list of JSON texts. Without it, the
     columns of a row are the keys of a request (`messages`, `tools`, ...), or the only text column is it. ShareGPT's
     `conversations` and TRL's `prompt` and `completion` are read as well. `source` is the protocol of the rows if it is
-    not to be detected, `writer` the model that wrote the answers. `purpose="training"` gives lines of a training set,
+    not to be detected, `writer` the model that wrote the answers. `purpose="training"` returns lines of a training set,
     with `form="sharegpt"` or `form="hf-messages"` in the format of such data sets.
 
     Raises:

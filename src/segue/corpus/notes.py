@@ -120,7 +120,7 @@ def refuse_other_job(found: JobDescription, job: JobDescription, output: str) ->
     """Refuse to continue the output of another job.
 
     Raises:
-        CorpusError: the job is another one.
+        CorpusError: the job is a different one.
     """
     if found.fingerprint != job.fingerprint:
         raise CorpusError(

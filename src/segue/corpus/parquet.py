@@ -97,7 +97,7 @@ class ParquetRows:
         self._writer: Any = import_module("pyarrow.parquet").ParquetWriter(file, self._schema, compression="zstd")
 
     def write(self, batch: Batch) -> None:
-        """Write the requests of a batch with what is known of each row."""
+        """Write the requests of a batch with what is known about each row."""
         if not batch.details:
             return
         arrow = import_arrow()

@@ -57,7 +57,7 @@ def _numbered(batches: Iterable[Batch], lines: int) -> Iterator[Batch]:
 class RunStep(NamedTuple):
     """One step of a run over shards: the batch that was written, and the note if its shard is finished.
 
-    `failed` says why the shard could not be read to its end; nothing of it is kept, and the run goes on.
+    `failed` says why the shard could not be read to its end; nothing of it is kept, and the run continues.
     """
 
     batch: Batch | None

@@ -1,4 +1,4 @@
-"""The columns that a conversion of columns gives. All are flat, so that engines that go through pandas carry them."""
+"""The columns that a conversion of columns returns. All are flat, so that engines that use pandas keep them."""
 
 from __future__ import annotations
 

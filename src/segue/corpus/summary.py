@@ -176,7 +176,7 @@ def smallest(samples: Iterable[ChangeSample]) -> list[ChangeSample]:
 
 
 def merge(summaries: Iterable[Summary]) -> Summary:
-    """Add summaries; their order changes nothing but the last digits of costs, which are rounded."""
+    """Add summaries; their order changes only the last digits of costs, which are rounded."""
     total = Summary()
     for summary in summaries:
         total.add(summary)

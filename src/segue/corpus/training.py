@@ -1,6 +1,6 @@
 """Lines of a training set: the original conversation up to the assistant's answer, and nothing else.
 
-A request may be repaired: a turn "(continue)" is appended where a provider wants the user's turn last, a placeholder
+A request may be repaired: a turn "(continue)" is appended where a provider requires the user's turn last, a placeholder
 replaces a signature. In a training set such texts would be learned. So here the last turn stays the assistant's, and
 a conversation that would need an inserted text is refused.
 """

@@ -124,7 +124,7 @@ class Workers:
 
         Raises:
             WorkerLost: processes die again and again.
-            OSError: the input cannot be read any more.
+            OSError: the input can no longer be read.
         """
         done: dict[int, tuple[_Made, int]] = {}
         again: list[_Task] = []

@@ -29,7 +29,7 @@ TextCounter: TypeAlias = Callable[[str], int]
 
 _OPAQUE_LENGTH: Final = 256
 _TOKENS_PER_OPAQUE_CHARACTER: Final = 0.25
-"""Long strings without spaces in native blocks are encrypted pages and the like; what they hold counts, not they."""
+"""Long strings without spaces in native blocks are encrypted pages and the like: less is counted than for text."""
 _BYTES_PER_TOKEN_OF_AUDIO: Final = 500
 _BYTES_PER_TOKEN_OF_VIDEO: Final = 1000
 _LEAST_OF_MEDIA: Final = 100
@@ -41,7 +41,7 @@ _TO_SPACES: Final = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
 _ANCHOR: Final = (0.6, 1.6)
 """A usage outside these factors of the estimate does not count this history."""
 _NEAR: Final = (0.8, 1.3)
-"""A usage that is larger than the estimate by so many times the tokens of a forced choice counted one."""
+"""A usage that exceeds the estimate by so many times the tokens of a forced choice includes one."""
 _ERROR_OF_USAGE: Final = 0.005
 _ERROR_LEFT: Final = 0.3
 """How much of the error is left where the usage of many replies has corrected the estimate."""
@@ -63,7 +63,7 @@ class TokenCounter:
     )
 
     def __init__(self, model: Model, counter: TextCounter | None = None, *, upper: int | None = None) -> None:
-        """`upper`: texts of so many bytes and more are counted by their upper estimate."""
+        """`upper`: texts of at least so many bytes are counted by their upper estimate."""
         self._writer = (model.protocol, model.provider, model.id)
         self.family: TokenFamily = family_of(model.id, model.provider, model.protocol)
         self._weights = self.family.weights

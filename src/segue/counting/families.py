@@ -8,7 +8,7 @@ Facts: the usage of 2,086 recorded requests, compared with exact tokenizers (mea
   `additionalProperties` count for nothing, and with 90 more on Chat from GPT-5 on. Gemini and Claude count the
   punctuation of schemas too.
                                                       (182 recorded requests with tools, 2026-11-17)
-- Claude: tools add a hidden prompt, a forced choice another one; a call with its result adds 55 to 65 tokens. The
+- Claude: tools add a hidden prompt, a forced choice adds another; a call with its result adds 55 to 65 tokens. The
   prompt of Haiku 3 and 3.5 is smaller: 264, 340 forced. (Anthropic documentation: tool use, token counts, 2026-11-17)
 - Gemini: 1 a content from 2.5 on; on Vertex nothing, and tools next to nothing. Output schemas are not counted.
 - Signatures count on the Gemini API from Gemini 3 on, one token for 4.8 characters beyond the first 120, in
@@ -302,7 +302,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     _COMMAND(name="Command R7B", pattern=r"command-r7b", base=490),
     _COMMAND(name="Command A", pattern=r"command-a(?!-vision|-translate)", base=492, tools=944),
     _COMMAND(name="Command", pattern=r"command|c4ai", base=66),
-    # -- models with prompts of the provider's own; their tokenizers are not public, but for MiMo's
+    # -- models with the provider's own prompts; their tokenizers are not public, except MiMo's
     _GROK(
         name="Grok 4.1 at Azure",
         pattern=r"grok-4[-.]1",

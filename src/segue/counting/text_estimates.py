@@ -272,7 +272,7 @@ def _share_of_random(data: bytes) -> float:
 
 
 def _is_repeated(data: bytes) -> bool:
-    """Whether the same words come again and again: they are not at random, whatever their letters are."""
+    """Whether the same words are repeated: they are not random, whatever their letters are."""
     words = data[:_FEW_WORDS].split()
     return len(set(words)) < _NEW_WORDS * len(words)
 

@@ -41,7 +41,7 @@ class Attachment:
 
     `keeps_native`: the client gets signatures and ids unchanged; the state is only recorded.
     `has_store`: calls are found by their ids, so that ids are short.
-    `sent`: gives what the reply is made after, as far as it is known when an envelope is written.
+    `sent`: returns what the reply is made after, as far as it is known when an envelope is written.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Attachment:
         self._ids: dict[int, str] = {}  # ids of calls as the client sees them, by their index
         self._names: dict[int, str] = {}  # names of calls as the client sees them, by their index
         self._ahead: dict[int, ToolCall] = {}  # calls whose end is known already
-        self._places: dict[int, int] = {}  # indexes of the parts as they are written
+        self._places: dict[int, int] = {}  # indexes of the written parts
         self._count = 0
         self._seen: dict[int, AssistantContent] = {}
         self._inserted = 0

@@ -30,9 +30,9 @@ def write_compaction(summary: str, name: str, protocol: str, envelopes: Envelope
 
 
 def open_compactions(context: Context, envelopes: Envelopes, tenant: str) -> Context:
-    """Put the summaries of this gateway's own items in their place, as messages of the user that every model reads.
+    """Replace this gateway's own items by their summaries, as messages of the user that every model reads.
 
-    An item of a provider stays as it is.
+    An item of a provider stays unchanged.
     """
     if not any(message.role == "assistant" and any(map(_envelope_of, message.content)) for message in context.messages):
         return context

@@ -1,6 +1,6 @@
 """The history of a request with its states: found in envelopes and in a store, and put in place.
 
-Reading takes two steps, because a store is I/O: `find_states` gives the states that are in the request itself and the
+Reading takes two steps, because a store is I/O: `find_states` returns the states that are in the request itself and the
 keys of the turns without one; `restore` takes what the store had for those keys. A request without states, with changed
 ones, or with those of another gateway works like a history of another program: its turns have the origin that the
 caller gives, and what was dropped is in the report.
@@ -129,7 +129,7 @@ def restore(
     """Put the states in place.
 
     `author` has the origin of turns without a state, by the best evidence there is: the name that the client asked for.
-    If it is None, their signatures are dropped. `base_urls` gives the base URL that the model of a state has now: a
+    If it is None, their signatures are dropped. `base_urls` returns the base URL that the model of a state has now: a
     state of another URL is of another account or server, and its signatures are not valid there.
     """
     chosen = {**_choose(found, stored)}

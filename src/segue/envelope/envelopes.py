@@ -152,7 +152,7 @@ def _code(key: bytes, tenant: str, before: bytes) -> bytes:
 
 
 def find_envelopes(text: str | None) -> Iterator[str]:
-    """Find the envelopes in a signature or an id, also inside of the JSON that some protocols keep there."""
+    """Find the envelopes in a signature or an id, also inside the JSON that some protocols keep there."""
     if text is not None and MARK in text:
         for match in _TEXT.finditer(text):
             yield match[0]

@@ -214,7 +214,7 @@ def dump_state(state: State) -> bytes:
 
 
 def load_state(data: bytes) -> State | None:
-    """Read a state; None if the bytes are none that this version can read.
+    """Read a state; None if this version cannot read the bytes.
 
     Earlier versions wrote the base URL where the label is now.
     """

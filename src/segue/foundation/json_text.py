@@ -86,7 +86,7 @@ class GrowingJson:
     def add(self, text: str) -> str:
         """Return what to write of the next piece."""
         if not self._inside or self._cut or not text.isprintable() or '"' in text or "\\" in text:
-            text = "".join(self._read(self._cut + text))  # few pieces are not inside of a string
+            text = "".join(self._read(self._cut + text))  # few pieces are not inside a string
         self._written.append(text)
         return text
 

@@ -2,7 +2,7 @@
 
 Two ways, for two promises:
 - `Redactor` takes out what it recognises: keys, tokens, passwords, names of home folders. Everything else is unchanged.
-- `hide_texts` keeps nothing but what a list of places names, and of that only plain names: the structure of a request.
+- `hide_texts` keeps only what a list of places names, and of that only plain names: the structure of a request.
 
 What was taken out is counted by kind and never shown.
 """
@@ -53,7 +53,7 @@ Place = tuple[str, ...]
 class Redactor:
     """Replaces secrets and names of home folders, and counts them by kind.
 
-    `homes` are home folders of this machine, which need not lie below `/home`. One redactor serves one output: what it
+    `homes` are home folders of this machine, which need not be below `/home`. One redactor serves one output: what it
     recognised once, it replaces everywhere after that, also where nothing shows that it is a secret.
     """
 

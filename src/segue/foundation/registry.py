@@ -41,7 +41,7 @@ class Registry(Mapping[str, R], Generic[R]):
     """Every record of one kind by name. Iterating over names loads nothing; getting a record loads its folder.
 
     `kind` is the word for a record, such as `protocol`; names of modules, of the group of entry points and of functions
-    in errors are made of it. `folders` are segue's own records, in the order of tables and tests. `title` gives the
+    in errors are made from it. `folders` are segue's own records, in the order of tables and tests. `title` gives the
     title of a record for errors, `check` raises a `SettingsError` for a record with a value that cannot be used.
     """
 

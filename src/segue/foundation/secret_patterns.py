@@ -140,7 +140,7 @@ def is_random(text: str) -> bool:
     lower = sum(map(str.islower, text))
     if min(digits, upper, lower) < 3 or digits > len(text) * 3 // 5:
         return False
-    # Names and paths are made of words; in a random text four small letters after each other are rare.
+    # Names and paths are made of words; in a random text four lower-case letters in a row are rare.
     in_words = sum(map(len, _WORD.findall(text)))
     return in_words * 3 < len(text) and bits_of(text) >= _LEAST_BITS
 

@@ -76,7 +76,7 @@ class JsonArrayDecoder:
         return whole
 
     def finish(self) -> list[bytes]:
-        """End the stream; gives an incomplete element, so that the caller can report it."""
+        """End the stream; return an incomplete element, so that the caller can report it."""
         whole: list[bytes] = []
         self._give(b"", whole)
         return whole

@@ -46,7 +46,7 @@ class NdjsonDecoder:
         return self._whole(lines)
 
     def finish(self) -> list[bytes]:
-        """End the stream; gives the last line if it has no line end."""
+        """End the stream; return the last line if it has no line end."""
         lines = [b"".join(self._pieces)]
         self._pieces.clear()
         return self._whole(lines)

@@ -109,7 +109,7 @@ class SseDecoder:
             self._read_lines(chunk, events)
 
     def finish(self) -> list[SseEvent]:
-        """End the stream; gives the last event if it has data."""
+        """End the stream; return the last event if it has data."""
         if self._start:
             self._pieces.append(self._start)
         self._start = None

@@ -55,7 +55,7 @@ _EXCEPTIONS: Final[Mapping[str, str]] = {
 
 
 class FrameEncoder(Protocol):
-    """Encodes the frames of one stream: `feed` gives the bytes of a frame, `finish` those that end the stream."""
+    """Encodes the frames of one stream: `feed` returns the bytes of a frame, `finish` those that end the stream."""
 
     def feed(self, frame: StreamFrame) -> bytes:
         """Encode one frame."""

@@ -79,7 +79,7 @@ def write_history(
     """Write a history in another format, ready to be continued there with a model.
 
     For the messages of a framework, `model` is the one that it will ask. Without one nothing is projected, and every
-    turn keeps what its own model wrote. `framework_objects` gives the framework's own objects.
+    turn keeps what its own model wrote. `framework_objects` returns the framework's own objects.
 
     Nothing is stored: `save_history` does that. `cwd` is the folder of the project, by default that of the history.
     `session_id` is the id of the new session, by default one that is derived from the history and its time. `settings`

@@ -91,7 +91,7 @@ def has_other_form(row: Mapping[str, object]) -> bool:
 
 
 def has_other_roles(turns: object) -> bool:
-    """Whether the first message, or the one after it, has a role of another name."""
+    """Whether the first message, or the one after it, has a role with another name."""
     if not isinstance(turns, list):
         return False
     for turn in cast("list[object]", turns)[:2]:
@@ -130,7 +130,7 @@ def as_messages(row: Fields) -> Fields:
 
 
 def _with_pictures(row: Fields) -> Fields:
-    """Put the pictures of a row in the place of their marks; the same row if it has no mark.
+    """Put the pictures of a row in place of their marks; the same row if it has no mark.
 
     Raises:
         DecodeError: the row has fewer or more pictures than marks, or one that cannot be read.

@@ -79,7 +79,7 @@ class DiskFiles:
             return []
 
     def read(self, name: str) -> bytes | None:
-        """Read a file; None if it is not there, cannot be read, or lies outside of the folder."""
+        """Read a file; None if it is not there, cannot be read, or is outside the folder."""
         if not _is_inside(name):
             return None
         try:
@@ -560,7 +560,7 @@ def _has(path: Path, data: bytes) -> bool:
 
 
 def store_file(path: Path, data: bytes) -> None:
-    """Store a new file under a temporary name, then give it its own.
+    """Store a new file under a temporary name, then rename it.
 
     Raises:
         HistoryExists: a file of that name is there; it is unchanged.

@@ -104,7 +104,7 @@ def recognise_sight(sight: Sight, *, history: bool = False) -> list[Recognition]
 def is_plain_request(value: object) -> bool:
     """Whether a value is a request or a row with messages in which nothing can be a sign of another reader.
 
-    `recognise_sight` gives the same answer, with several times the work: a corpus has millions of such rows.
+    `recognise_sight` returns the same answer, with several times the work: a corpus has millions of such rows.
     """
     if type(value) is not dict:
         return False
@@ -119,7 +119,7 @@ def is_plain_request(value: object) -> bool:
         if message.get("role") not in _PLAIN_ROLES:
             return False
         content = message.get("content")
-        if type(content) is str and len(message) == 2:  # nothing but the role and a text
+        if type(content) is str and len(message) == 2:  # only the role and a text
             continue
         if not message.keys() <= _PLAIN_KEYS:
             return False
@@ -231,7 +231,7 @@ def look_at_value(value: object, name: str = "") -> Sight:
 
 
 def _parse(data: bytes) -> object:
-    """Parse a document; None if it is none."""
+    """Parse a document; None if it is not one."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):

@@ -100,7 +100,7 @@ def _walk(value: object, redactor: Redactor, name: str) -> object:
 
 def _walk_struct(value: msgspec.Struct, redactor: Redactor) -> msgspec.Struct:
     kind = type(value)
-    if kind is Sent:  # digests, and what they are made of
+    if kind is Sent:  # digests, and what they are made from
         return value
     kept, ids = _KEPT.get(kind, frozenset[str]()), _IDS.get(kind, frozenset[str]())
     changed: dict[str, object] = {}

@@ -87,7 +87,7 @@ def read_regular(path: Path, *, largest: int | None = None) -> bytes:
 class LongFile:
     """A file that stays on the disk: parts of it are read when they are asked for, with the methods of bytes.
 
-    A file that others shorten meanwhile gives fewer bytes; a mapping of it would end the process.
+    A file that others shorten meanwhile has fewer bytes; a mapping of it would end the process.
     """
 
     def __init__(self, file: FileIO) -> None:

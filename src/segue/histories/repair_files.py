@@ -47,7 +47,7 @@ def find_repairable(path: str, *, name: str | None = None, session: str | None =
 
 
 def store_in_place(repaired: Repaired) -> Path:
-    """Store a repaired session in the place of the old one, and return the backup of that.
+    """Store a repaired session in place of the old one, and return the backup of that.
 
     Raises:
         SessionChanged: the session was changed since it was read, or a program has it open; it is unchanged.
@@ -101,7 +101,7 @@ def _lock(handle: int, path: Path) -> None:
 
 
 def _open_in(path: Path) -> list[str]:
-    """Name the other processes of this user that have a file open; only Linux tells."""
+    """Name the other processes of this user that have a file open; only Linux shows them."""
     found: list[str] = []
     try:
         target = path.stat()
@@ -130,7 +130,7 @@ def _store_backup(path: Path, data: bytes) -> Path:
 
 
 def _store_rows(repaired: Repaired, path: Path) -> Path:
-    """Change the rows of a database in one transaction; the backup has each of them as it was."""
+    """Change the rows of a database in one transaction; the backup has the original of each."""
     old = [{"table": table, "id": name, "data": data} for table, name, data, _ in repaired.rows]
     document = json.dumps({"database": str(path), "rows": old}, ensure_ascii=False, indent=1).encode()
     name = f"{path.stem}-{repaired.history.origin.id or 'session'}{_BACKUP}.json"

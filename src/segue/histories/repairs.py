@@ -62,7 +62,7 @@ class Repaired:
     report: Report
     data: bytes | None
     rows: tuple[tuple[str, str, str, str | None], ...] = ()
-    """Table, id, data as it was, and as it shall be; None removes the row."""
+    """Table, id, original data and new data; None removes the row."""
     advice: tuple[str, ...] = ()
 
     @property
@@ -74,8 +74,8 @@ class Repaired:
 def repair(source: Source, record: Format, *, kinds: Collection[FaultKind] = (), model: str | None = None) -> Repaired:
     """Repair a session; nothing is stored.
 
-    `kinds` are kinds of faults that the user knows of: of these, everything is taken out that could be meant. `model`
-    is the one that goes on.
+    `kinds` are kinds of faults that the user knows of: everything that could be meant is taken out. `model`
+    is the one that continues.
 
     Raises:
         LoadError: the session cannot be read, also not without its broken lines.

@@ -293,7 +293,7 @@ def _write_beside(target: str, lines: Iterable[bytes]) -> str:
 class SessionFile:
     """A session file that no other program writes to while the block of `session_file` runs.
 
-    `context` is the conversation; assign another one to change it. `models` are those that the file describes.
+    `context` is the conversation; assign another value to change it. `models` are those that the file describes.
     """
 
     def __init__(self, context: Context, models: tuple[Model, ...]) -> None:
@@ -312,7 +312,7 @@ def session_file(path: StrPath) -> Generator[SessionFile]:
         with session_file("chat.jsonl") as file:
             file.context = replace(file.context, system_prompt="Be brief.")
 
-    The file is written at the end of the block, if `context` is another one then, and not if the block raises. Inside
+    The file is written at the end of the block, if `context` has changed by then, and not if the block raises. Inside
     of the block use `append` of the result: `append_message` would wait for the block to end. Windows has no lock.
 
     Raises:
@@ -612,7 +612,7 @@ def _find_rest(handle: int) -> tuple[int, bytes]:
 
 
 def _read_block(handle: int, begin: int, end: int) -> bytes:
-    """Read a range of a file. One read may give less than was asked for."""
+    """Read a range of a file. One read may return less than was asked for."""
     os.lseek(handle, begin, os.SEEK_SET)
     parts: list[bytes] = []
     while begin < end and (part := os.read(handle, end - begin)):

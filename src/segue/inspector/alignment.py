@@ -19,7 +19,7 @@ _Pairing: TypeAlias = Callable[[Message, Message], bool]
 
 @final
 class AlignedPair(NamedTuple):
-    """Indexes of a stored message and of the sent message made of it; None if there is none.
+    """Indexes of a stored message and of the sent message made from it; None if there is none.
 
     `same` is whether they are the same object. The row of the instructions has neither index.
     """

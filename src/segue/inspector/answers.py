@@ -1,4 +1,4 @@
-"""Answers to what the page asks: the server gives them over HTTP, the playground of the documentation in the browser.
+"""Answers to what the page asks: the server sends them over HTTP, the playground of the documentation in the browser.
 
 A question is a path, its parameters, and a body; an error is one sentence.
 """
@@ -49,7 +49,7 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[int, ...] = ()
     length: int = SHORT
     beside: str = ""
-    """Another target, whose request is shown in the place of the stored conversation."""
+    """Another target, whose request is shown in place of the stored conversation."""
     text: str = ""
     """What to find."""
     other: str = ""
@@ -63,7 +63,7 @@ class _SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Closed(SegueError):
-    """The page asks for a conversation that is not kept any more."""
+    """The page asks for a conversation that is no longer kept."""
 
 
 class _Forbidden(SegueError):

@@ -57,7 +57,7 @@ _MOST_VIOLATIONS: Final = 20
 _LONGEST_LINE: Final = 120
 """The characters of a message that is listed because the model no longer sees it."""
 _UNSENDABLE: Final = (ConversationError, ProjectionError)
-"""What a conversation raises that no request can be made of, such as an image that is not base64."""
+"""What is raised for a conversation that no request can be made from, such as one with an image that is not base64."""
 
 _NAMING: Final = "`segue ui FILE --from`"
 """What a user of the page and of `segue ui` can do about a file that is not recognised."""

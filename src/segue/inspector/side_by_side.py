@@ -1,6 +1,6 @@
 """Two conversations side by side, message by message: what the page shows of a pair of them.
 
-The pair is a stored conversation and the request made of it, the requests for two targets, or two histories.
+The pair is a stored conversation and the request made from it, the requests for two targets, or two histories.
 """
 
 from __future__ import annotations

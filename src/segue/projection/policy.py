@@ -166,7 +166,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     `routers` are the full names, in lower case, of ids under which different models answer, in addition to those that
     segue and installed packages know; `prepare`, `convert` and the client add those of their `catalogue`.
     `fit` says how a conversation is cut that does not fit the window; None sends all of it. `counter` counts the tokens
-    of a text in place of segue's estimate; it has to give the same number for the same text.
+    of a text in place of segue's estimate; it has to return the same number for the same text.
 
     Raises:
         SettingsError: a field has a value that it does not accept.

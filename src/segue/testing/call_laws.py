@@ -35,7 +35,7 @@ def check_routes(record: Protocol) -> None:
     """Every endpoint is found below any base path, with the model of the path.
 
     Raises:
-        BrokenLaw: it is read as another one.
+        BrokenLaw: it is read as another endpoint.
     """
     law = "an endpoint is found by its path"
     body = next((sample.request for sample in record.samples() if sample.request is not None), None)

@@ -1,4 +1,4 @@
-"""Damaged files of stored histories: any of them gives a history or one error, and nothing gets lost in silence."""
+"""Damaged files of stored histories: any of them gives a history or one error, and nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DamagedFiles:
         """Read a damaged file, and write what was read.
 
         Raises:
-            BrokenLaw: an error that is none of segue's, or a text that the file still has and the history has lost.
+            BrokenLaw: an error that is not one of segue's, or a text that the file still has and the history has lost.
         """
         source = self._damaged(seed)
         if source is not None:
@@ -70,7 +70,7 @@ class DamagedFiles:
         files: only one of every `step` is read.
 
         Raises:
-            BrokenLaw: an error that is none of segue's, or a text that the file still has and the history has lost.
+            BrokenLaw: an error that is not one of segue's, or a text that the file still has and the history has lost.
         """
         for number, path, form, change in islice(self._changes(), 0, None, step):
             changed = [*self._documents]
@@ -197,7 +197,7 @@ class DamagedFiles:
         for text in texts:
             if text in found:
                 continue
-            quoted = json.dumps(text, ensure_ascii=False)[1:-1]  # inside of a value that is kept as JSON
+            quoted = json.dumps(text, ensure_ascii=False)[1:-1]  # inside a value that is kept as JSON
             if _stands(before, after, text) and not any(text in each or quoted in each for each in found):
                 return text
         return None
@@ -391,7 +391,7 @@ def _replace_value(line: bytes, dice: Choices) -> bytes:
 
 
 def mutate_tables(database: MemoryDatabase, seed: int) -> MemoryDatabase:
-    """Damage a database: drop, double or reorder rows, or replace a value, also one inside of a column of JSON."""
+    """Damage a database: drop, double or reorder rows, or replace a value, also one inside a column of JSON."""
     dice = Choices(seed)
     names = sorted(name for name, rows in database.content.items() if rows)
     name = dice.pick(names)

@@ -181,7 +181,7 @@ def _json_of(value: object) -> object:
 
 
 def _provider_of(host: str, protocol: str) -> str:
-    """Return the provider that has an address: the one of segue's own, else its host."""
+    """Return the provider that has an address: the one in segue's catalogue, otherwise its host."""
     for row in PROVIDERS.values():
         known = urlsplit(row.base_url or "").hostname or ""
         if host and (host == known or (known.endswith(".amazonaws.com") and host.endswith(".amazonaws.com"))):

@@ -1,6 +1,6 @@
 """What an endpoint really supports: a handful of small requests, and what they show.
 
-"Compatible" servers differ in what they accept and return. `probe` asks one, and gives a card: a finding for each
+"Compatible" servers differ in what they accept and return. `probe` asks one, and returns a card: a finding for each
 question, and the rules and dialect that segue needs for it. A catalogue file with them is `Card.catalogue()`.
 """
 
@@ -55,7 +55,7 @@ class ProbeFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an endpoint: its model as segue should describe it, and the findings that show it."""
+    """What is known about an endpoint: its model as segue should describe it, and the findings that show it."""
 
     model: Model
     findings: tuple[ProbeFinding, ...]
@@ -89,7 +89,7 @@ def probe(model: Model, client: Client, *, overflow: int = 0) -> Card:
     Raises:
         RequestFailed: the endpoint does not answer the simplest request.
     """
-    # What is known of the model would keep requests from being sent.
+    # What is known about the model would prevent some requests.
     unknown = replace(model, reasoning=True, input=("text", "image"), context_window=0, max_input=0, max_tokens=0)
     run = _Probe(unknown, client)
     run.must_answer()

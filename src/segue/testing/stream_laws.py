@@ -252,7 +252,7 @@ def _given(message: AssistantMessage, back: AssistantMessage, record: Protocol) 
 
 
 def check_written_errors(record: Protocol) -> None:
-    """`classify` gives the kind of a failure for what is written of it, as a body and as the end of a stream.
+    """`classify` finds the kind of a failure in what was written for it, as a body and as the end of a stream.
 
     Raises:
         BrokenLaw: the kind differs, or a status that asks for a wait has no `retry-after`.
@@ -264,7 +264,7 @@ def check_written_errors(record: Protocol) -> None:
         where = f"{failure.kind}: {failure.message!r}"
         found = classify(body, status=status, headers=headers)
         _expect_kind(record, "an error keeps its kind", where, found, failure)
-        # A budget that is spent says when it is full again, if that is known; no other time would be true.
+        # A spent budget reports when it is full again, if that is known; any other time would be wrong.
         if status in (429, 503, 529) and failure.kind != "quota" and "retry-after" not in headers:
             fail(record, "an error has the time to wait", where, f"no retry-after with status {status}")
         if record.stream_encoder is not None:

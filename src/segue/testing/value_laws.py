@@ -283,7 +283,7 @@ def check_call_arguments(record: Protocol, sample: Sample) -> None:
     A request may be refused instead: without ids, results are found by the arguments of their call.
 
     Raises:
-        BrokenLaw: a call is missing, has another name, or the stop reason is another one.
+        BrokenLaw: a call is missing, has another name, or the stop reason differs.
     """
     endpoint = resolve_endpoint(record.example)
     law = "a call stays a call whatever its arguments are"
@@ -404,7 +404,7 @@ def _get(value: object, path: Path) -> object:
 
 
 def _put(value: object, path: Path, new: object) -> object:
-    """Return a copy of the value with another one at the path; without it if it is `_ABSENT`."""
+    """Return a copy of the value with another value at the path; without it if it is `_ABSENT`."""
     if not path:
         return new
     step, rest = path[0], path[1:]

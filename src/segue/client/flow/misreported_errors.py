@@ -80,6 +80,6 @@ def _has_text(piece: object) -> bool:
 
 
 def note_empty(message: AssistantMessage) -> AssistantMessage:
-    """Note on a reply that it is empty, for the case that no other attempt succeeds."""
+    """Note on a reply that it is empty, in case no other attempt succeeds."""
     note = Diagnostic(type="empty_reply", message="The reply has status 200 and no content; it was asked for again.")
     return replace(message, diagnostics=(*message.diagnostics, note))

@@ -157,7 +157,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     accounts: KnownAccounts | None = None
     """Where reasoning is bound to the account, names it."""
     summarises: bool = False
-    """Whether the shell can have messages summarised that are left out."""
+    """Whether the shell can summarise messages that are left out."""
     output: Output | None = None
     """The type of the value that the reply has to hold."""
 

@@ -24,7 +24,7 @@ from segue.requests.prepare import Request
 _SMALLER: Final = 0.75
 """The part of the window that is used where the provider names no limit."""
 _BELOW: Final = 0.98
-"""A request has to be above the high mark of the new window, else nothing would be cut."""
+"""A request has to be above the high mark of the new window, otherwise nothing would be cut."""
 
 
 def _estimate(request: Request, policy: Policy | None) -> int:

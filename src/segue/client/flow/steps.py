@@ -36,7 +36,7 @@ class Send(msgspec.Struct, frozen=True):
 
 @final
 class Summarise(msgspec.Struct, frozen=True):
-    """Messages are left out of a request: have them summarised. The answer is `Summarised`, or None for no summary."""
+    """Summarise messages that are left out of a request. The answer is `Summarised`, or None for no summary."""
 
     kind: ClassVar[Literal["summarise"]] = "summarise"
     context: Context

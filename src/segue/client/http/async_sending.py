@@ -29,7 +29,7 @@ _SCHEDULED_CLOSES: Final[set[asyncio.Task[None]]] = set()
 
 
 class HttpReply(Protocol):
-    """What is used of a reply: an `httpx2.Response`, or what a transport gives that needs no HTTP client."""
+    """The used part of a reply: an `httpx2.Response`, or the reply of a transport that needs no HTTP client."""
 
     @property
     def status_code(self) -> int:

@@ -25,7 +25,7 @@ from segue.requests.prepare import Request, prepare
 _Value = TypeVar("_Value")
 
 AsyncSummariseStep: TypeAlias = Callable[[Summarise], Awaitable[Summarised | None]]
-"""Has messages summarised that a request leaves out."""
+"""Summarises the messages that a request leaves out."""
 Settle: TypeAlias = Callable[[], Awaitable[None]]
 """Awaited before each request is sent and after `on_end`: waits for work that was started and not awaited."""
 

@@ -333,7 +333,7 @@ class Client(_BaseClient[Stream, Iterator[RunEvent]]):
 
         The request is sent when the first event is read; the stream is not awaitable itself. `on_end` is called once
         with the finished message and the attempts, before the terminal event is returned. For `output` see
-        `complete`: `partial` is what has arrived of the value, and `answer()` gives the whole.
+        `complete`: `partial` is what has arrived of the value, and `answer()` returns all of it.
 
         Raises:
             EmptyConversation, ProjectionRefused, UnknownModel: the request cannot be made.

@@ -81,7 +81,7 @@ class RequestBuilder:
         self.accounts: Accounts = Accounts(self._key_of)
 
     def _key_of(self, model: Model) -> str | None:
-        """Find the key for a model; None where a function gives tokens, which change."""
+        """Find the key for a model; None if a function supplies tokens, which change."""
         setup = self.setup
         if self.find_auth(model, model.provider) is not None:
             return None

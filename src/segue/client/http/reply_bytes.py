@@ -39,7 +39,7 @@ class _Inflater:
         self._inner = zlib.decompressobj(zlib.MAX_WBITS if self._is_deflate else _GZIP)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what a piece of input gives, in small pieces."""
+        """Yield the output for a piece of input, in small pieces."""
         try:
             out = self._inner.decompress(data, _PIECE)
         except zlib.error:

@@ -31,7 +31,7 @@ from segue.protocols.context_input import ContextInput, read_input
 Approve: TypeAlias = Callable[[ToolCall], Verdict | Awaitable[Verdict]]
 """Asked before each call: True runs it; False, or a text for the model, refuses it. May be async in async loops."""
 RunEvent: TypeAlias = Event | ToolResultMessage | Run
-"""What a streamed tool loop gives: the events of each reply, the results of its calls, and at the end the `Run`."""
+"""What a streamed tool loop yields: the events of each reply, the results of its calls, and at the end the `Run`."""
 _Reply = TypeVar("_Reply", Stream, AsyncStream)
 
 

@@ -42,7 +42,7 @@ class ClientSettings(TypedDict, total=False):
 
     api_key: ApiKey
     """An API key, or keys by provider. A single key is for the provider of the first model. Any other provider's key is
-    read from its environment variable, else it is the one that `segue keys set` has stored. For several accounts at one
+    read from its environment variable, or is the one that `segue keys set` has stored. For several accounts at one
     provider, the keys by the names of the accounts: `Model.account` chooses one, without it the first is used."""
     auth: Auth | Mapping[str, Auth] | None
     """A function for tokens that expire. It is called before each attempt, with the model if it takes an argument, and
@@ -110,7 +110,7 @@ class Setup:
         return "Setup()"
 
     def find_key(self, row: Provider | None) -> str | None:
-        """Return the provider's key in the environment, else the one that `segue keys` has stored, read once."""
+        """Return the provider's key in the environment, otherwise the one that `segue keys` has stored, read once."""
         key = find_key(row, self.environment)
         if key is not None or row is None:
             return key

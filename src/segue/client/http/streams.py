@@ -24,7 +24,7 @@ from segue.requests.prepare import Request
 _Value = TypeVar("_Value")
 
 SummariseStep: TypeAlias = Callable[[Summarise], Summarised | None]
-"""Has messages summarised that a request leaves out."""
+"""Summarises the messages that a request leaves out."""
 
 
 class Stream(Shell):

@@ -53,7 +53,7 @@ def find_local_models() -> list[Model]:
             listed = cast("Mapping[str, object]", msgspec.json.decode(reply.content))[server.listed]
             names = [str(entry[server.named]) for entry in cast("list[Mapping[str, object]]", listed)]
         except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
-            continue  # no server there, or another one
+            continue  # no server there, or a different one
         found += [Model(name, row.name, row.protocol) for name in names]
     return [*found, LOCAL] if is_ready(os.environ) else found
 

@@ -114,7 +114,7 @@ class Conversation(BaseConversation[Stream, Iterator[RunEvent]]):
 
         `model`, `options` and `policy` apply to this request only. The message and the answer are stored, even if the
         answer is incomplete. With `output`, a type, the result is an `Answer` with a value of that type, as in
-        `Client.complete`; what helps the model to give it is not stored.
+        `Client.complete`; what helps the model to produce it is not stored.
 
         Raises:
             OutputError: the answer has no value of the type; its classes say why.
@@ -212,10 +212,10 @@ class Conversation(BaseConversation[Stream, Iterator[RunEvent]]):
     ) -> Run:
         """Send a user message, if any, run the calls of the answer, and ask again, until an answer has none.
 
-        Calls that are pending run first: a loop that was stopped goes on.
+        Calls that are pending run first: a loop that was stopped continues.
 
         Raises:
-            RunLimitReached: a limit was reached; `run` again goes on.
+            RunLimitReached: a limit was reached; `run` again continues.
             RequestFailed, OSError: as in `ask`.
         """
         return last_of(self._run(content, model, settings, emits=False))

@@ -146,7 +146,7 @@ class ConversationHistory:
             self.context = self.context.add_summary(summary)
 
     def write_line(self, line: bytes) -> None:
-        """Append one dumped message, summary or model to the file only; `context` stays as it is.
+        """Append one dumped message, summary or model to the file only; `context` stays unchanged.
 
         Raises:
             ConversationError: the conversation was closed.

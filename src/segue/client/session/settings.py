@@ -1,4 +1,4 @@
-"""The settings of a conversation, and the errors for names that are none."""
+"""The settings of a conversation, and the errors for unknown names."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _find_parameters(function: Callable[..., object], name: str) -> Mapping[str,
 
 
 def _refuse_unbound(function: Callable[..., object], parameters: Mapping[str, inspect.Parameter], name: str) -> None:
-    """Refuse a method that was taken from its class: the model cannot give an object."""
+    """Refuse a method that was taken from its class: the model cannot pass an object."""
     first = next(iter(parameters), None)
     owner, dot, _ = getattr(function, "__qualname__", "").rpartition(".")
     if first in ("self", "cls") and dot and not owner.endswith("<locals>"):

@@ -37,17 +37,17 @@ class _Entry(NamedTuple):
     definition: ToolDefinition
     function: Callable[..., object]
     arguments: type[msgspec.Struct] | None
-    """The type that arguments are read as; None if they are passed on as they are."""
+    """The type that arguments are read as; None if they are passed on unchanged."""
 
 
 @final
 class Toolbox:
-    """Tools for a model, made of Python functions; runs the calls of its answers.
+    """Tools for a model, made from Python functions; runs the calls of its answers.
 
     Functions may be async, and several calls run at once: sync functions in threads, unless `parallel` is false. A
     result is a text, content such as an image, a list of both, or any other value, which is written as JSON.
 
-    Pass `definitions` to a conversation. While it has `pending_calls`, add the results that `run` gives for them, and
+    Pass `definitions` to a conversation. While it has `pending_calls`, add the results that `run` returns for them, and
     ask again.
 
     Raises:

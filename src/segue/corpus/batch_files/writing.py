@@ -72,7 +72,7 @@ class BatchLines:
 def line_of(form: BatchForm, name: str, request: Request) -> bytes:
     """Write a request as a line of a batch file, without the line break."""
     if form.is_plain:
-        # The body stays as it is, so it is not encoded a second time.
+        # The body stays unchanged, so it is not encoded a second time.
         body: Any = msgspec.Raw(request.content)
         return encode_json(form.envelope.write(name, body, form.place))
     return encode_json(form.line(name, request.body))

@@ -325,7 +325,7 @@ def _is_event(entry: Mapping[str, Any]) -> bool:
 
 
 def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:
-    """Add the times that every event has, also those inside of others."""
+    """Add the times that every event has, also those inside others."""
     now = draft.started / 1000
     completed: list[Entry] = []
     for entry in entries:

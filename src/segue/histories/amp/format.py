@@ -3,7 +3,7 @@
 Facts (other readers' code and counts over real threads; the help text of the program; 2026-11-18):
 - A thread has `v`, `id` (mostly `T-...`), `created` and `messages`, each with a `messageId`. Newer versions keep
   threads on the server; `amp threads export ID` writes the same document.
-- Content is that of Anthropic, but for results: `toolUseID` with `run {status, result, error}`. `result` is a text, a
+- Content is that of Anthropic, except results: `toolUseID` with `run {status, result, error}`. `result` is a text, a
   number, a list, or an object with `output`, `content` or `diff`. Older threads have Anthropic's own results.
 - `usage` of an answer has the model. The folder is a percent-encoded address in `env.initial.trees`.
 """

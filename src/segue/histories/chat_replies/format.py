@@ -1,6 +1,6 @@
 """The record of replies of Chat Completions.
 
-Reads a list of replies of Chat Completions: what LiteLLM and other clients give, one for each request.
+Reads a list of replies of Chat Completions: what LiteLLM and other clients return, one for each request.
 
 Facts (LiteLLM 1.106.2, run 2026-11-18):
 - Every item is a reply, and one message of the assistant. There is nothing between them: no prompts, no results.

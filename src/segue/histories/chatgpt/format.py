@@ -6,7 +6,7 @@ Reads an export of ChatGPT: `conversations.json` or `conversations-NNN.json`, al
 
 Facts (descriptions of exports by others, read 2026-11-15):
 - `mapping` is a tree of nodes; `current_node` is the end of the conversation that is shown.
-- A message with `weight: 0` is hidden, but for `user_editable_context`, which has the user's instructions.
+- A message with `weight: 0` is hidden, except for `user_editable_context`, which has the user's instructions.
 - A message to a tool has its name in `recipient`; the answer of the tool has it in `author.name`. There are no ids of
   calls: an answer belongs to the last call of that tool.
 - An image is a pointer (`sediment://ID`, `file-service://ID`); the file in the archive has a name that begins so.

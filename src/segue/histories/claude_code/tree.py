@@ -405,7 +405,7 @@ class _Links:
         self._above = dict(zip([node.uuid for node in kept[1:]], kept, strict=False))
         self._present = {node.uuid for node in kept}
         self._passed: dict[tuple[int, bool], int] = {}
-        """Positions among the lines with a time that cannot be a parent any more, each with one before it."""
+        """Positions among the lines with a time that can no longer be a parent, each with one before it."""
 
     def find_end(self, leaf: Node) -> Node:
         """Return the last line of a path: the old lines follow a summary that nothing else follows."""

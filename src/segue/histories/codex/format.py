@@ -117,7 +117,7 @@ _LEFT_OUT: Final = frozenset(
 
 
 def read_settings(files: Mapping[str, bytes]) -> Mapping[str, str]:
-    """Read the user's provider from `config.toml`: a session of another one is refused."""
+    """Read the user's provider from `config.toml`: a session of another provider is refused."""
     try:
         settings = tomllib.loads(files.get("config.toml", b"").decode("utf-8", "replace"))
     except tomllib.TOMLDecodeError:
@@ -196,7 +196,7 @@ class _Writer:
         self._line("session_meta", meta)
 
     def add_compacted(self, messages: Sequence[Message]) -> None:
-        """Write the messages that the program put in the place of a compacted history, with the summary."""
+        """Write the messages that the program put in place of a compacted history, with the summary."""
         items: list[dict[str, Any]] = []
         text = ""
         for message in messages:
@@ -247,7 +247,7 @@ class _Writer:
             self._line("event_msg", event)
 
     def _turn_context(self, message: AssistantMessage) -> None:
-        """Name the model of a turn: that of the message if the program can ask it, else the one that continues."""
+        """Name the model of a turn: that of the message if the program can ask it, otherwise the one that continues."""
         own = message.protocol == WIRE.protocol and message.model
         model = message.model if own else self._draft.model.id
         if model == self._model:

@@ -4,7 +4,7 @@ The lines of a Codex session ("rollout"): the items that count, with compactions
 
 Facts (Codex CLI 0.166.0, seen 2026-11-15):
 - `internal_chat_message_metadata_passthrough` on an item is the program's own; it is not sent.
-- An answer that was interrupted is lost but for its reasoning; the event `turn_aborted` follows.
+- An answer that was interrupted is lost except for its reasoning; the event `turn_aborted` follows.
 - A sub-agent is a separate session; the output of `spawn_agent` has its id.
 - The system prompt is in `session_meta.base_instructions`; the program sends it by itself.
 
@@ -438,7 +438,7 @@ def _read(source: Source, view: View, known: dict[str, History | None]) -> Histo
 
 
 def _follow_branch(rollout: Rollout, branch: str) -> None:
-    """Put the turns that the user took back in the place of those that followed."""
+    """Put the turns that the user took back in place of those that followed."""
     known = {f"{_TAKEN_BACK}{at}": taken for at, taken in enumerate(rollout.taken_back)}
     if branch not in known:
         raise LoadError(f"the session has no branch {branch!r}; History.branches lists them")

@@ -8,7 +8,7 @@ Facts (sources of both programs; seven databases of public projects; read 2026-1
 - One `tool` row has all results of an answer; the name of a result is often empty. `input` of a call is JSON text, or
   an empty text. Keys of `binary` begin with capital letters.
 - `finish` ends every row; it says something only on an answer. Answers without anything else were cancelled or failed.
-- The conversation goes on from the row `summary_message_id`, which is then sent as a text of the user.
+- The conversation continues from the row `summary_message_id`, which is then sent as a text of the user.
 - A session with `parent_session_id` is a sub-agent; its id is that of the call, or `message$$call`. A session
   `title-...` holds the request for a title.
 """

@@ -127,7 +127,7 @@ def _read_line(number: int, fields: dict[str, Any], model: str | None, notes: No
 
 
 def describe(excerpt: Excerpt) -> Session | None:
-    """Describe a session by its file; None for one of pi, whose files lie in a folder of the same name."""
+    """Describe a session by its file; None for one of pi, whose files are in a folder of the same name."""
     if not any(line.get("type") == "session_start" for line in first_objects(excerpt.head, 1)):
         return None
     return describe_document(excerpt, NAME, read, _id_of(excerpt.name))

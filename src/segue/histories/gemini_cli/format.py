@@ -6,10 +6,10 @@ Writes a Gemini CLI session.
 
 Facts (Gemini CLI 0.61.0, seen 2026-11-15):
 - A file needs a first line with `sessionId` and `projectHash`; each message an `id`.
-- A message whose content is a list of parts is sent as it is: thoughts are left out, signatures are kept.
+- A message whose content is a list of parts is sent unchanged: thoughts are left out, signatures are kept.
 - Calls as `functionCall` parts and results as a message of `functionResponse` parts are sent once; `toolCalls` would
   send the results twice.
-- The program repairs nothing: a call without a result is sent as it is.
+- The program repairs nothing: a call without a result is sent unchanged.
 """
 
 from __future__ import annotations

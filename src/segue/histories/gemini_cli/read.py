@@ -333,7 +333,7 @@ def read(source: Source, view: View) -> History:
 
 
 def _follow_branch(log: Log, branch: str) -> None:
-    """Put the messages that the user took back in the place of those that followed."""
+    """Put the messages that the user took back in place of those that followed."""
     known = {f"{_TAKEN_BACK}{at}": taken for at, taken in enumerate(log.taken_back)}
     if branch not in known:
         raise LoadError(f"the session has no branch {branch!r}; History.branches lists them")

@@ -1,7 +1,7 @@
 """Where a Gemini CLI session holds what can be at fault; see `segue.histories.kit.repairing`.
 
 Facts (Gemini CLI 0.61.0, run 2026-11-18; its source, read 2026-11-15):
-- A broken picture is sent as it is. Other faults were not tried with the program.
+- A broken picture is sent unchanged. Other faults were not tried with the program.
 - Assumed, not tried: the program takes the model from its settings, not from the session.
 - A call is a part, or an entry of `toolCalls` that holds its result as well.
 """

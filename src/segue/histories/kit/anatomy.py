@@ -35,7 +35,7 @@ class Anatomy:
     - `group`: what records of one reply have in common; results follow the last one of them.
     - `signatures`: the names of fields that hold signatures. `unsign`: a node without its signature; None without node.
     - `picture`: the base64 data of a node that is a picture. `note`: a text in its place.
-    - `is_hollow`: whether a node that lost something holds nothing any more.
+    - `is_hollow`: whether a node that lost something is empty now.
     - `model_record`: a record after which the next turn uses another model; None if the program takes the model from
       its settings. `user_model`: the model as a message of the user names it, where that decides.
     - `own_models`: whether the signatures of a model are those of the provider that the program asks.

@@ -22,7 +22,7 @@ from segue.histories.kit.stamps import time_of
 from segue.projection.report import ChangeCode, Loss
 
 LINES: Final = "\x00lines"
-"""The key under which `load_value` gives the values of JSON Lines, which no document has."""
+"""The key under which `load_value` returns the values of JSON Lines, which no document has."""
 OTHER: Final = "other conversation"
 """The kind of the record of a conversation of the same file that was not chosen."""
 
@@ -50,7 +50,7 @@ def conversations_of(value: object) -> list[dict[str, Any]]:
 
 
 def parse_object(text: object) -> dict[str, Any]:
-    """Parse a text of JSON, such as a column of a database; an empty object if it is none."""
+    """Parse a text of JSON, such as a column of a database; an empty object if it is not JSON."""
     return object_of(parse_text(text))
 
 

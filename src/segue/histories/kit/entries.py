@@ -152,9 +152,9 @@ class EntryCodec:
     """How one framework stores messages.
 
     `read` returns the messages of a run; an empty list if it is not part of the conversation. `write` returns
-    the entries of a run in the default form, and depends on nothing but its arguments. `split` groups entries into
-    runs, `join` messages that were read from another format. `read_plain` gives the message of an entry that `write`
-    gives back as it is, None for others: rows of data sets are many, and nearly all of their entries are such.
+    the entries of a run in the default form, and depends only on its arguments. `split` groups entries into
+    runs, `join` messages that were read from another format. `read_plain` returns the message of an entry that `write`
+    returns unchanged, None for others: rows of data sets are many, and nearly all of their entries are such.
     """
 
     name: str

@@ -6,7 +6,7 @@ a text: a path of keys, and what the value has to be.
 | sign | meaning |
 |---|---|
 | `appName` | the key is there |
-| `message.parts` | a key inside of an object |
+| `message.parts` | a key inside an object |
 | `parts[].part_kind` | a key of any item of a list |
 | `store.*[].blocks` | the same below any key |
 | `type=session`, `kind=request|response` | the value is this text, or one of these |

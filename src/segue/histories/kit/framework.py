@@ -73,7 +73,7 @@ def same_entries(entries: list[Entry], draft: Draft) -> list[Entry]:  # noqa: AR
 @final
 @dataclass(frozen=True, kw_only=True)
 class Framework:
-    """One framework: its codec, and the document round its entries.
+    """One framework: its codec, and the document around its entries.
 
     `open` finds the entries in a parsed document, None if it is not one of this framework. `open_database` does so in
     an SQLite database, and `open_source` in a source with the files next to it. `close` makes the document; `complete`
@@ -376,7 +376,7 @@ def list_opener(
 
 
 def close_list(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
-    """Write a list of messages, inside of the object that it was read from."""
+    """Write a list of messages, inside the object that it was read from."""
     around = rest.get(_AROUND)
     return {"messages": entries, **cast("Mapping[str, Any]", around)} if isinstance(around, Mapping) else entries
 

@@ -58,7 +58,7 @@ def last_number(data: bytes) -> int:
 
 
 def decode_object(line: Line, notes: Notes, *, last: bool = False) -> dict[str, Any] | None:
-    """Parse one line as an object; None, and a note, if it is none."""
+    """Parse one line as an object; None, and a note, if it is not one."""
     try:
         value: object = msgspec.json.decode(line.data)
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
@@ -73,7 +73,7 @@ def decode_object(line: Line, notes: Notes, *, last: bool = False) -> dict[str, 
 
 
 def _parse_slowly(data: bytes, notes: Notes) -> tuple[object, str | None]:
-    """Parse a line that is not strict JSON, or give the reason why it is none; a line that is repeated only once."""
+    """Parse a line that is not strict JSON, or return the reason why it is not JSON; a repeated line only once."""
     mark = blake2b(data, digest_size=16).digest()
     if mark in notes.refused:
         return None, notes.refused[mark]
@@ -85,7 +85,7 @@ def _parse_slowly(data: bytes, notes: Notes) -> tuple[object, str | None]:
 
 
 def decode_objects(data: bytes, notes: Notes) -> Iterator[tuple[Line, dict[str, Any]]]:
-    """Parse every line as an object; lines that are none are noted and left out."""
+    """Parse every line as an object; other lines are noted and left out."""
     last = last_number(data)
     for line in split_lines(data):
         fields = decode_object(line, notes, last=line.number == last)
@@ -150,7 +150,7 @@ _TITLE = 100
 
 
 def title_of(text: str) -> str:
-    """Make a title of the first words of a text."""
+    """Make a title from the first words of a text."""
     line = " ".join(text.split())
     return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
 

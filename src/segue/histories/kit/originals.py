@@ -74,7 +74,7 @@ def pack(originals: Originals, written: History) -> bytes:
 
 
 def unpack(data: bytes) -> Kept | None:
-    """Read such a file, or only its first line; None if it is none."""
+    """Read such a file, or only its first line; None if it is not such a file."""
     line, _, rest = data.partition(b"\n")
     try:
         head = msgspec.json.decode(line)
@@ -97,7 +97,7 @@ def matches(kept: Kept, history: History, *, is_named: bool) -> bool:
 
 
 def restore(history: History, kept: Kept) -> History:
-    """Return a session that came back with the originals in the place of what was written for them.
+    """Return a session that came back with the originals in place of what was written for them.
 
     Raises:
         LoadError: the kept conversation cannot be read.

@@ -126,7 +126,7 @@ def media_of(
 ) -> Media | None:
     """Make an image or a file of its parts; None if there is neither data nor an address.
 
-    The type is that of a data URL, else the one that is given next to it, else the one that the bytes show.
+    The type is that of a data URL, otherwise the one given next to it, otherwise the one that the bytes show.
     """
     kind, address, file = text_of(mime), text_of(url), text_of(file_id)
     content = base64.b64encode(data).decode() if isinstance(data, bytes) else text_of(data)
@@ -162,7 +162,7 @@ _KINDS: Final = {"audio": "audio/wav", "video": "video/mp4"}
 
 
 def read_media(block: Mapping[str, Any]) -> Media | None:
-    """Read an image or a file in any of the forms that providers and frameworks use; None if it is none."""
+    """Read an image or a file in any of the forms that providers and frameworks use; None if it is neither."""
     kind = text_of(block.get("type")) or ""
     if kind in {"image_url", "input_image"}:
         address = block.get("image_url")

@@ -109,7 +109,7 @@ def make_ready(
 
 @final
 class _Whole(NamedTuple):
-    """A history that does not fit: all its messages, and what is sent in the place of those before `first`."""
+    """A history that does not fit: all its messages, and what is sent in place of those before `first`."""
 
     messages: list[Message]
     changes: tuple[Change, ...]
@@ -271,7 +271,7 @@ def _merge(
     *,
     keep_inserted: bool,
 ) -> tuple[Message, ...]:
-    """Put the format's own messages back in the place of their projection, also those that projection removed.
+    """Put the format's own messages back in place of their projection, also those that projection removed.
 
     The position of each message in the given history is added to `positions`; for an inserted one, that before it.
     """

@@ -34,7 +34,7 @@ from segue.projection.report import Change, ChangeCode, Loss
 
 FaultKind: TypeAlias = Literal["line", "call", "signature", "size", "image", "model"]
 """A broken line; a call without a result, or a result without a call; reasoning whose signature is refused; results
-that are too long; a picture that is refused; a model that is not there any more."""
+that are too long; a picture that is refused; a model that no longer exists."""
 _PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _LARGEST_PICTURE: Final = 5 * 1024 * 1024
 _LONGEST_SIDE: Final = 8000
@@ -52,7 +52,7 @@ class Many(NamedTuple):
 
 
 Outcome: TypeAlias = "dict[str, Any] | Many | None"
-"""A node as it was or changed, with others after it, or None to take it out."""
+"""A node, unchanged or changed, with others after it, or None to take it out."""
 
 
 @final
@@ -87,7 +87,7 @@ def find_faults(
     """Find what is at fault in what a program would send.
 
     `wanted` are the kinds to look for. `reported` are kinds that a provider refused, or that the user names: of these
-    all signatures and all pictures count, because nothing shows which one it is. `model` is the one that goes on: if it
+    all signatures and all pictures count, because nothing shows which it is. `model` is the one that continues: if it
     is of the program's own provider, signatures of others are refused.
     """
     wanted, reported = set(wanted), set(reported)
@@ -180,12 +180,12 @@ class Stored:
     is_changed: bool = False
 
     def data(self) -> bytes:
-        """Return the line: as it was, unless it was changed."""
+        """Return the line: the original, unless it was changed."""
         return json_line(self.fields) if self.is_changed else self.raw
 
 
 class Repairer:
-    """Repairs the records of one session; `changes` tells what was done."""
+    """Repairs the records of one session; `changes` lists what was done."""
 
     def __init__(self, records: Sequence[Stored], anatomy: Anatomy) -> None:
         self.records: list[Stored] = list(records)

@@ -127,7 +127,7 @@ class View:
         """Read `active`, `full` or `branch=ID`.
 
         Raises:
-            SettingsError: the view is none of these.
+            SettingsError: the view is not one of these.
         """
         name, found, branch = view.partition("=")
         if name == "branch" and found and branch:

@@ -165,7 +165,7 @@ _NAMES: Final = {
 
 @final
 class Template:
-    """One template of one kind, compiled. `write` gives None where a value that it needs is missing.
+    """One template of one kind, compiled. `write` returns None where a value that it needs is missing.
 
     Raises:
         SettingsError: there is no such kind, or it has no such hole.

@@ -2,7 +2,7 @@
 
 Programs rename fields and change the form of values from one version to the next. A reader takes a value of another
 form for a missing one, so what it held would be lost without a word. The texts of an entry are therefore compared with
-those of the messages made of it.
+those of the messages made from it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAME: Final = re.compile(r"\w(?:[\w.:/+@=-]*\w)?")
 """Names, kinds, times and ids: a text of this form is content only if it is long."""
 _LONG: Final = 100
 _MOST: Final = 100
-"""Texts of one entry that are searched for inside of others, which takes the time of both lengths."""
+"""Texts of one entry that are searched for inside others, which takes the time of both lengths."""
 _CONTENT_FIELDS: Final = frozenset(
     {"content", "text", "thinking", "arguments", "arguments_text", "data", "url", "block", "fallback"}
 )
@@ -54,7 +54,7 @@ def with_content(turn: dict[str, Any]) -> dict[str, Any]:
 
 
 def note_unread(entry: Mapping[str, Any], made: object, number: int, notes: Notes, *, since: int) -> None:
-    """Note an entry with a text that the values made of it do not have.
+    """Note an entry with a text that the values made from it do not have.
 
     `since` is `notes.left_out` before the entry was read: one that has been noted is not noted again.
     """
@@ -63,7 +63,7 @@ def note_unread(entry: Mapping[str, Any], made: object, number: int, notes: Note
 
 
 def find_unread(entry: object, made: object) -> _Path | None:
-    """Find the first text of an entry that the values made of it do not have, whole or in parts."""
+    """Find the first text of an entry that the values made from it do not have, whole or in parts."""
     given = [(path, text) for path, text in _texts(entry) if _is_content(text)]
     if not given:
         return None
@@ -98,7 +98,7 @@ def _parsed(text: str) -> object:
 
 
 def _texts(value: object, fields: Container[str] | None = None) -> Iterator[tuple[_Path, str]]:
-    """Yield every text inside of a value with its path; of messages only those of some fields, if they are given."""
+    """Yield every text inside a value with its path; of messages only those of some fields, if they are given."""
     pending: list[tuple[_Path, object]] = [((), value)]
     while pending:
         path, value = pending.pop()

@@ -1,4 +1,4 @@
-"""The blocks inside of a session: read and written by the codec of their protocol, turn by turn."""
+"""The blocks inside a session: read and written by the codec of their protocol, turn by turn."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ _WIRES: Final[Mapping[str, TurnCodec]] = {
     "anthropic-messages": TurnCodec("anthropic-messages", "messages"),
     "openai-responses": TurnCodec("openai-responses", "input", lead={"role": "user", "content": "-"}),
 }
-"""Protocols whose blocks LangChain stores as they are."""
+"""Protocols whose blocks LangChain stores unchanged."""
 _STREAMING: Final = frozenset({"index", "partial_json"})
 _SIGNATURE: Final = "signature"
 """The type of a block that represents an empty text with a signature, which Gemini sends after its text."""

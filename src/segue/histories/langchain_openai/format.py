@@ -1,6 +1,6 @@
 """The record of messages of LangChain in the form of OpenAI.
 
-Reads what LangChain's `convert_to_openai_messages` gives for messages of other providers.
+Reads what LangChain's `convert_to_openai_messages` returns for messages of other providers.
 
 Facts (langchain-core 1.7.2, run 2026-11-18):
 - Messages of Chat, but the content of a reply keeps blocks of its provider (`thinking` with its signature,

@@ -19,7 +19,7 @@ Facts (opencode 1.18.33, seen 2026-11-15; 1.18.18, seen 2026-11-16):
 
 Facts (opencode 1.18.33, seen 2026-11-15):
 - The import checks the schema: ids begin with `ses`, `msg` and `prt`, and one unknown part type refuses the file.
-- Unknown fields are lost, but for those under `metadata` of a part.
+- Unknown fields are lost, except those under `metadata` of a part.
 - Messages are sorted by `time.created`, then by id.
 """
 

@@ -105,9 +105,9 @@ NAME: Final = "opencode"
 _IDS: Final = ("id", "sessionID", "messageID", "parentID")
 """Fields that a new session has to write anew: ids are unique in the database."""
 QUESTION: Final = "What did we do so far?"
-"""What the program sends in the place of a compaction part."""
+"""What the program sends in place of a compaction part."""
 CLEARED: Final = "[Old tool result content cleared]"
-"""What the program sends in the place of an output that it removed to save tokens."""
+"""What the program sends in place of an output that it removed to save tokens."""
 _STOPS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,
     "length": StopReason.LENGTH,

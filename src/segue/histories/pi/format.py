@@ -6,7 +6,7 @@ Writes a pi session.
 
 Facts (pi 0.87.1, seen 2026-11-15):
 - A file needs a header of the type `session` and a `cwd` that exists; the message format is that of pi-ai.
-- The program closes open calls and makes ids legal; it sends a result without a call as it is.
+- The program closes open calls and makes ids legal; it sends a result without a call unchanged.
 - The folder of a project is its path with `-` for slashes and colons, between `--`.
 """
 

@@ -1,7 +1,7 @@
 """Where a pi session holds what can be at fault; see `segue.histories.kit.repairing`.
 
 Facts (pi 0.87.1, run 2026-11-18; its session-format page):
-- The program closes open calls by itself, and sends a result without a call as it is.
+- The program closes open calls by itself, and sends a result without a call unchanged.
 - Its page says that the last `model_change`, or the model of the last answer, is that of the next turn.
 """
 

@@ -4,7 +4,7 @@
 
 Facts (semantic-kernel 1.45.0, run against a scripted model, 2026-11-17):
 - `content_type` is the type of an item. The name of a function is `plugin-function`; its arguments are JSON text or an
-  object. A tool message has one result, which is a text; nothing but the text says that a function failed.
+  object. A tool message has one result, which is a text; only the text says that a function failed.
 - `ai_model_id` is the model that was asked, `metadata.usage` its usage. The connectors of Google keep the signature of
   a call in the `metadata` of the item.
 - Items `reasoning` come from agents over the Responses API. The connector of Chat Completions would send them as a part

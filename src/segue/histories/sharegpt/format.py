@@ -65,7 +65,7 @@ _THINK: Final = re.compile(r"\A<think>\n?(.*?)\n?</think>\n{0,2}", re.DOTALL)
 
 
 def _read_plain(entry: Entry, reading: Reading) -> Message | None:
-    """Read a turn of the user or the model that is nothing but a text."""
+    """Read a turn of the user or the model that is only a text."""
     author, value = entry.get("from"), entry.get("value")
     if len(entry) != 2 or type(value) is not str or not value or _is_marked(value):
         return None
@@ -111,7 +111,7 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:
 
 
 def _read_content(value: str, entry: Entry) -> tuple[UserContent, ...]:
-    """Put the images of an entry in the place of their marks."""
+    """Put the images of an entry in place of their marks."""
     if MARK not in value:
         return (TextContent(text=value),) if value else ()
     images = [image_of(None, url=address) for address in items_of(entry.get(IMAGES))]

@@ -5,7 +5,7 @@ Messages of Strands: Converse messages, each in an envelope with its number and 
 Facts (strands-agents 1.62.0, 2026-11-15):
 - A session is a folder `session_<id>` with `session.json`, and for each agent `agents/agent_<id>/agent.json` and
   `messages/message_<n>.json`. The default place is `~/.strands/sessions`.
-- `conversation_manager_state.removed_message_count` counts the first messages that are not sent any more; a manager
+- `conversation_manager_state.removed_message_count` counts the first messages that are no longer sent; a manager
   that summarises stores the message that takes their place in `summary_message`.
 - Bytes are stored as `{"__bytes_encoded__": true, "data": base64}`.
 - All results of a batch of calls are one message of the user. There is no role for instructions.
@@ -230,7 +230,7 @@ def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG0
 
 
 def _document(entries: list[Entry], agent: Mapping[str, Any]) -> EntryList:
-    """Leave out the messages that are not sent any more."""
+    """Leave out the messages that are no longer sent."""
     state = object_of(agent.get("conversation_manager_state"))
     removed = integer_of(state.get("removed_message_count"))
     rest: dict[str, Any] = {_AGENT: dict(agent)} if agent else {}

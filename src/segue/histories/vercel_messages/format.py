@@ -1,6 +1,6 @@
 """The record of model messages of the Vercel AI SDK.
 
-Reads model messages of the Vercel AI SDK: `response.messages`, and what `convertToModelMessages` gives.
+Reads model messages of the Vercel AI SDK: `response.messages`, and what `convertToModelMessages` returns.
 
 Facts (vercel/ai, `content-part.ts` of versions 4 to 7; read 2026-11-18):
 - Content is a text or a list of parts: `text`, `reasoning`, `image`, `file`, `tool-call`, `tool-result` and others.

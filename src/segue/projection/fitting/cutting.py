@@ -225,7 +225,7 @@ class _Cut:
     # -- what is left out ----------------------------------------------------------------------------------------------
 
     def leave_out(self, first: int, kept: int) -> None:
-        """Put a note or a summary in the place of what is left out, and report it."""
+        """Put a note or a summary in place of what is left out, and report it."""
         fitted, head = self.fitted, self.fold.head
         dropped = self.dropped_turns(first, kept)
         text = dropped.text

@@ -68,7 +68,7 @@ class Fold:
         """Shortened messages by index and `finished`: the given message, the shortened one, and the tokens saved."""
         self._messages: Sequence[Message] = ()
         self._base: tuple[object, float] = (None, 0.0)
-        """The tokens before the part that is sent as it is, and the marks that they were found for in this run."""
+        """The tokens before the part that is sent unchanged, and the marks that they were found for in this run."""
 
     @property
     def head(self) -> int:
@@ -228,7 +228,7 @@ class Fold:
         return point
 
     def _newest_part(self, point: int, running: int) -> int:
-        """Find where the newest part begins that stays as it is."""
+        """Find where the newest part begins that stays unchanged."""
         full, unit = self.sizes.full, running
         while unit > self.head:
             earlier = self._unit_before(unit)

@@ -1,4 +1,4 @@
-"""A projected conversation before fitting, and what fitting gives."""
+"""A projected conversation before fitting, and the result of fitting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from segue.projection.workspace.workspace import SystemPrompt
 
 
 class Fitted:
-    """What fitting gives: the messages to send, and what there is to say about them. `is_cut` is False if all fit."""
+    """The result of fitting: the messages to send, and what is reported about them. `is_cut` is False if all fit."""
 
     __slots__ = ("changes", "is_cut", "marks", "messages", "needed", "requirements", "window")
 

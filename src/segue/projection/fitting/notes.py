@@ -36,7 +36,7 @@ _TAG: Final = re.compile(r"<(?=/?(?:facts|excerpt|pinned|user)>)")
 _SMALLEST_EXCERPT: Final = 100
 """With fewer tokens left, nothing more is quoted."""
 _LEAST_WORDS: Final = 48
-"""The tokens that are left for the newest words of the user at least."""
+"""The fewest tokens that are left for the user's newest words."""
 
 
 class Notes:

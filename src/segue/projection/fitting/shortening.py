@@ -24,7 +24,7 @@ Shortened = tuple[Message, tuple[ChangeCode, ...]]
 """A message and what was done to it."""
 
 _SLACK: Final = 200
-"""A text is shortened only if that removes more characters than this: a shortened text stays as it is."""
+"""A text is shortened only if that removes more characters than this: a shortened text stays unchanged."""
 _SHARE_OF_NEWEST: Final = 0.6
 _SHARE_OF_FIRST: Final = 0.3
 _SHARE_OF_OTHERS: Final = 0.25
@@ -121,7 +121,7 @@ def shorten_message(
 def _without_thinking(message: AssistantMessage) -> AssistantMessage:
     """Remove the thinking that a turn begins with.
 
-    The turn stays as it is if other blocks are signed together with the thinking, if it thinks between other blocks,
+    The turn stays unchanged if other blocks are signed together with the thinking, if it thinks between other blocks,
     whose order then depends on it, or if nothing else is left.
     """
     rest = tuple(piece for piece in message.content if piece.kind != "thinking")

@@ -100,7 +100,7 @@ class Sizes:
         """Bound the tokens of new messages, and find their media."""
         bounds, narrow, wide = self.bounds, self._narrow, self._wide
         if self._plan.counter.is_own or len(self.full) > 1:
-            # No bound serves for a caller's counter, or is needed any more where messages are counted.
+            # A bound does not work for a caller's counter, and is no longer needed if messages are counted.
             first = len(bounds) - 1
             bounds += [_UNKNOWN] * (len(messages) - first)
             for index in range(first, len(messages)) if self.media else ():

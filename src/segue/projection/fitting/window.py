@@ -14,7 +14,7 @@ class Window:
 
     `limit` is the most tokens that the input may have, `window` the most of input and output together, `estimate` what
     the input has, `share` the part of the limit that it takes. Messages before `lean` are shortened and messages before
-    `gone` left out, but for the first user message; both are indexes of the given conversation, 0 if nothing was cut.
+    `gone` left out, except the first user message; both are indexes of the given conversation, 0 if nothing was cut.
     The estimate is made when it is first read.
     """
 

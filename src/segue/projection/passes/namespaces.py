@@ -7,7 +7,7 @@ Facts:
 - A model finds a deferred function by a search, and its call says so. A call by another model does not, so the function
   has to be sent in full.                                                        (dust #31323, 2026-08-28)
 
-Names outside of the wire: a function has its own name if no other function has it, else `namespace.name`. The pass runs
+Names outside the wire: a function has its own name if no other function has it, else `namespace.name`. The pass runs
 before signatures of other models are removed, because the namespace of a call is kept in its signature.
 """
 

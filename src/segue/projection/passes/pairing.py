@@ -196,7 +196,7 @@ class _Pairing:
 def result_as_user(
     message: ToolResultMessage, texts: Texts, template: str, origins: Sequence[int]
 ) -> tuple[UserMessage, list[int], Loss]:
-    """Convert a result to a user message, the text first, then its media; also give original indexes and the loss."""
+    """Convert a result to a user message, the text first, then its media; also return original indexes and the loss."""
     text = joined_text(message.content)
     if is_error_text(message, texts):
         text = fill(texts.error_result, text=text)

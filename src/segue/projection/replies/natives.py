@@ -33,7 +33,7 @@ class Natives:
         """What was searched for, to be written at the end of the reply."""
 
     def show(self, event: NativeEvent, out: list[Event]) -> None:
-        """Show a block: as it is, as the equivalent of this protocol, or as its fallback."""
+        """Show a block: unchanged, as the equivalent of this protocol, or as its fallback."""
         content, client = event.content, self._client
         if content.protocol == client.record.name and client.is_own:
             place = self._parts.add()

@@ -28,7 +28,7 @@ from segue.protocols.registry import find_protocol, get_protocol
 
 Signed: TypeAlias = TextContent | ThinkingContent | ToolCall
 Sign: TypeAlias = Callable[[Signed], str | None]
-"""Returns the opaque text that is written in the place of a signature of another model; None leaves it out."""
+"""Returns the opaque text that is written in place of a signature of another model; None leaves it out."""
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
 
 

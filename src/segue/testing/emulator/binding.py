@@ -4,7 +4,7 @@ Facts:
 - The order of the checks is account, model, conversation. What fails the first two is dropped; a mismatch of the
   conversation is refused, dropped or let through. A damaged signature is always refused.    (anthropic 2.8.0; probed)
 - Each block remembers the one before it: kept blocks have to be one unbroken run. Blocks may be left out from the start
-  or from the end, not from the middle, and a block that is put back makes those invalid that were made without it.
+  or from the end, not from the middle, and a block that is put back invalidates those that were made without it.
                                                                 (Anthropic documentation: preserved thinking, 2026-09)
 - With `drop_block`, every block after the first one that fails is dropped too.                           (the same)
 - A block that the model check drops does not break the chain: the advice is to send all of them.          (the same)
@@ -203,17 +203,17 @@ def mismatch(issued: Issued, prefix: Prefix, last: str | None) -> str | None:
 
 
 def differs_in_system(made: Prefix, sent: Prefix) -> bool:
-    """Whether the system prompt is another one."""
+    """Whether the system prompt differs."""
     return made.system != sent.system
 
 
 def differs_in_tools(made: Prefix, sent: Prefix) -> bool:
-    """Whether the tools are others."""
+    """Whether the tools differ."""
     return made.tools != sent.tools
 
 
 def differs_in_messages(made: Prefix, sent: Prefix) -> bool:
-    """Whether the messages before the block are others."""
+    """Whether the messages before the block differ."""
     return made.messages != sent.messages
 
 

@@ -145,7 +145,7 @@ def hides_thinking(model: Claude) -> bool:
 
 
 def reads(wire: ClaudeWire, reader: Claude, producer: Claude) -> bool:
-    """Whether a model reads the thinking of another one."""
+    """Whether a model reads the thinking of another model."""
     if reader == producer:
         return True
     if reader.version == producer.version and frozenset((reader.family, producer.family)) == _TWINS:

@@ -9,7 +9,7 @@ Facts:
   stop sequences, an output format, a forced tool choice and an unanswered call.                            (the same)
 - `context_management` of the Responses API is a list; the reply has an encrypted `compaction` item.
                                               (OpenAI documentation: compaction; openai 3.49.0; read 2026-11-17)
-- The wording of these refusals is not recorded, but for the codes of signed blocks.
+- The wording of these refusals is not recorded, except for the codes of signed blocks.
 """
 
 from __future__ import annotations

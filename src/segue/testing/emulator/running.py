@@ -30,7 +30,7 @@ def serve_in_thread(
     protocol: type[asyncio.Protocol] | None = None,
     sockets: type[asyncio.Protocol] | None = None,
 ) -> Generator[str]:
-    """Serve an application while the block runs; gives its base URL, such as `http://127.0.0.1:54321`.
+    """Serve an application while the block runs; yields its base URL, such as `http://127.0.0.1:54321`.
 
     `protocol` reads requests in place of uvicorn's own, `sockets` WebSockets.
 
