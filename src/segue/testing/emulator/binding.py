@@ -24,6 +24,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, final
 from segue.protocols.kit.facts import ClaudeWire
 from segue.testing.emulator.bodies import AskedBody, Block, Prefix, first_difference
 from segue.testing.emulator.claude import Claude, binds, enforces, is_account_bound, reads
+from segue.testing.emulator.items import ItemLedger
 
 Behavior: TypeAlias = Literal["error", "drop_block"]
 Transformation: TypeAlias = Mapping[str, str]
@@ -92,6 +93,8 @@ class Ledger:
         self._issued: dict[str, Issued] = {}
         self.replies: int = 0
         """The number of replies so far: their ids and signatures contain it."""
+        self.items: ItemLedger = ItemLedger()
+        """What other models than Claude have signed."""
         self.stored: set[tuple[str, str]] = set()
         """The replies that a request may refer to: organization and id."""
 
