@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from bound_state.strict_server import BETA, StrictServer
+from bound_state.strict_server import BETA, StrictServer, blocks_of
 from bound_state.talking import LOOK, OPUS, Talk
 from segue import (
     AssistantMessage,
@@ -138,7 +138,7 @@ def test_one_of_two_blocks_removed_ends_the_run_between_them():
     for _ in range(3):
         talk.ask()
     talk.edit(3, lambda message: replace(message, content=(message.content[0], *message.content[2:])))
-    assert talk.ask() == 2
+    assert talk.ask() == 3  # the three before the gap are worth more than the two behind it
 
 
 def test_blocks_removed_from_either_end_cost_nothing_else():
@@ -541,3 +541,32 @@ def test_a_turn_that_is_written_differently_without_reasoning_ends_all_of_it():
     assert talk.server.answer(whole.body, whole.headers)[0] == 200
     assert len(whole.report.of(ChangeCode.REASONING_WITHHELD)) == 2
     assert Outbox(model).prepare(context, refused=refused).content == whole.content
+
+
+def test_the_run_that_is_worth_most_is_sent():
+    """Signatures contain the thinking, so the longest are worth most; of equal ones, the newest."""
+    for lengths, sent in (((10, 10, 10), 2), ((10, 10, 30), 1), ((10, 10, 19), 2), ((10, 10, 20), 1)):
+        body = prepare(talk_with(*lengths), OPUS).body
+        assert len([*blocks_of(dict(body))]) == sent, lengths
+
+
+def talk_with(*lengths: int) -> Context:
+    """Give a conversation in which the last reply was made without the reasoning before it."""
+    context = Context(system_prompt="Be brief.")
+    for number, length in enumerate(lengths):
+        context = context.add(UserMessage.of(f"question {number}"))
+        is_last = number == len(lengths) - 1
+        asked = replace(context, messages=tuple(map(_bare, context.messages))) if is_last else context
+        content = [
+            {"type": "thinking", "thinking": "", "signature": str(number) * length},
+            {"type": "text", "text": f"answer {number}"},
+        ]
+        body = {"type": "message", "role": "assistant", "content": content, "stop_reason": "end_turn"}
+        context = context.add(prepare(asked, OPUS).decode(body))
+    return context.add(UserMessage.of("And?"))
+
+
+def _bare(message):
+    if message.role != "assistant":
+        return message
+    return replace(message, content=tuple(piece for piece in message.content if piece.kind != "thinking"))
