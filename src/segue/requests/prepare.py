@@ -156,7 +156,7 @@ class Request:
             prompt = prompt_of(self._projection, self._endpoint)
             self._wire = self._codec.encode_request(prompt, self._endpoint)
             if self._codec.prefix is not None and self._asks:
-                self._codec.prefix.ask(self._wire, self._endpoint)
+                self._codec.prefix.ask(self._wire)
         return self._wire
 
     @property

@@ -385,10 +385,9 @@ def test_without_an_answer_all_that_was_asked_about_counts_as_dropped():
     ("model", "options"),
     [
         (replace(OPUS, rules={"drops_unbound": False}), None),
-        (get_model("anthropic/claude-haiku-5-5"), None),
         (get_model("anthropic/claude-haiku-5-5"), Options(thinking="off")),
     ],
-    ids=["the server does not drop", "thinking would be turned on", "thinking is off"],
+    ids=["the server does not drop", "thinking is off"],
 )
 def test_an_import_that_cannot_be_asked_about_is_left_out(model, options):
     talk = Talk(model=model, options=options)
@@ -570,3 +569,27 @@ def _bare(message):
     if message.role != "assistant":
         return message
     return replace(message, content=tuple(piece for piece in message.content if piece.kind != "thinking"))
+
+
+def test_an_import_is_asked_about_where_the_model_thinks_on_request():
+    """Haiku 5.5 has no options of thinking in its body by default; they are there once, to ask."""
+    talk = Talk(model=get_model("anthropic/claude-haiku-5-5"))
+    talk.ask()
+    assert "thinking" not in talk.request.body
+    talk.forget()
+    assert talk.ask() == 1
+    assert talk.request.body["thinking"]["type"] == "adaptive"
+    assert talk.ask() == 2
+    assert "thinking" not in talk.request.body
+
+
+def test_a_block_is_proved_by_the_reply_behind_it():
+    """What was converted or written by others has no stamps, and the first stamped reply names the block before it."""
+    talk = Talk()
+    for _ in range(4):
+        talk.ask()
+    replies = [at for at, message in enumerate(talk.context.messages) if message.role == "assistant"]
+    for at in replies[:2]:
+        talk.edit(at, lambda message: replace(message, sent=None))
+    assert talk.ask() == 3
+    assert talk.ask() == 4

@@ -314,8 +314,8 @@ def _asks(body: Block) -> bool:
     return has_drop(object_of(body.get("thinking")))
 
 
-def _ask(body: Wire, endpoint: Endpoint) -> bool:
-    thinking = with_drop(object_of(body.get("thinking")), endpoint)
+def _ask(body: Wire) -> bool:
+    thinking = with_drop(object_of(body.get("thinking")))
     if thinking is not None:
         body["thinking"] = thinking
     return thinking is not None

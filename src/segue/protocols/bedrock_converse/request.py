@@ -156,9 +156,9 @@ def _asks(body: Block) -> bool:
     return has_drop(object_of(object_of(body.get(FIELDS)).get("thinking")))
 
 
-def _ask(body: Wire, endpoint: Endpoint) -> bool:
+def _ask(body: Wire) -> bool:
     fields = object_of(body.get(FIELDS))
-    thinking = with_drop(object_of(fields.get("thinking")), endpoint)
+    thinking = with_drop(object_of(fields.get("thinking")))
     if thinking is None:
         return False
     betas, paths = fields.get(_BETAS), body.get(_PATHS)

@@ -15,7 +15,6 @@ from typing import Final, cast
 from segue.conversation.messages import Diagnostic
 from segue.models.family import Family
 from segue.models.model_ids import CLAUDE_BINDS_ACCOUNT, CLAUDE_BINDS_PREFIX
-from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.reply_form import note_withheld
 
@@ -50,15 +49,14 @@ CLAUDE_BINDING: Final[tuple[Family, ...]] = (
 """Which models bind thinking to what, at Anthropic's own API and at Bedrock."""
 
 
-def with_drop(thinking: Block, endpoint: Endpoint) -> Wire | None:
+def with_drop(thinking: Block) -> Wire | None:
     """Give the options of thinking with the request to drop; None if they do not allow it.
 
-    A model that always thinks needs no options, and to name its only type changes nothing. For any other, thinking
-    would be turned on.
+    A model that always thinks needs no options, and to name its only type changes nothing. One that thinks on request
+    (Haiku 5.5) thinks in this request: its history has thinking, and the server is asked once. Thinking that was turned
+    off stays off.
     """
-    kind = thinking.get("type")
-    if not thinking and "off" not in endpoint.rules.thinking_levels:
-        kind = "adaptive"
+    kind = thinking.get("type") if thinking else "adaptive"
     if kind not in _ACCEPTED_BESIDE:
         return None
     return {**thinking, "type": kind, BINDING: {**object_of(thinking.get(BINDING)), _BEHAVIOR: _DROP}}

@@ -11,7 +11,6 @@ from typing import final
 
 import msgspec
 
-from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
 
 
@@ -24,7 +23,7 @@ class PrefixForm(msgspec.Struct, frozen=True, kw_only=True):
     - `starts(turn)`: whether the compared prefix starts with this turn, whatever stands before it.
     - `signature(block)`: the signature of a block of reasoning; None for every other block.
     - `asks(body)`: whether the body asks the server to drop reasoning that is not valid behind its prefix.
-    - `ask(body, endpoint)`: makes it ask, in place; False if this request cannot.
+    - `ask(body)`: makes it ask, in place; False if this request cannot.
     - `headers`: the headers that a body which asks needs.
     - `system_block(text)`: a system prompt of one text in its other form, which counts as another one; None if there is
       one form.
@@ -36,6 +35,6 @@ class PrefixForm(msgspec.Struct, frozen=True, kw_only=True):
     starts: Callable[[Block], bool]
     signature: Callable[[Block], str | None]
     asks: Callable[[Block], bool]
-    ask: Callable[[Wire, Endpoint], bool]
+    ask: Callable[[Wire], bool]
     system_block: Callable[[str], object] | None = None
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])

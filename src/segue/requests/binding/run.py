@@ -13,6 +13,7 @@ How it works: each turn of a body adds to a rolling digest. A reply remembers th
   from the end as well as from the start, so an older run is as valid as the newest.
                                                                (Anthropic documentation: preserved thinking, 2026-09)
 - A reply without reasoning decides nothing: nothing is bound to it.
+- A block of which nothing is remembered is valid if a valid reply was made right behind it: the server accepted it.
 - What was left out of a request is not put back behind its reply: the run would not be the original one any more.
 - Behind a summary of the provider (compaction), nothing from before it is sent: the provider does not read it.
 - Blocks of which nothing is remembered are sent with the request to drop what is not valid, once, while no remembered
@@ -288,6 +289,8 @@ class _Choice:
                 place = accepted.index(marks[self.kept[index][0]])
                 want = accepted[place - 1] if place else None
             else:
+                # The reply behind it proves this block, and nothing proves what stood before it.
+                self.kept[index] = (end - 1, end)
                 return
 
     def _before(self, index: int, sent: Sent) -> str | None:
