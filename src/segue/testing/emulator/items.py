@@ -51,6 +51,10 @@ class ItemLedger:
             if token is not None:
                 self._made[token] = MadeItem(model, realm, prefix, name)
 
+    def made(self) -> tuple[str, ...]:
+        """Give all tokens so far, the oldest first."""
+        return tuple(self._made)
+
     def judge(self, prompt: Prompt, form: SignatureForm, model: str, realm: str) -> tuple[Removed, ...]:
         """Give what is withheld from the model, as the reply reports it."""
         found: list[Removed] = []
