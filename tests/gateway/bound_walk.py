@@ -188,7 +188,11 @@ class Walk:
         self.pending: dict[int, list[Called]] = {}
         """The calls of each reply, by the identity of its items."""
         self.signed: list[tuple[list[Any], tuple[str, ...]]] = []
-        """The items of each reply, and what other models than Claude signed in it."""
+        """The items of each reply, and what other models than Claude signed in it.
+
+        A client that keeps nothing but texts shows a reply by its text and by what is before it. So a reply to an
+        edited message does not count.
+        """
         self.dropped: set[str] = set()
         self.told: dict[str, tuple[int, list[Any]]] = {}
         """What the server dropped: how often the gateway had started again by then, and the reply that told it."""
@@ -225,6 +229,7 @@ class Walk:
             case "edit" if users:
                 at = chance.choice(users)
                 history[at] = self.client.user(f"edited {self.seed} {self.next()}")
+                self.forget_reply(at)
             case "rewind" if users:
                 del history[chance.choice(users) :]
             case "compact" if len(users) > 1:
@@ -274,6 +279,12 @@ class Walk:
         calls = self.calls_before(at)
         if calls:
             self.history[at] = self.client.results(calls, "[cleared]")
+            self.forget_reply(at)
+
+    def forget_reply(self, at: int) -> None:
+        """Do not count what was signed in the reply to a message."""
+        for entry in self.history[at + 1 : at + 2]:
+            self.signed = [(items, tokens) for items, tokens in self.signed if items is not entry.items]
 
     def calls_before(self, at: int) -> list[Called]:
         """Give the calls that the results at a place answer."""
