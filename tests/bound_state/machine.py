@@ -313,9 +313,9 @@ class Walk:
                 if is_named and tokens.isdisjoint(self.removed):  # the items of a reply are sent together
                     yield from tokens - self.ownerless.keys()
             elif message.protocol == GEMINI.protocol:
-                pieces = [piece for piece in message.content if piece.kind in ("text", "toolCall")]
-                signed = [each.text_signature if each.kind == "text" else each.thought_signature for each in pieces]
-                yield from (token for token in signed if token)
+                texts = [piece.text_signature for piece in message.content if piece.kind == "text"]
+                calls = [piece.thought_signature for piece in message.content if piece.kind == "toolCall"]
+                yield from (token for token in (*texts, *calls) if token)
 
     # -- what happens between requests ---------------------------------------------------------------------------------
 
