@@ -140,7 +140,7 @@ class Walk:
         self.policy = policy
         self.random = random.Random(seed)
         self.models = models
-        self.emulator = emulator or Emulator(organizations=ORGANIZATIONS, strict=seed % 4 == 0, withholds=seed % 3 == 0)
+        self.emulator = emulator or Emulator(organizations=ORGANIZATIONS, strict=seed % 4 == 0, withholds=seed % 3 == 1)
         self.model = models[0]
         self.account = "key-a"
         self.way = "client"
@@ -522,7 +522,8 @@ class Walk:
 
 
 EVENTS: Final = (
-    *("nothing",) * 10,
+    *("nothing",) * 9,
+    "forget_half",
     *("switch",) * 3,
     "system",
     "tools",
@@ -533,7 +534,6 @@ EVENTS: Final = (
     "remove_thinking",
     "import_session",
     "forget",
-    "forget_half",
     "account",
     "reload",
     "restart",

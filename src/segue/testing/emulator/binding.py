@@ -174,9 +174,13 @@ class Ledger:
         best: Sequence[Block] = asked.blocks
         for block in possible.values():
             run = self._run_before(block, possible, asked, reader)
-            if _worth(run) > _worth(best):
+            if self._worth(run) > self._worth(best):
                 best = run
         return tuple(block.token for block in sorted(best, key=self._place) if block.token not in sent)
+
+    def _worth(self, blocks: Sequence[Block]) -> tuple[int, tuple[int, int]]:
+        """Compare runs: by the length of their signatures, then by how new they are."""
+        return sum(len(block.token) for block in blocks), max(map(self._place, blocks), default=(-1, -1))
 
     def _run_before(
         self, block: Block, possible: Mapping[str, Block], asked: AskedBody, reader: Recipient
@@ -203,10 +207,6 @@ class Ledger:
         changed = asked._replace(blocks=tuple(blocks))
         verdict = self.judge(changed, producers, reader, "error")
         return verdict.refusal is None and not verdict.transformations
-
-
-def _worth(blocks: Sequence[Block]) -> int:
-    return sum(len(block.token) for block in blocks)
 
 
 def mismatch(issued: Issued, prefix: Prefix, last: str | None) -> str | None:
