@@ -50,10 +50,12 @@ _STRICT_REFUSED: Final = frozenset(
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
         *("minItems>1", "maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties"),
         *("not", "if", "then", "else", "dependentRequired", "dependentSchemas", "propertyNames", "contains"),
+        "oneOf",
     }
 )
 """Keywords that structured outputs do not have (Anthropic documentation: JSON schema limitations; the schema
-transformation of anthropic 2.8.0; read 2026-11-15)."""
+transformation of anthropic 2.8.0; read 2026-11-15). "Schema type 'oneOf' is not supported" (vercel/ai #12876 of
+2026-02-26, reproduced live on 2026-07-02)."""
 
 RULES: Final = Rules(
     # -- tools: ids and names outside these answer 400, "String should match pattern ..."
@@ -85,7 +87,7 @@ RULES: Final = Rules(
     # -- turns
     resumable_stops=frozenset({"pause_turn"}),  # anthropic 2.8.0: the reply is sent back as it is
     refused_text="blank",  # "text content blocks must be non-empty" / "must contain non-whitespace text"
-    signed_blank_text="beside_text",  # the same where it is the only text (LibreChat-AI/agents #124, goose #7343)
+    blank_beside=frozenset({"text"}),  # white space, not an empty text (LibreChat-AI/agents #124, live, 2026-04-30)
     refused_final_space=True,  # "final assistant content cannot end with trailing whitespace"
     instructions_alone=False,  # "messages: at least one message is required" (langchain #31657)
     system_messages="none",  # "role 'system' is not supported on this model" before Opus 4.8
