@@ -6,8 +6,8 @@ Facts (Kimi Code 2.1.0, run against a scripted model, 2026-11-18):
 - It resumes a session that another program wrote: thinking, parallel calls, results and errors are sent.
 - It finds the session by its folder, whose name has a hash of the path of the project; a line in `session_index.jsonl`
   is not needed. `state.json` has to be there.
-- The model is an alias of the user's `config.toml`. Without a record or an option that names it, the program does not
-  start.
+- The model is an alias of the user's `config.toml`, and `-m` names it. The program then adds its own instructions; with
+  a record that names the model it would send none.
 - A step is closed by `step.end`, after its results. Unknown fields are ignored.
 """
 
@@ -27,13 +27,13 @@ from segue.histories.kit.format import Draft, Format, Output, Place
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import text_of
 from segue.histories.kit.origins import UNKNOWN, origin_mark
-from segue.histories.kit.pieces import arguments_text, encode_json, item_of, media_address
+from segue.histories.kit.pieces import arguments_text, item_of, media_address
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.stamps import make_id, time_of
-from segue.histories.kit.writing import Clock, json_line
+from segue.histories.kit.writing import Clock, json_line, note_lost, placed
 from segue.models.model import Model
-from segue.projection.report import ChangeCode, Loss
 
+TITLE: Final = "Kimi Code"
 _MAIN: Final = "main"
 _SLUG: Final = 40
 
@@ -51,8 +51,8 @@ def read_settings(files: Mapping[str, bytes]) -> Mapping[str, str]:
 def write(draft: Draft) -> Output:
     """Write one session: its state, and the log of its main agent."""
     writer = _Writer(draft)
-    for at, message in enumerate(draft.messages):
-        writer.add(message, draft.positions[at] if at < len(draft.positions) else at)
+    for at, message in placed(draft, TITLE, _holds):
+        writer.add(message, at)
     writer.close_step()
     cwd, name = draft.cwd or "/", f"session_{draft.id}"
     folder = f"sessions/{_folder_of(cwd)}/{name}"
@@ -93,9 +93,7 @@ class _Writer:
             {"type": "metadata", "protocol_version": "1.5", "created_at": draft.started}
         ]
         alias = draft.settings.get("default_model")
-        self.options: Final = () if alias else ("-m", draft.model.id)
-        if alias:
-            self._line("config.update", {"modelAlias": alias}, draft.started)
+        self.options: Final = ("-m", alias or draft.model.id)
         self._draft = draft
         self._clock = Clock(draft)
         self._steps = 0
@@ -106,12 +104,12 @@ class _Writer:
         """Write one message; `at` is its position in the history."""
         time = self._clock.at(time_of(message))
         if isinstance(message, ToolResultMessage):
-            self._result(message, at, time)
+            self._result(message, time)
             return
         self.close_step()
         envelope = dict(find_envelope(message, NAME) or {})
         if isinstance(message, AssistantMessage):
-            self._note_lost(message, at)
+            note_lost(self._draft, message, at, TITLE)
             if not envelope and all(call.arguments_text is None for call in message.tool_calls()):
                 self._step(message, time)
                 return
@@ -119,15 +117,15 @@ class _Writer:
                 {"type": "function", "id": call.id, "name": call.name, "arguments": arguments_text(call)}
                 for call in message.tool_calls()
             ]
-            content = [part for piece in message.content if (part := _part(piece, message)) is not None]
+            content = _parts(message.content, message)
             body = {"role": "assistant", "content": content, "toolCalls": calls, **origin_mark(message, UNKNOWN)}
         else:
             envelope.setdefault("origin", {"kind": "user"})
-            body = {"role": message.role, "content": self._content(message.content, at), "toolCalls": []}
+            body = {"role": message.role, "content": _parts(message.content), "toolCalls": []}
         self._line("context.append_message", {"message": {**body, **envelope}}, time)
 
-    def _result(self, message: ToolResultMessage, at: int, time: int) -> None:
-        content = self._content(message.content, at)
+    def _result(self, message: ToolResultMessage, time: int) -> None:
+        content = _parts(message.content)
         flag = {"isError": True} if message.is_error else {}
         envelope = dict(find_envelope(message, NAME) or {})
         if message.tool_call_id in self._calls and not envelope:
@@ -166,31 +164,6 @@ class _Writer:
             self._event("step.end", *self._end)
             self._end = None
 
-    def _content(self, content: Sequence[AnyContent], at: int) -> list[dict[str, Any]]:
-        made: list[dict[str, Any]] = []
-        for piece in content:
-            part = _part(piece, None)
-            if part is None:
-                detail = "Kimi Code stores texts, images, audio and video"
-                self._draft.notes.add(ChangeCode.MEDIA_OMITTED, ("messages", at), Loss.CONTENT, detail)
-            else:
-                made.append(part)
-        return made
-
-    def _note_lost(self, message: AssistantMessage, at: int) -> None:
-        """Report what a step has no field for."""
-        add = self._draft.notes.add
-        for piece in message.content:
-            if piece.kind == "native":
-                add(ChangeCode.NATIVE_DROPPED, ("messages", at), Loss.OPAQUE, f"a block of {piece.protocol}")
-            elif piece.kind == "thinking" and piece.redacted:
-                add(ChangeCode.THINKING_DROPPED, ("messages", at), Loss.OPAQUE, "Kimi Code has no field for it")
-            elif (piece.kind == "text" and piece.text_signature) or (
-                piece.kind == "toolCall" and piece.thought_signature
-            ):
-                detail = "Kimi Code stores signatures of thinking only"
-                add(ChangeCode.SIGNATURE_REMOVED, ("messages", at), Loss.OPAQUE, detail)
-
     def _id(self, *seeds: object) -> str:
         return make_id(self._draft.id, *map(str, seeds))
 
@@ -199,6 +172,15 @@ class _Writer:
 
     def _line(self, kind: str, fields: dict[str, Any], time: int) -> None:
         self.lines.append({"type": kind, "agentId": _MAIN, **fields, "time": time})
+
+
+def _holds(message: Message, piece: AnyContent) -> bool:
+    """Whether the program stores a piece: texts, images, audio and video."""
+    return message.role == "assistant" or (piece.kind == "text" if message.role == "system" else bool(_parts([piece])))
+
+
+def _parts(content: Sequence[AnyContent], answer: AssistantMessage | None = None) -> list[dict[str, Any]]:
+    return [part for piece in content if (part := _part(piece, answer)) is not None]
 
 
 def _part(piece: AnyContent, answer: AssistantMessage | None) -> dict[str, Any] | None:
@@ -229,7 +211,7 @@ FORMAT: Final = Format(
     write=write,
     read_settings=read_settings,
     samples=read_samples(__package__),
-    title="Kimi Code",
+    title=TITLE,
     place=Place(folder=".kimi-code", variables=("KIMI_CODE_HOME",), patterns=("sessions/*/*/agents/main/wire.jsonl",)),
     keeps_folders=True,
     setting_files=("config.toml",),

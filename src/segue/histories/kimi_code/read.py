@@ -117,7 +117,7 @@ class _Log:
         )
         match kind:
             case "context.append_message":
-                entry = self._message(object_of(fields.get("message")), number, time)
+                entry = self._message(object_of(fields.get("message")) or fields, number, time)
                 self.entries += () if entry is None else (entry,)
             case "context.append_loop_event":
                 self._event(object_of(fields.get("event")), number, size, time)
@@ -154,7 +154,7 @@ class _Log:
                 )
             case "system":
                 texts = tuple(piece for piece in _content(content) if isinstance(piece, TextContent))
-                made = SystemMessage(content=texts)
+                made = with_envelope(SystemMessage(content=texts), NAME, envelope)
             case "tool":
                 made = ToolResultMessage(
                     tool_call_id=text_of(given.get("toolCallId")) or "",
@@ -172,6 +172,7 @@ class _Log:
                 pass
         note_unread({"message": given}, [] if made is None else [made.content], number, self.notes, since=since)
         if made is None:
+            self.notes.record("message of another form", number, len(json_text(given)), given)
             return None
         is_summary = kind == SUMMARY
         if is_summary and self.summary is not None and self.entries and self.entries[-1].is_summary:
