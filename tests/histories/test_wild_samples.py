@@ -148,6 +148,8 @@ READ_WHOLE = {
     "kiro-cli": "kiro",
     "mistral-vibe": "mistral-vibe",
     "amp": "amp",
+    "acp-log": "acp-log",
+    "grok-build": "grok-build",
     **({"zed": "zed"} if sys.version_info >= (3, 14) or find_spec("zstandard") else {}),
 }
 """The formats of these samples, and what they are read as."""

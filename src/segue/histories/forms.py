@@ -125,6 +125,18 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
     "kimi-cli": (
         Form(where="lines", needs=("role=_checkpoint|_usage|_system_prompt",), over=("openai-chat", "segue session")),
     ),
+    "grok-build": (
+        Form(
+            where="lines",
+            needs=("params.update.sessionUpdate", "method=session/update|_x.ai/session/update", "!jsonrpc"),
+        ),
+        Form(where="lines", needs=("type=tool_result|assistant", "tool_call_id", "!message", "!uuid")),
+        Form(where="lines", needs=("model_id", "type=assistant")),
+    ),
+    "acp-log": (
+        Form(where="lines", needs=("params.update.sessionUpdate", "method", "jsonrpc")),
+        Form(where="lines", needs=("jsonrpc", "method=session/prompt|session/update|session/load|session/new")),
+    ),
     "kiro": (Form(where="lines", needs=("kind=Prompt|AssistantMessage|ToolResults", "data")),),
     "amp": (
         Form(where="object", needs=("v", "id^T-", "messages:list")),
@@ -388,10 +400,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="object", needs=("prompt", "!messages"), own=_PICTURE),
         Form(where="items", needs=("prompt", "!messages"), own=_PICTURE),
     ),
-    "a log of the Agent Client Protocol": (
-        Form(where="lines", needs=("params.update.sessionUpdate", "method")),
-        Form(where="lines", needs=("jsonrpc", "method=session/prompt|session/update|session/load|session/new")),
-    ),
     "an eval set of Google ADK": (
         Form(where="object", needs=("eval_set_id", "eval_cases:list")),
         Form(where="object", needs=("evalSetId", "evalCases:list")),
@@ -418,10 +426,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         ),
     ),
     "a compact transcript of entire.io": (Form(where="lines", needs=("cli_version", "agent", "v:number")),),
-    "a chat history of Grok Build": (
-        Form(where="lines", needs=("type=tool_result|assistant", "tool_call_id", "!message", "!uuid")),
-        Form(where="lines", needs=("model_id", "type=assistant")),
-    ),
     "a trace of Langfuse": (
         Form(where="object", needs=("observations:list",)),
         Form(where="object", needs=("trace.observations:list",)),

@@ -126,13 +126,18 @@ class _Writer:
 
     def _result(self, message: ToolResultMessage, time: int) -> None:
         content = _parts(message.content)
-        flag = {"isError": True} if message.is_error else {}
-        envelope = dict(find_envelope(message, NAME) or {})
+        flag: dict[str, Any] = {"isError": True} if message.is_error else {}
+        given = find_envelope(message, NAME)
+        envelope = dict(given or {})
         if message.tool_call_id in self._calls and not envelope:
-            is_text = len(content) == 1 and "text" in content[0]
-            output = content[0]["text"] if is_text else content or ""
+            texts = [part["text"] for part in content if "text" in part]
+            result: dict[str, Any] = {"output": content or "", **flag}
+            if len(texts) == len(content) == 2 and given is not None:
+                result |= {"output": texts[0], "note": texts[1]}
+            elif len(texts) == len(content):  # the program sends the texts of a result without anything between them
+                result["output"] = "\n".join(texts)
             place = {"parentUuid": self._calls[message.tool_call_id], "toolCallId": message.tool_call_id}
-            self._event("tool.result", {**place, "result": {"output": output, **flag}}, time)
+            self._event("tool.result", {**place, "result": result}, time)
             return
         body = {"role": "tool", "content": content, "toolCalls": [], "toolCallId": message.tool_call_id, **flag}
         self._line("context.append_message", {"message": {**body, **envelope}}, time)

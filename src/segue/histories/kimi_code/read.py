@@ -384,4 +384,3 @@ def describe(excerpt: Excerpt) -> Session | None:
     if found is None or excerpt.whole:
         return found
     return replace(found, messages=None, tokens=None, cost=None, updated=excerpt.modified)
-

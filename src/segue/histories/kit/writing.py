@@ -86,7 +86,7 @@ def _with_content(message: Message, content: Sequence[AnyContent]) -> Message:
 
 
 def note_lost(draft: Draft, message: AssistantMessage, at: int, title: str, *, redacted: bool = False) -> None:
-    """Report what a program that signs thinking alone has no field for; `redacted` says that it keeps hidden thinking."""
+    """Report what a program that signs thinking alone has no field for; `redacted`: it keeps hidden thinking."""
     for piece in message.content:
         code = None
         if piece.kind == "thinking" and piece.redacted and not redacted:
