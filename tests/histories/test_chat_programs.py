@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, final
 
 import pytest
 
-from histories.agent_programs import need_package
+from cli.running import run
+from histories.agent_programs import need_package, record_resumed
 from segue import decode_request, read_history, save_history
 from segue.cli.history_outputs import write_for
 from segue.conversation.messages import Message
@@ -71,6 +72,7 @@ PROGRAMS = {
     ),
 }
 """The newest versions, and those whose formats are written."""
+NEWEST = ("0.24.4", "1.0.102", "2.1.0")
 AGENTS = ("claude-code", "codex", "gemini-cli", "opencode", "pi", "qwen-code", "copilot-cli", "kimi-code")
 
 
@@ -200,3 +202,31 @@ def test_the_program_sends_what_was_written_for_it(target, version, agent, tmp_p
     request = {"messages": asked[0]["messages"], "model": "gpt-5.4"}
     sent = pieces(decode_request(request, protocol="openai-chat").context.messages)
     assert missing(wanted, sent) == []
+    if version in NEWEST:
+        record_resumed(agent, target, program.package)
+
+
+@pytest.mark.parametrize(("target", "version"), [key for key in PROGRAMS if key[1] in NEWEST])
+def test_the_program_itself_loads_what_was_written_for_it(target, version, tmp_path, monkeypatch):
+    program = PROGRAMS[target, version]
+    folders = [need_package(package) / "node_modules" / ".bin" for package in (NODE, program.package)]
+    project = tmp_path / "project"
+    project.mkdir()
+    for name in [name for name in os.environ if name.startswith(("OPENAI", "COPILOT", "QWEN", "KIMI", "XDG_"))]:
+        monkeypatch.delenv(name)
+    nowhere = "http://127.0.0.1:9/v1"  # no model is asked
+    for name, value in program.environment.items():
+        monkeypatch.setenv(name, value.replace("URL", nowhere))
+    for name, text in program.files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text.replace("URL", nowhere))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", os.pathsep.join((*map(str, folders), os.environ["PATH"])))
+    example = str(tmp_path / "example.json")
+    (tmp_path / "example.json").write_bytes(get_format("claude-code").samples()[0].source.data or b"")
+    options = ("--from", "claude-code", "--cwd", str(project), "--verify", "--report", "none")
+    done = run("handover", example, "--to", target, *options)
+    assert (done.status, "missing there" in done.err) == (0, False), done.err
+    assert "Verified: " in done.err
+    (row,) = json.loads(run("sessions", f"acp:{target}", "--json", cwd=project).out)
+    assert "Read both files." in run("show", f"acp:{target}:{row['id']}", cwd=project).out

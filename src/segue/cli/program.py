@@ -34,6 +34,7 @@ COMMANDS: Final[dict[str, str]] = {
     "emulate": "Answer like the providers, without a network, and refuse what they refuse.",
     "probe": "Ask a server what it supports, and write what segue has to know about it.",
     "mcp": "Serve the sessions of agents on this machine to an agent, by the Model Context Protocol.",
+    "acp": "Serve the sessions of agents on this machine to an editor, by the Agent Client Protocol.",
     "ui": "Open the inspector: a local web page that shows the request for each model.",
     "completion": "Print the script that completes commands, options and names of models in a shell.",
 }
