@@ -150,6 +150,9 @@ READ_WHOLE = {
     "amp": "amp",
     "acp-log": "acp-log",
     "grok-build": "grok-build",
+    "iflow": "iflow",
+    "managed-agents": "managed-agents",
+    "copilot-interchange": "copilot-interchange",
     **({"zed": "zed"} if sys.version_info >= (3, 14) or find_spec("zstandard") else {}),
 }
 """The formats of these samples, and what they are read as."""

@@ -125,6 +125,19 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
     "kimi-cli": (
         Form(where="lines", needs=("role=_checkpoint|_usage|_system_prompt",), over=("openai-chat", "segue session")),
     ),
+    "copilot-interchange": (Form(where="lines", first=("externalId", "type=session"), over=("pi",)),),
+    "managed-agents": (
+        Form(
+            where="lines",
+            needs=("type=agent.message|agent.tool_use|agent.tool_result|agent.thinking",),
+            over=("copilot-cli",),
+        ),
+        Form(where="object", needs=("data[].type=agent.message|agent.tool_use|user.message",)),
+    ),
+    "iflow": (
+        Form(where="lines", needs=("sessionId^session-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
+        Form(where="lines", needs=("message.id^response-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
+    ),
     "grok-build": (
         Form(
             where="lines",
@@ -409,7 +422,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("schema_version", "session_uid"), over=("pi",)),
     ),
     "a transcript of Antigravity": (Form(where="lines", needs=("step_index", "source", "status")),),
-    "an interchange file of Copilot": (Form(where="lines", first=("externalId", "type=session"), over=("pi",)),),
     "a history of DSPy without roles": (
         Form(
             where="object",
@@ -434,14 +446,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("dotted_order", "run_type")),
         Form(where="items", needs=("dotted_order", "run_type")),
     ),
-    "events of Claude Managed Agents": (
-        Form(
-            where="lines",
-            needs=("type=agent.message|agent.tool_use|agent.tool_result|agent.thinking",),
-            over=("copilot-cli",),
-        ),
-        Form(where="object", needs=("data[].type=agent.message|agent.tool_use|user.message",)),
-    ),
     "spans of Phoenix": (
         Form(where="lines", needs=("attributes", "context.trace_id")),
         Form(where="lines", needs=("attributes.llm",)),
@@ -452,10 +456,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="object", needs=("memories[].memory",)),
     ),
     "a database of Warp": (Form(where="database", needs=("ai_queries", "agent_conversations")),),
-    "a session of iFlow": (
-        Form(where="lines", needs=("sessionId^session-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
-        Form(where="lines", needs=("message.id^response-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
-    ),
     "a message file of opencode": (Form(where="object", needs=("sessionID^ses", "role"), over=("segue session",)),),
     "a part file of opencode": (Form(where="object", needs=("messageID^msg", "sessionID^ses")),),
     "a database of Hermes": (Form(where="database", needs=("messages.tool_calls", "messages.active", "sessions")),),

@@ -39,6 +39,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "kiro": "segue.histories.kiro",
     "mistral-vibe": "segue.histories.mistral_vibe",
     "grok-build": "segue.histories.grok_build",
+    "iflow": "segue.histories.iflow",
     "llm": "segue.histories.llm",
     "chatgpt": "segue.histories.chatgpt",
     "claude-ai": "segue.histories.claude_ai",
@@ -47,6 +48,8 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "cline-ui": "segue.histories.cline_ui",
     "agent-output": "segue.histories.agent_output",
     "acp-log": "segue.histories.acp_log",
+    "managed-agents": "segue.histories.managed_agents",
+    "copilot-interchange": "segue.histories.copilot_interchange",
     "langchain": "segue.histories.langchain",
     "pydantic-ai": "segue.histories.pydantic_ai",
     "openai-agents": "segue.histories.openai_agents",
@@ -74,7 +77,8 @@ _FOLDERS: Final[Mapping[str, str]] = {
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 
 _WITHOUT_SESSIONS: Final = frozenset(
-    {"swe-agent", "cline-ui", "agent-output", "acp-log", "vercel-messages", "langchain-openai", "chat-replies",
+    {"swe-agent", "cline-ui", "agent-output", "acp-log", "managed-agents", "copilot-interchange",
+      "vercel-messages", "langchain-openai", "chat-replies",
      "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents",
      "litellm",
      "hf-messages", "sharegpt", "google-adk", "inspect-ai", "vercel-ui", "llama-index", "ag-ui", "haystack",
