@@ -153,6 +153,9 @@ READ_WHOLE = {
     "iflow": "iflow",
     "managed-agents": "managed-agents",
     "copilot-interchange": "copilot-interchange",
+    "adk-evalset": "adk-evalset",
+    "smolagents": "smolagents",
+    "dspy-lm-history": "dspy",
     **({"zed": "zed"} if sys.version_info >= (3, 14) or find_spec("zstandard") else {}),
 }
 """The formats of these samples, and what they are read as."""

@@ -138,6 +138,12 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("sessionId^session-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
         Form(where="lines", needs=("message.id^response-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
     ),
+    "adk-evalset": (
+        Form(where="object", needs=("eval_set_id", "eval_cases:list")),
+        Form(where="object", needs=("evalSetId", "evalCases:list")),
+    ),
+    "smolagents": (Form(where="items", needs=(), own=("model_input_messages",)),),
+    "dspy": (Form(where="items", needs=("outputs", "messages", "kwargs")),),
     "grok-build": (
         Form(
             where="lines",
@@ -413,10 +419,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="object", needs=("prompt", "!messages"), own=_PICTURE),
         Form(where="items", needs=("prompt", "!messages"), own=_PICTURE),
     ),
-    "an eval set of Google ADK": (
-        Form(where="object", needs=("eval_set_id", "eval_cases:list")),
-        Form(where="object", needs=("evalSetId", "evalCases:list")),
-    ),
     "a file of Agent Trail": (
         Form(where="lines", needs=("schema_version", "type=session|trail", "!cwd"), over=("pi",)),
         Form(where="lines", needs=("schema_version", "session_uid"), over=("pi",)),
@@ -475,9 +477,7 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "one event of OpenHands": (Form(where="object", needs=("kind", "source", "timestamp", "id", "!messages")),),
     "an agent of Letta": (Form(where="object", needs=("blocks:list", "agents:list", "tools")),),
     "a session of Agno": (Form(where="object", needs=("runs[].messages", "session_id")),),
-    "steps of smolagents": (Form(where="items", needs=(), own=("model_input_messages",)),),
     "output of CrewAI": (Form(where="object", needs=("tasks_output:list", "raw")),),
-    "a history of DSPy": (Form(where="items", needs=("outputs", "messages", "kwargs")),),
 }
 """Programs whose data segue does not read yet, so that it is not taken for that of another one."""
 

@@ -50,6 +50,9 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "acp-log": "segue.histories.acp_log",
     "managed-agents": "segue.histories.managed_agents",
     "copilot-interchange": "segue.histories.copilot_interchange",
+    "adk-evalset": "segue.histories.adk_evalset",
+    "smolagents": "segue.histories.smolagents",
+    "dspy": "segue.histories.dspy",
     "langchain": "segue.histories.langchain",
     "pydantic-ai": "segue.histories.pydantic_ai",
     "openai-agents": "segue.histories.openai_agents",
@@ -78,6 +81,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
 
 _WITHOUT_SESSIONS: Final = frozenset(
     {"swe-agent", "cline-ui", "agent-output", "acp-log", "managed-agents", "copilot-interchange",
+     "adk-evalset", "smolagents", "dspy",
       "vercel-messages", "langchain-openai", "chat-replies",
      "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents",
      "litellm",

@@ -49,6 +49,10 @@ class TurnLog:
         )
         self._messages.append(with_envelope(made, self._format, {}))
 
+    def close_answer(self) -> None:
+        """End the answer that is open: what follows came after results that the file does not have."""
+        self._close()
+
     def is_said(self, piece: AssistantContent) -> bool:
         """Whether the answer that is open has a piece already."""
         return piece in self._pieces
