@@ -11,7 +11,6 @@ from doc_tables import table
 from segue.histories.kit.format import Format, Place
 from segue.histories.registry import all_formats
 
-
 RESUMED: Final = Path(__file__).parent.parent / "docs" / "resumed.json"
 """What the proof of handovers has recorded: for each program its version, and the day of each session it continued."""
 

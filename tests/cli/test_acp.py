@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
@@ -87,16 +86,14 @@ def ask(work: Callable[[Any], Awaitable[Any]], editor: Editor | None = None, *op
     import acp
     from acp import schema
 
-    @asynccontextmanager
-    async def connected() -> Any:
+    async def call() -> Any:
         command = (sys.executable, "-m", "segue", "acp", *options)
         client = cast("Any", editor or Editor())
-        async with acp.spawn_agent_process(client, *command, env=dict(os.environ)) as (connection, _):
+        async with (
+            asyncio.timeout(300),
+            acp.spawn_agent_process(client, *command, env=dict(os.environ)) as (connection, _),
+        ):
             await connection.initialize(1, schema.ClientCapabilities.model_validate(CAPABLE))
-            yield connection
-
-    async def call() -> Any:
-        async with asyncio.timeout(300), connected() as connection:
             return await work(connection)
 
     return asyncio.run(call())
@@ -129,8 +126,8 @@ def refused(connection: Any, name: str) -> Awaitable[tuple[int, str]]:
     async def call() -> tuple[int, str]:
         with pytest.raises(RequestError) as caught:
             await connection.load_session(cwd="/", session_id=name, mcp_servers=[])
-        error = caught.value
-        return error.code, json.dumps({**error.data, "uri": error.data["uri"] == name[:200]})
+        data = cast("dict[str, Any]", caught.value.data)
+        return caught.value.code, json.dumps({**data, "uri": data["uri"] == name[:200]})
 
     return call()
 

@@ -33,6 +33,7 @@ from segue.histories.kit.writing import json_line
 try:
     import acp
     from acp import schema
+    from acp.connection import StreamEvent
 except ModuleNotFoundError as error:
     raise MissingExtra("the Agent Client Protocol needs the package agent-client-protocol", extra="acp") from error
 
@@ -175,12 +176,15 @@ class _Program:
         cursor: str | None = None
         for _ in range(_PAGES):
             answer = await connection.list_sessions(cursor=cursor)
-            fields = cast("dict[str, Any]", answer.model_dump(mode="json", by_alias=True))
+            fields = answer.model_dump(mode="json", by_alias=True)
             found += (_session(self._agent, each) for each in objects_of(fields.get("sessions")))
             cursor = text_of(fields.get("nextCursor"))
             if cursor is None:
                 break
         return sorted(found, key=lambda session: -(session.updated or 0))
+
+    def _keep(self, event: StreamEvent) -> None:
+        self._lines.append(event.message)
 
     async def _connected(self, work: Callable[[acp.Agent, bool], Awaitable[_Answer]]) -> _Answer:
         command = COMMANDS[self._agent]
@@ -196,7 +200,7 @@ class _Program:
                     env=dict(os.environ),
                     cwd=self._start,
                     transport_kwargs=options,
-                    observers=[lambda event: self._lines.append(event.message)],
+                    observers=[self._keep],
                 ) as (connection, _),
             ):
                 answer = await connection.initialize(_VERSION, schema.ClientCapabilities())

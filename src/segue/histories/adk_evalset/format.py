@@ -9,12 +9,13 @@ Facts (google-adk 2.13.0: types of eval cases; 2026-11-18; not run):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
 from segue.errors import LoadError
 from segue.histories.kit.documents import choose, conversations_of, finish_history, json_text, load_value, refuse_branch
 from segue.histories.kit.format import Format
+from segue.histories.kit.framework import items_of
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
@@ -62,8 +63,7 @@ def read(source: Source, view: View) -> History:
     notes = Notes(keep=view.keep_records)
     case = choose(_cases(source), source.session, notes, _id_of, _time_of)
     log = TurnLog(NAME)
-    given = _get(case, "conversation")
-    for number, invocation in enumerate(given if isinstance(given, list) else [], 1):
+    for number, invocation in enumerate(items_of(_get(case, "conversation")), 1):
         since, made = notes.left_out, list[object]()
         _take(log, object_of(invocation), made)
         note_unread({"invocation": invocation}, made, number, notes, since=since)
@@ -85,10 +85,8 @@ def _take(log: TurnLog, invocation: dict[str, Any], made: list[object]) -> None:
         model = text_of(_get(event, "model_version"))
         _parts(log, object_of(event.get("content")), time, made, model)
     if not events:
-        between = _get(data, "intermediate_responses")
-        for entry in cast("list[object]", between) if isinstance(between, list) else []:
-            parts = cast("list[object]", entry)[-1] if isinstance(entry, list) and entry else []
-            _parts(log, {"parts": parts}, time, made)
+        for entry in items_of(_get(data, "intermediate_responses")):
+            _parts(log, {"parts": items_of((items_of(entry) or [None])[-1])}, time, made)
         uses, responses = objects_of(_get(data, "tool_uses")), objects_of(_get(data, "tool_responses"))
         _parts(log, {"parts": [{"functionCall": call} for call in uses]}, time, made)
         _parts(log, {"parts": [{"functionResponse": each} for each in responses]}, time, made)

@@ -20,6 +20,7 @@ from segue.histories.kit.documents import choose, conversations_of, finish_histo
 from segue.histories.kit.entries import Reading
 from segue.histories.kit.envelope import plain_text, with_envelope
 from segue.histories.kit.format import Format
+from segue.histories.kit.framework import items_of
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
@@ -42,8 +43,8 @@ def _ends(source: Source) -> list[dict[str, Any]]:
 
 def _begins(entry: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether an entry continues another one: it has its messages first, and then its output."""
-    before, after = entry.get("messages"), other.get("messages")
-    if not isinstance(before, list) or not isinstance(after, list) or not before or len(after) <= len(before):
+    before, after = items_of(entry.get("messages")), items_of(other.get("messages"))
+    if not before or len(after) <= len(before):
         return False
     return after[: len(before)] == before and object_of(after[len(before)]).get("role") == "assistant"
 
@@ -95,13 +96,11 @@ def read(source: Source, view: View) -> History:
 
 def _messages(entry: dict[str, Any]) -> list[object]:
     """Return what was sent, and the first output as a message."""
-    given = entry.get("messages")
-    sent: list[object] = list(given) if isinstance(given, list) else []
+    sent: list[object] = items_of(entry.get("messages"))
     prompt = text_of(entry.get("prompt"))
     if not sent and prompt:
         sent = [{"role": "user", "content": prompt}]
-    outputs = entry.get("outputs")
-    first = outputs[0] if isinstance(outputs, list) and outputs else None
+    first = next(iter(items_of(entry.get("outputs"))), None)
     if isinstance(first, str):
         sent.append({"role": "assistant", "content": first})
     elif fields := object_of(first):

@@ -174,7 +174,7 @@ def write(draft: Draft) -> Output:
     lines: list[dict[str, Any]] = []
     for group in runs_of(placed(draft, TITLE), _same_line):
         lines.append(_line(group, clock, draft, len(lines)))
-    state = {
+    state: dict[str, Any] = {
         "version": "v1",
         "conversation_metadata": {"user_turn_metadatas": [], "user_turn_start_request": None, "last_request": None},
         "rts_model_state": {"conversation_id": draft.id, "model_info": None, "context_usage_percentage": None},
@@ -186,7 +186,7 @@ def write(draft: Draft) -> Output:
         "agent_name": None,
     }
     times = [time for message in draft.messages if (time := time_of(message)) is not None]
-    about = {
+    about: dict[str, Any] = {
         "session_id": draft.id,
         "cwd": draft.cwd,
         "created_at": _with_microseconds(draft.started),

@@ -132,7 +132,7 @@ def write(draft: Draft) -> Output:
     """Write one session: its messages, and the file about it."""
     lines = [_line(message, at, number, draft) for number, (at, message) in enumerate(placed(draft, TITLE, _holds))]
     times = [time for message in draft.messages if (time := time_of(message)) is not None]
-    about = {
+    about: dict[str, Any] = {
         "session_id": draft.id,
         "parent_session_id": None,
         "start_time": iso_of(draft.started),
