@@ -168,7 +168,7 @@ class SessionAgent:
         context = history.context
         for message in context.messages:
             for update in _updates(message):
-                await self._tell(session_id, update)
+                await self._send(session_id, update)
         self._open[session_id] = self._opened(cwd, context, self._model)
         return schema.LoadSessionResponse()
 
@@ -217,13 +217,13 @@ class SessionAgent:
                 break
             if isinstance(event, ToolResultMessage):
                 for update in _updates(event):
-                    await self._tell(name, update)
+                    await self._send(name, update)
             elif event.kind == "text_delta":
-                await self._tell(name, acp.update_agent_message_text(event.delta))
+                await self._send(name, acp.update_agent_message_text(event.delta))
             elif event.kind == "thinking_delta":
-                await self._tell(name, acp.update_agent_thought_text(event.delta))
+                await self._send(name, acp.update_agent_thought_text(event.delta))
             elif event.kind == "toolcall_end":
-                await self._tell(name, _call_update(event.tool_call))
+                await self._send(name, _call_update(event.tool_call))
             elif event.kind == "error":
                 raise SegueError(event.message.error_message or "the request failed")
             elif event.kind == "done":
@@ -231,7 +231,7 @@ class SessionAgent:
         await opened.conversation.flush()
         return stop
 
-    async def _tell(self, name: str, update: Any) -> None:  # noqa: ANN401 - one of a dozen models of the package
+    async def _send(self, name: str, update: Any) -> None:  # noqa: ANN401 - one of a dozen models of the package
         await cast("acp.Client", self._editor).session_update(session_id=name, update=update)
 
 

@@ -101,18 +101,18 @@ def _parts(
     """Read the parts of a content of the model, or of results."""
     for part in objects_of(content.get("parts")):
         call, result = object_of(_get(part, "function_call")), object_of(_get(part, "function_response"))
-        said: list[AssistantContent] = []
+        found: list[AssistantContent] = []
         if call:
-            said = [make_call(call.get("id"), call.get("name"), call.get("args"))]
+            found = [make_call(call.get("id"), call.get("name"), call.get("args"))]
         elif result:
             text = json_text(result.get("response"))
             log.answer(text_of(result.get("id")) or "", [TextContent(text=text)], time)
             made.append(text)
         elif isinstance(text := part.get("text"), str) and text:
-            said = [ThinkingContent(thinking=text) if part.get("thought") is True else TextContent(text=text)]
-        made += said
-        if said:
-            log.say(said, time, find_origin(model, "google") if model else UNKNOWN)
+            found = [ThinkingContent(thinking=text) if part.get("thought") is True else TextContent(text=text)]
+        made += found
+        if found:
+            log.reply(found, time, find_origin(model, "google") if model else UNKNOWN)
 
 
 def list_sessions(source: Source) -> tuple[Session, ...]:

@@ -69,10 +69,10 @@ def _take(log: TurnLog, fields: dict[str, Any]) -> list[object] | None:
         case "message", "user":
             log.ask(content, time)
         case "message", "assistant":
-            log.say([piece for piece in content if isinstance(piece, TextContent)], time, _origin(fields))
+            log.reply([piece for piece in content if isinstance(piece, TextContent)], time, _origin(fields))
         case "tool-call", _:
             call = make_call(fields.get("id"), fields.get("name"), fields.get("arguments", fields))
-            log.say([call], time)
+            log.reply([call], time)
             return [call]
         case "tool-result", _:
             failed = text_of(object_of(fields.get("error")).get("message"))

@@ -82,8 +82,8 @@ def _take(log: TurnLog, called: set[str], fields: dict[str, Any]) -> list[object
                     pieces.append(call)
                 called.add(call.id)
         texts = [piece for piece in text_and_media(content) if isinstance(piece, TextContent)]
-        fresh = [text for text in texts if not log.is_said(text)]
-        log.say([*fresh, *pieces], time, UNKNOWN if model is None else find_origin(model))
+        fresh = [text for text in texts if not log.has(text)]
+        log.reply([*fresh, *pieces], time, UNKNOWN if model is None else find_origin(model))
         return [*made, *texts]
     if fields.get("type") != "user":
         return None

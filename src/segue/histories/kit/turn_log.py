@@ -32,7 +32,7 @@ class TurnLog:
             made = UserMessage(content=given, timestamp=time)
             self._messages.append(with_envelope(made, self._format, {}, own=own))
 
-    def say(self, pieces: Iterable[AssistantContent], time: int | None = None, origin: Origin = UNKNOWN) -> None:
+    def reply(self, pieces: Iterable[AssistantContent], time: int | None = None, origin: Origin = UNKNOWN) -> None:
         """Add what the model said or called, to the answer that is open."""
         if not self._pieces:
             self._time = time
@@ -53,7 +53,7 @@ class TurnLog:
         """End the answer that is open: what follows came after results that the file does not have."""
         self._close()
 
-    def is_said(self, piece: AssistantContent) -> bool:
+    def has(self, piece: AssistantContent) -> bool:
         """Whether the answer that is open has a piece already."""
         return piece in self._pieces
 

@@ -77,10 +77,10 @@ def _take(log: TurnLog, kind: str, event: dict[str, Any]) -> list[object] | None
     elif kind == "system.message":
         log.ask(content, time, own=True)
     elif kind == "agent.message":
-        log.say([piece for piece in content if isinstance(piece, TextContent)], time)
+        log.reply([piece for piece in content if isinstance(piece, TextContent)], time)
     elif kind in _CALLS:
         call = make_call(event.get("id"), event.get("name"), event.get("input", event))
-        log.say([call], time)
+        log.reply([call], time)
         return [call]
     elif name is not None and kind.endswith("tool_result"):
         log.answer(name, content, time, is_error=event.get("is_error") is True)

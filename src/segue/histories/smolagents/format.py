@@ -60,7 +60,7 @@ def _take(log: TurnLog, step: dict[str, Any], number: int, notes: Notes) -> list
     if asked is not None:
         log.ask([TextContent(text=asked)], time)
         return [asked]
-    said: list[AssistantContent] = [
+    found: list[AssistantContent] = [
         TextContent(text=text) for key in ("plan", "model_output") if (text := _words(step.get(key)))
     ]
     calls: list[ToolCall] = []
@@ -72,9 +72,9 @@ def _take(log: TurnLog, step: dict[str, Any], number: int, notes: Notes) -> list
             answers.append(json_text(call.arguments["answer"]))
         else:
             calls.append(call)
-    said += calls
-    said += (TextContent(text=answer) for answer in answers)
-    log.say(said, time)
+    found += calls
+    found += (TextContent(text=answer) for answer in answers)
+    log.reply(found, time)
     observed, failed = text_of(step.get("observations")), text_of(object_of(step.get("error")).get("message"))
     if calls and (observed or failed):
         log.answer(calls[0].id, [TextContent(text=observed or failed or "")], time, is_error=failed is not None)
@@ -82,7 +82,7 @@ def _take(log: TurnLog, step: dict[str, Any], number: int, notes: Notes) -> list
         notes.record("error of a step", number, len(failed), step.get("error"))
     elif observed and not calls and observed not in answers:
         log.ask([TextContent(text=observed)], time, own=True)
-    return [*said, observed, failed, step.get("code_action")]
+    return [*found, observed, failed, step.get("code_action")]
 
 
 def _words(value: object) -> str | None:
