@@ -72,6 +72,8 @@ def read(source: Source, view: View) -> History:
         made = _READ([object_of(item)], Reading(notes)) if object_of(item).get("role") else []
         note_unread({"message": item}, made, number, notes, since=since)
         messages += made
+    given = {"outputs": items_of(entry.get("outputs"))[:1]}
+    note_unread(given, [message.content for message in messages], len(messages), notes, since=notes.left_out)
     system = None
     if messages and messages[0].role == "system":
         system = plain_text(messages.pop(0))

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from segue.conversation.content import TextContent
 from segue.errors import LoadError
-from segue.histories.kit.documents import finish_history, parse_object, refuse_branch
+from segue.histories.kit.documents import finish_history, parse_text, refuse_branch
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import History
-from segue.histories.kit.lines import decode_objects, objects_of, text_of
+from segue.histories.kit.lines import decode_objects, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.pieces import make_call
 from segue.histories.kit.samples import read_samples
@@ -60,8 +60,8 @@ def read(source: Source, view: View) -> History:
 
 
 def _in_order(source: Source, notes: Notes) -> list[tuple[int, int, dict[str, Any]]]:
-    listed = objects_of(parse_object(source.data).get("data")) if b'"data"' in (source.data or b"")[:4000] else []
-    events = [(at, 0, event) for at, event in enumerate(listed, 1)]
+    value = source.value if source.data is None else parse_text(source.data)
+    events = [(at, 0, event) for at, event in enumerate(objects_of(object_of(value).get("data", value)), 1)]
     if not events:
         events = [(line.number, len(line.data), fields) for line, fields in decode_objects(source.data or b"", notes)]
     times = [milliseconds_of(event.get("processed_at")) or 0 for _, _, event in events]
