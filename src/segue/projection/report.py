@@ -154,7 +154,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.ARGUMENTS_UNPARSED: (
         "The tool arguments are cut off or not valid JSON; the part that could be parsed is sent."
     ),
-    ChangeCode.NATIVE_REPLACED: "A block that only another protocol supports is replaced by its fallback content.",
+    ChangeCode.NATIVE_REPLACED: (
+        "A block of another protocol is replaced by the same of the target's, or by its fallback content."
+    ),
     ChangeCode.NATIVE_DROPPED: "A block that only another protocol supports is removed; it has no fallback content.",
     ChangeCode.NATIVE_REFUSED: (
         "A block of the target's own protocol that it would refuse (a call without its result, a result without its "

@@ -24,7 +24,7 @@ from segue.projection.projector import Projection, project, project_for, prompt_
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
 from segue.projection.workspace.ownership import KEY_LABEL, known_account
-from segue.protocols.api import decode_request, find_target, resolve_endpoint
+from segue.protocols.api import check, decode_request, find_endpoint, find_target, resolve_endpoint
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.api_versions import ApiVersions
@@ -554,6 +554,9 @@ def convert(
     protocols name the model in the URL and not in the body (Google, Bedrock, Vertex). Then the writer is unknown and
     the signatures are dropped: a provider refuses signatures of another model.
 
+    A body for the model that it was written for comes out unchanged, unless a rule refuses something in it or the
+    policy is not the default.
+
     Raises:
         DecodeError: the protocol cannot be detected, or the body does not fit it.
         UnknownModel: the catalogue has no model of that name.
@@ -574,8 +577,26 @@ def convert(
     except ProjectionRefused as refusal:
         refuse_at(refusal, shift, policy, model)
         raise
+    if request.report.changes and isinstance(body, Mapping) and (policy is None or policy == Policy()):
+        read = find_endpoint(protocol, writer, prompt.model, catalogue).model
+        is_text = not request.report.of(ChangeCode.SURROGATE_REPLACED)
+        if is_text and (read.id, read.provider, protocol) == (model.id, model.provider, model.protocol):
+            request = _as_received(body, prompt, model) or request
     request.report = request.report.shifted(shift)
     return request
+
+
+def _as_received(body: Mapping[str, object], prompt: Prompt, model: Model) -> Request | None:
+    """Return a request with the body that was received for this model; None if a rule refuses something in it.
+
+    Whatever projection would change in it is accepted, as far as is known.
+    """
+    endpoint, codec = resolve_endpoint(model), get_protocol(model.protocol)
+    wire = dict(body)
+    if endpoint.dialect.transport is not None or check(wire, protocol=codec.name, model=model):
+        return None
+    projection = Projection(context=prompt.context, options=prompt.options, report=Report(()))
+    return Request(projection, endpoint, codec, wire=wire, given=prompt.context)
 
 
 def prepare_prompt(

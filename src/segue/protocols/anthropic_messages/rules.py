@@ -85,7 +85,7 @@ RULES: Final = Rules(
     # -- turns
     resumable_stops=frozenset({"pause_turn"}),  # anthropic 2.8.0: the reply is sent back as it is
     refused_text="blank",  # "text content blocks must be non-empty" / "must contain non-whitespace text"
-    signed_blank_text="beside_text",  # the same where it is the only text (LibreChat-AI/agents #124, goose #7343)
+    blank_beside=frozenset({"text"}),  # white space, not an empty text (LibreChat-AI/agents #124, live, 2026-04-30)
     refused_final_space=True,  # "final assistant content cannot end with trailing whitespace"
     instructions_alone=False,  # "messages: at least one message is required" (langchain #31657)
     system_messages="none",  # "role 'system' is not supported on this model" before Opus 4.8

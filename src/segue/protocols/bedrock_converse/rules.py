@@ -86,6 +86,7 @@ RULES: Final = Rules(
     instructions_alone=False,  # Claude too needs a message: "at least one message is required" (langchain #31657)
     system_messages="none",  # the role is in the service model; no model is known to accept it
     refused_text="blank",  # "The text field in the ContentBlock object ... is blank"
+    blank_beside=frozenset({"signed", "text"}),  # recorded 200 of white space beside a text, 2026-11
     empty_result=False,  # refused in error results, and by Nemotron (strands)
     # -- reasoning
     reasoning_replay="none",
@@ -132,7 +133,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "image_sources": frozenset({"data"}),
             "file_sources": frozenset({"data"}),
             "exact_image_types": True,  # "the image appears to be a image/png image" (llxprt-code #2130)
-            "result_media": _IMAGES,
+            "result_media": (*_IMAGES, "application/pdf"),  # a PDF: recorded 200s of Sonnet 4.5, 2026-11
             "error_result_media": False,
             "first_user": False,
             "reasoning_replay": "signed",
@@ -210,7 +211,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=CLAUDE_BINDS_PREFIX,
         # A blank text that only thinking made acceptable would be refused, or differ, once the thinking is left out.
-        rules={"signed_blank_text": "beside_text"},
+        rules={"blank_beside": frozenset({"text"})},
         source="concluded from the check of the prefix",
         read="2026-11-16",
     ),
