@@ -17,7 +17,16 @@ from segue.cli.history_outputs import (
     save_fresh,
     store_new,
 )
-from segue.cli.inputs import EXAMPLE, check_input, chosen_view, example_option, open_history, view_options
+from segue.cli.inputs import (
+    EXAMPLE,
+    check_input,
+    chosen_view,
+    example_option,
+    open_history,
+    print_redacted,
+    redact_option,
+    view_options,
+)
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.sessions import in_order, pick_one
 from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option, reasoning_option
@@ -29,6 +38,7 @@ from segue.histories.kit.format import Format
 from segue.histories.kit.history import History, Written
 from segue.histories.kit.lines import title_of
 from segue.histories.kit.stamps import make_id
+from segue.histories.redacting import new_redactor, redact
 from segue.histories.registry import all_formats, get_format
 from segue.models.model import Model
 from segue.projection.policy import Policy, ReasoningPolicy
@@ -71,6 +81,7 @@ _PROMPT: Final = (
     type=click.Path(file_okay=False, path_type=Path),
     help="A folder of your own for the files.  [default: the folder of the agent]",
 )
+@redact_option
 @click.option("--run", is_flag=True, help="Start the agent with the session.")
 @click.option("--verify", is_flag=True, help="Let the agent load the session, without a model, and compare.")
 @report_option
@@ -91,6 +102,7 @@ def command(
     first: int | None,
     reasoning: ReasoningPolicy,
     output: Path | None,
+    redacts: bool,
     run: bool,
     verify: bool,
     form: ReportForm,
@@ -127,6 +139,13 @@ def command(
         click.echo(f"Restored: {counted(count, 'message')} as before the handover to {opened.origin.format}", err=True)
     if first is not None:
         history = _from_message(history, first)
+    if redacts:
+        redactor = new_redactor()
+        place, history = history.cwd, redact(history, redactor)
+        print_redacted(redactor)
+        if cwd is None and history.cwd != place:
+            click.echo("The folder of the project was redacted; name it with --cwd to continue there", err=True)
+            history = replace(history, cwd=None)
     if record is None:
         title = "the agent" if known is None else known.title
         click.echo(_write_prompt(history, output, title))

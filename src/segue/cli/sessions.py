@@ -19,10 +19,12 @@ from segue.conversation.messages import Message
 from segue.errors import SegueError
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
+from segue.foundation.redaction import Redactor
 from segue.histories.api import find_sessions, list_source, read_history
 from segue.histories.kit.envelope import is_own_text
 from segue.histories.kit.history import Session
 from segue.histories.places import current_projects, may_contain
+from segue.histories.redacting import redact
 
 _AROUND: Final = 40
 """How many characters are shown before what was found."""
@@ -148,12 +150,17 @@ class Match(NamedTuple):
 
 
 def search_sessions(
-    sessions: Sequence[Session], text: str, searched: Callable[[int], None] = lambda _: None
+    sessions: Sequence[Session],
+    text: str,
+    searched: Callable[[int], None] = lambda _: None,
+    *,
+    redactor: Redactor | None = None,
 ) -> Iterator[Match]:
     """Find the sessions with a text in a message, and what is around it; `searched` is told how many were looked at.
 
     Words of the person and of the model come before those of tools, and these before what the agent added by itself.
-    A file without the words is not read as a conversation, which takes most of the time.
+    A file without the words is not read as a conversation, which takes most of the time. With a redactor, only what it
+    leaves is searched.
     """
     words = [word.encode() for word in re.findall(r"[0-9a-z]+", text.lower())]
     spaced = r"\s+".join(map(re.escape, text.split()))
@@ -169,6 +176,7 @@ def search_sessions(
             messages = read_history(session, view="full").context.messages
         except SegueError:
             continue
+        messages = messages if redactor is None else redact(messages, redactor)
         for rank, names in enumerate(_RANKS):
             around = next((found for each in messages if (found := _around(wanted, each, rank, names))), None)
             if around is not None:

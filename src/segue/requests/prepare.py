@@ -37,6 +37,7 @@ from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.plain_text.content import write_transcript
 from segue.protocols.plain_text.rules import PROTOCOL as PLAIN_TEXT
+from segue.protocols.property_names import restore_properties, restoring_decoder
 from segue.protocols.registry import get_protocol
 from segue.requests.appending import Remembered, fit_appended
 from segue.requests.binding.bind import MakeStamp, Sender, account_check, account_stamp, bind, stamp_body
@@ -263,14 +264,14 @@ class Request:
         `account` names the account that the request was sent with: see `account_in`. `key` is the label of its key.
         """
         message = self._codec.decode_response(as_mapping(body), self._endpoint, self.tool_names)
-        return self.stamped(message, account=account, key=key)
+        return self.stamped(restore_properties(message, self.tool_names), account=account, key=key)
 
     def stream_decoder(self, *, account: str | None = None, key: str | None = None) -> StreamDecoder:
         """Make a decoder for a streamed reply; its message is stamped like that of `decode`."""
         decoder = self._codec.stream_decoder(self._endpoint, self.tool_names)
         if self._is_stamped:
             decoder.stamp_with(partial(self.stamped, account=account, key=key))
-        return decoder
+        return restoring_decoder(decoder, self.tool_names, self.protocol)
 
     # -- what the reply is bound to ------------------------------------------------------------------------------------
 
