@@ -138,6 +138,7 @@ PLAIN_ROOMS: Final = (
     "src/segue/failures",
     "src/segue/foundation",
     "src/segue/framing",
+    "src/segue/histories",
     "src/segue/inspector",
     "src/segue/testing",
 )

@@ -52,7 +52,7 @@ def marks_of(message: AssistantMessage) -> tuple[str, ...]:
 
 
 def signature_lengths(message: AssistantMessage) -> list[int]:
-    """Give the lengths of the signatures that `marks_of` gives the marks of."""
+    """Return the lengths of the signatures whose marks `marks_of` returns."""
     signatures = [piece.thinking_signature for piece in message.content if type(piece) is ThinkingContent]
     return [len(signature) for signature in signatures if signature]
 

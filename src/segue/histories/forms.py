@@ -1,6 +1,6 @@
 """By what each format is recognised: one table, so that no form is taken for another.
 
-Facts this file rests on:
+Facts:
 - Forms of formats that segue reads: their samples, and the sources that each format names.     (seen, 2026-11-15)
 - Forms of programs that segue does not read: their makers' sources, or files of other people.   (read, 2026-11-16)
 - LiteLLM's messages are those of Chat, the messages of Strands those of Converse. Such data is recognised as that
@@ -522,6 +522,6 @@ ROWS: Final = (
     ),
     Form(where="object", needs=("prompt", "!messages", "!input", "!contents", "!model"), certain=False),
 )
-"""Rows of data sets in which a question and its answer stand in columns, or turns in a column of another name."""
+"""Rows of data sets in which a question and its answer are in columns, or turns in a column with another name."""
 EXCHANGE: Final = (Form(where="object", needs=("response", "request:object")),)
 """A request and its reply."""

@@ -98,7 +98,7 @@ def register_format(record: Format) -> None:
     """Register a format under its name. Registering an equal record again changes nothing.
 
     Raises:
-        SettingsError: another format has this name already, or the value is no record of a format.
+        SettingsError: another format has this name already, or the value is not a record of a format.
     """
     FORMATS.register(record)
 
@@ -127,7 +127,7 @@ def get_format(name: str) -> Format:
 
 
 def each_format(leave_out: Collection[str] = ()) -> Iterator[Format]:
-    """Give every format in the order of `format_names`; each is loaded when it is asked for.
+    """Return an iterator over every format in the order of `format_names`; each is loaded when it is asked for.
 
     A format of a package that cannot be loaded causes a warning and is left out.
     """

@@ -1,9 +1,9 @@
 """The record of logs of the Agent Client Protocol: the JSON-RPC lines between an editor and an agent.
 
 Facts (version 1 of the protocol; replays of five agents, 2026-11-18):
-- `session/update` has what the agent said and did; `session/load` replays a stored session as such updates.
+- `session/update` has what the agent wrote and did; `session/load` replays a stored session as such updates.
 - `session/prompt` has the words of the user, which agents do not repeat; a replay has them as chunks.
-- Lines may come without an envelope of their own program; requests, answers and errors are no part of the conversation.
+- Lines may come without the envelope of their program; requests, answers and errors are not part of the conversation.
 """
 
 from __future__ import annotations

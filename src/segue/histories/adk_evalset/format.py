@@ -1,7 +1,7 @@
 """The record of eval sets of Google ADK: `*.evalset.json` and `*.test.json`.
 
 Facts (google-adk 2.13.0: types of eval cases; 2026-11-18; not run):
-- Each case is a conversation of invocations: what the user said, calls in a flat list, and the final answer. Newer
+- Each case is a conversation of invocations: what the user wrote, calls in a flat list, and the final answer. Newer
   files have the results, and `invocation_events` with all contents in order. Names are in snake or in camel case.
 - A case with a `conversation_scenario` has no conversation.
 """

@@ -4,7 +4,7 @@ Recognises a Claude Code session, and describes it for a list from its beginning
 
 Writes a Claude Code session.
 
-Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
+Facts (Claude Code 2.1.325, seen 2026-11-15):
 - A file that another program wrote is accepted. Each line needs `type`, `uuid`, `parentUuid`, `message` and
   `timestamp`; without a timestamp the program finds no conversation.
 - Several blocks on one line are accepted, and a user's content as text.
@@ -117,7 +117,7 @@ def _tokens(replies: list[dict[str, object]]) -> int:
 VERSION: Final = "2.1.325"
 """The version of the program whose format is written."""
 _LONGEST: Final = 200
-"""The program cuts a longer folder name and adds a hash of its own; then the file is named with its path."""
+"""The program cuts a longer folder name and adds its own hash; then the file is named with its path."""
 
 _STOPS: Final[Mapping[str, str]] = {
     StopReason.STOP: "end_turn",
@@ -257,7 +257,7 @@ class _Writer:
         }
 
     def _time(self, message: Message, envelope: Mapping[str, object] | None) -> int | str:
-        """Give the time of a line: that of the file it was read from, or that of the message."""
+        """Return the time of a line: that of the file it was read from, or that of the message."""
         return text_of((envelope or {}).get("timestamp")) or self._clock.at(time_of(message))
 
     def _line(self, kind: str, envelope: Mapping[str, object], time: int | str, fields: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 Writes a session of GitHub Copilot CLI.
 
-Facts this file rests on (Copilot CLI 1.0.40, run against a scripted model, 2026-11-16):
+Facts (Copilot CLI 1.0.40, run against a scripted model, 2026-11-16):
 - It resumes a file that another program wrote: the start, messages of the user and the model, and completed tools are
   enough. Ids of events must be UUIDs.
 - It answers a call without a result itself, and sends no reasoning over the protocols of OpenAI.

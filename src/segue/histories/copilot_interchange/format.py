@@ -2,7 +2,7 @@
 
 Facts (Copilot CLI 1.0.102, run: its validator was asked, and it resumed what it had imported; 2026-11-18):
 - The first line is the session; then lines `message`, `tool-call` and `tool-result`. Calls follow their message, or
-  stand alone. There is no thinking, and the content of a result is a text.
+  are alone. There is no thinking, and the content of a result is a text.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def read(source: Source, view: View) -> History:
 
 
 def _take(log: TurnLog, fields: dict[str, Any]) -> list[object] | None:
-    """Read one line and return what was made of it; None if it is no part of the conversation."""
+    """Read one line and return what was made from it; None if it is not part of the conversation."""
     time, content = milliseconds_of(fields.get("timestamp")), _content(fields.get("content"))
     match text_of(fields.get("type")), text_of(fields.get("role")):
         case "message", "user":

@@ -2,7 +2,7 @@
 
 Facts (dspy 3.4.1, its own dump; 2026-11-18):
 - Each entry is one request with its `outputs`. If an entry begins with the messages of the one before and its output,
-  they are one conversation, of which the last entry has everything; else they are several.
+  they are one conversation, and the last entry has all of it; otherwise they are several.
 - An output is a text, or an object with `text`, `reasoning_content` and `tool_calls`. The marks of fields in the texts
   are what was sent. `response` is a text for people unless it was dumped with care.
 """

@@ -97,7 +97,7 @@ class _Chat:
         self._lines: list[dict[str, Any]] = []
 
     def take(self, fields: dict[str, Any]) -> list[object] | None:
-        """Read one line and return what was made of it; None if it is no part of the conversation."""
+        """Read one line and return what was made from it; None if it is not part of the conversation."""
         content = fields.get("content")
         self._lines.append(fields)
         match text_of(fields.get("type")):

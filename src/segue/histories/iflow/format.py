@@ -1,7 +1,7 @@
 """The record of iFlow.
 
 Facts (a reader of another project and its file of a real session; 2026-11-18; not run):
-- Lines look like those of Claude Code, and are no tree: an answer is several lines under one parent, each a snapshot
+- Lines look like those of Claude Code, but are not a tree: an answer is several lines under one parent, each a snapshot
   that repeats the call before. They are read in the order of the file, each call and each text once.
 - The content of a result is an object: `responseParts.functionResponse.response` has `output` or `error`.
 """
@@ -68,7 +68,7 @@ def read(source: Source, view: View) -> History:
 
 
 def _take(log: TurnLog, called: set[str], fields: dict[str, Any]) -> list[object] | None:
-    """Read one line and return what it has; None if it is no part of the conversation."""
+    """Read one line and return what it has; None if it is not part of the conversation."""
     message, time = object_of(fields.get("message")), milliseconds_of(fields.get("timestamp"))
     content, made = message.get("content"), list[object]()
     if fields.get("type") == "assistant":

@@ -4,7 +4,7 @@ Facts (Kimi Code 2.1.0, run against a scripted model; its manifest of records; 2
 - `wire.jsonl` of an agent is a log of records; the first line has `protocol_version`. The conversation is what the
   `context.*` records make of it. `turn.prompt` and `agent.message.appended` repeat messages.
 - `step.begin` opens an answer, to which `content.part` and `tool.call` belong by `stepUuid`. Results come in the order
-  in which tools ended. `note` of a result is sent after its output, on a line of its own.
+  in which tools ended. `note` of a result is sent after its output, on a separate line.
 - `origin.kind` says whose words a message of the user has; `injection` and others are the program's.
 - After `context.apply_compaction` the summary and the kept messages are sent; after `context.clear` nothing before it.
   `context.undo` removes messages backwards until `count` prompts are gone, never past a summary.
@@ -53,10 +53,10 @@ KNOWN_RECORDS: Final = frozenset({
     "llm.response", "usage.record", "token_counting.update", "context.undo", "context.clear", "step.end",
 })  # fmt: skip
 _USERS: Final = frozenset({"user", "skill_activation", "plugin_command", "shell_command"})
-"""Kinds of origins of what the person said or started; all others are the program's."""
+"""Kinds of origins of what the person wrote or started; all others are the program's."""
 
 SUMMARY: Final = "compaction_summary"
-"""The origin of a message that stands for those before it."""
+"""The origin of a message that replaces those before it."""
 
 _WORDS: Final = 40
 """Characters of a message that the report shows."""
@@ -79,7 +79,7 @@ class _Entry:
     mark: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def finished(self) -> Iterator[Message]:
-        """Yield the message; none of a step in which the model said nothing."""
+        """Yield the message; nothing for a step in which the model wrote nothing."""
         if self.message is not None:
             yield self.message
         elif self.pieces:
@@ -270,7 +270,7 @@ def _media(part: dict[str, Any]) -> Media | None:
 
 
 def _from(answer: AssistantMessage, origin: Origin, envelope: dict[str, Any]) -> AssistantMessage:
-    """Set the origin of an answer; a signature of Responses is an item, of which the program keeps one field."""
+    """Set the origin of an answer; a signature of Responses is an item, and the program keeps one field of it."""
     if origin.protocol == "openai-responses":
         pieces = (
             reasoning_item(piece.thinking, None, piece.thinking_signature) if piece.kind == "thinking" else piece

@@ -25,7 +25,7 @@ DISPLAYED: Final = frozenset({
     "plan", "available_commands_update", "current_mode_update", "config_option_update", "session_info_update",
     "usage_update", "turn_completed", "hook_execution", "retry_state",
 })  # fmt: skip
-"""Kinds of updates that are no part of the conversation."""
+"""Kinds of updates that are not part of the conversation."""
 _ENDED: Final = frozenset({"completed", "failed"})
 _NAMES: Final = ("name", "toolName", "tool_name")
 _OUTPUTS: Final = ("output", "content", "text", "error", "message")
@@ -78,7 +78,7 @@ class Updates:
     def take(
         self, update: Mapping[str, Any], *, time: int | None = None, prompt: str | None = None
     ) -> Sequence[object] | None:
-        """Apply one update and return what was read of it; None if it is no part of the conversation.
+        """Apply one update and return what was read from it; None if it is not part of the conversation.
 
         `prompt` is the id of the user's prompt.
         """

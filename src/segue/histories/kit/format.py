@@ -60,7 +60,7 @@ class Excerpt(NamedTuple):
 class Cut(NamedTuple):
     """Where a session is compacted: the messages before `at` stay in the file and are no longer sent.
 
-    `text` stands for them: the first message of the user and the note of the cut. `tokens` is what the whole session
+    `text` replaces them: the first message of the user and the note of the cut. `tokens` is what the whole session
     had before it was compacted, as programs record it.
     """
 
@@ -73,8 +73,8 @@ class Cut(NamedTuple):
 class Draft(NamedTuple):
     """What a format writes.
 
-    `messages` are ready for the model: those of another format are projected, those of this format as they were read.
-    `id` is a UUID for the new session. `settings` are the user's own, as `Format.read_settings` gave them. `positions`
+    `messages` are ready for the model: those of another format are projected, those of this format are unchanged.
+    `id` is a UUID for the new session. `settings` are the user's own, from `Format.read_settings`. `positions`
     are the positions of the messages in the given history, None for one that projection inserted. `cut` is where a
     history that does not fit the window is compacted, for formats with `Format.compacts`.
     """
@@ -111,7 +111,7 @@ class FormatSample:
     """A small session for the conformance kit: the source, and what the agent sends when it continues it.
 
     `sent` is a list of turns on the wire of the format, without texts that the agent adds at that moment. `wire` names
-    the protocol where the format stores blocks of its own.
+    the protocol where the format stores its own blocks.
     """
 
     name: str
@@ -129,14 +129,14 @@ def _no_samples() -> tuple[FormatSample, ...]:
 class Format:
     """One way to store histories.
 
-    `wire` is the protocol whose blocks it stores, None if it has blocks of its own; histories are projected for it.
+    `wire` is the protocol whose blocks it stores, None if it has its own blocks; histories are projected for it.
     `forms` are what it is recognised by, of a format of a package; those of segue's own formats are in
     `segue.histories.forms`. `read` reads one session, `list` describes all
     sessions of a file from its beginning and its end, or of a source that holds several; `write` is None if the format
     is only read. `give` makes the framework's own objects of written files, and needs it to be installed.
     `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
     another agent are left out; `closes_calls` that it adds a result to a call that has none, `sends_thinking` that it
-    sends the thinking of its files as it stands there, signed or not; `reads_lines` that it is JSON Lines, so that a
+    sends the thinking of its files unchanged, signed or not; `reads_lines` that it is JSON Lines, so that a
     line that is cut off is left out, `reads_long` that `Source.long` is read, so that a long file is never in memory as
     a whole. `archive_members` are patterns of the files in a zip archive that hold the
     conversations. `keeps_folders` says that the program finds the files of a session by the folders that they lie in.

@@ -1,4 +1,4 @@
-"""Logs with one event for each piece: an answer is what the model said and called between two results or prompts."""
+"""Logs with one event for each piece: an answer is what the model wrote and called between two results or prompts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class TurnLog:
         self._origin = UNKNOWN
 
     def ask(self, content: Iterable[UserContent], time: int | None = None, *, own: bool = False) -> None:
-        """Add what the user said."""
+        """Add what the user wrote."""
         self._close()
         if given := tuple(content):
             made = UserMessage(content=given, timestamp=time)
             self._messages.append(with_envelope(made, self._format, {}, own=own))
 
     def reply(self, pieces: Iterable[AssistantContent], time: int | None = None, origin: Origin = UNKNOWN) -> None:
-        """Add what the model said or called, to the answer that is open."""
+        """Add what the model wrote or called, to the answer that is open."""
         if not self._pieces:
             self._time = time
         self._pieces += pieces

@@ -27,7 +27,7 @@ def json_line(value: object) -> bytes:
 
 @final
 class Clock:
-    """Gives each record a time: its own, or one millisecond after the one before it, which is reported once."""
+    """Assigns a time to each record: its own, or one millisecond after the one before it, which is reported once."""
 
     def __init__(self, draft: Draft) -> None:
         self._now = draft.started
@@ -35,7 +35,7 @@ class Clock:
         self._noted = False
 
     def at(self, time: int | None) -> int:
-        """Give the time of the next record."""
+        """Return the time of the next record."""
         if time is None:
             self._now += 1
             if not self._noted:
@@ -47,7 +47,7 @@ class Clock:
 
 
 def is_text(message: Message, piece: AnyContent) -> bool:
-    """Whether a piece is no image and no file: all that many programs store."""
+    """Whether a piece is neither an image nor a file: all that many programs store."""
     return message.role == "assistant" or piece.kind == "text"
 
 
@@ -56,9 +56,9 @@ def placed(
 ) -> Iterator[tuple[int, Message]]:
     """Yield each message with its position in the given history, for a program without blocks of providers.
 
-    A message that projection inserted has the position of the one before it. Native blocks are replaced by what stands
-    for them, and media that the program does not store (`holds`) are left out, which is reported; a message of which
-    nothing is left is not written.
+    A message that projection inserted has the position of the one before it. Native blocks are replaced by their
+    fallbacks, and media that the program does not store (`holds`) are left out, which is reported; a message that is
+    empty after that is not written.
     """
     last = 0
     for at, message in enumerate(draft.messages):

@@ -69,7 +69,7 @@ def _in_order(source: Source, notes: Notes) -> list[tuple[int, int, dict[str, An
 
 
 def _take(log: TurnLog, kind: str, event: dict[str, Any]) -> list[object] | None:
-    """Read one event and return what was made of it; None if it is no part of the conversation."""
+    """Read one event and return what was made from it; None if it is not part of the conversation."""
     time, content = milliseconds_of(event.get("processed_at")), text_and_media(event.get("content"))
     name = next((found for key in _RESULTS if (found := text_of(event.get(key))) is not None), None)
     if kind == "user.message":

@@ -2,7 +2,7 @@
 
 Writes a session of Qwen Code, and describes one for a list.
 
-Facts this file rests on (Qwen Code 0.15.10, run against a scripted model, 2026-11-16):
+Facts (Qwen Code 0.15.10, run against a scripted model, 2026-11-16):
 - It resumes a file that another program wrote, by the id of the session, which must be a UUID of version 4.
 - The folder of a project is its path with `-` for every character but letters and digits.
 """

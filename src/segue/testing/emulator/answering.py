@@ -122,7 +122,7 @@ class EmulatedProvider:
         return replace(answer, transformations=state.verdict.transformations)
 
     def _removed(self, call: Call, model: Model, caller: Caller) -> tuple[Transformation, ...] | None:
-        """Give what is withheld from the model; None if this provider does not say."""
+        """Return what is withheld from the model; None if this provider does not say."""
         form = get_protocol(call.protocol).signatures
         if call.prompt is None or not self._is_withholding(form) or (call.body or {}).get("previous_response_id"):
             return None
@@ -132,7 +132,7 @@ class EmulatedProvider:
         return self.withholds and form.holder == "item"
 
     def given_up(self, call: Call, caller: Caller, known: Collection[str]) -> tuple[str, ...]:
-        """Give the known tokens that a request does not send although they would be accepted."""
+        """Return the known tokens that a request does not send although they would be accepted."""
         form = get_protocol(call.protocol).signatures
         if call.prompt is None or (call.body or {}).get("previous_response_id"):
             return ()
@@ -439,7 +439,7 @@ def _divided(events: Sequence[Event]) -> list[Event]:
 
 
 def _realm_of(form: SignatureForm, caller: Caller) -> str:
-    """Give where a signature is valid: in an organization, or at one of a provider's endpoints."""
+    """Return where a signature is valid: in an organization, or at one of a provider's endpoints."""
     return {"organization": caller.organization, "endpoint": caller.surface, None: ""}[form.valid_in]
 
 

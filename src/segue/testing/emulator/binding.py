@@ -185,7 +185,7 @@ class Ledger:
     def _run_before(
         self, block: Block, possible: Mapping[str, Block], asked: AskedBody, reader: Recipient
     ) -> list[Block]:
-        """Give the longest run of accepted blocks that ends with a block; empty if there is none."""
+        """Return the longest run of accepted blocks that ends with a block; empty if there is none."""
         run: list[Block] = []
         found: Block | None = block
         while found is not None and (issued := self._issued.get(found.token)) is not None:

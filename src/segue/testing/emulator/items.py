@@ -1,6 +1,6 @@
 """Reasoning that providers other than Anthropic sign: what it was made after, and what is withheld from the model.
 
-Facts this file rests on:
+Facts:
 - OpenAI can withhold reasoning items instead of refusing them, and lists them in `input_transformations`: by their
   original ids, in the order of the input, with the first reason of organization, model and prefix.
                                                       (openai 3.51.0: Response; the order of reasons is that of Claude)
@@ -30,7 +30,7 @@ Removed: TypeAlias = Mapping[str, str]
 
 @final
 class MadeItem(NamedTuple):
-    """A token of a reply: for which model and realm it is, behind what it was made, and the id of its item."""
+    """A token of a reply: its model and realm, what it was made after, and the id of its item."""
 
     model: str
     realm: str
@@ -39,7 +39,7 @@ class MadeItem(NamedTuple):
 
 
 class ItemLedger:
-    """What the emulated providers have signed besides Claude thinking."""
+    """What the emulated providers have signed in addition to Claude thinking."""
 
     def __init__(self) -> None:
         self._made: dict[str, MadeItem] = {}
@@ -52,11 +52,11 @@ class ItemLedger:
                 self._made[token] = MadeItem(model, realm, prefix, name)
 
     def made(self) -> tuple[str, ...]:
-        """Give all tokens so far, the oldest first."""
+        """Return all tokens so far, the oldest first."""
         return tuple(self._made)
 
     def judge(self, prompt: Prompt, form: SignatureForm, model: str, realm: str) -> tuple[Removed, ...]:
-        """Give what is withheld from the model, as the reply reports it."""
+        """Return what is withheld from the model, as the reply reports it."""
         found: list[Removed] = []
         prefixes = _prefixes(prompt)
         for place, message in enumerate(prompt.context.messages):
@@ -71,7 +71,7 @@ class ItemLedger:
     def given_up(
         self, prompt: Prompt, known: Collection[str], form: SignatureForm, model: str, realm: str, *, binds: bool
     ) -> tuple[str, ...]:
-        """Give the known tokens that a request does not send although they would be accepted at their places.
+        """Return the known tokens that a request does not send although they would be accepted at their places.
 
         `binds` says whether the prefix counts. Where it does not, a token is accepted wherever its turn is.
         """
@@ -107,7 +107,7 @@ def _sent(message: Message, form: SignatureForm) -> list[str]:
 
 
 def _prefixes(prompt: Prompt) -> list[bytes]:
-    """Give a digest of what is before each message, then one of everything."""
+    """Return a digest of what is before each message, then one of everything."""
     context = prompt.context
     tools = [msgspec.to_builtins(tool) for tool in context.tools]
     digests = [sha256(canonical_json({"system": context.system_prompt, "tools": tools})).digest()]
@@ -128,7 +128,7 @@ def _value(piece: AssistantContent | UserContent | SystemContent) -> object:
 
 
 def _names(reply: AssistantMessage) -> list[str]:
-    """Give the ids of reasoning items, for each piece of a reply."""
+    """Return the ids of reasoning items, for each piece of a reply."""
     names: list[str] = []
     for piece in reply.content:
         name = ""

@@ -230,7 +230,7 @@ def _signatures(message: AssistantMessage, form: SignatureForm) -> list[tuple[st
 
 
 def tokens_of(message: AssistantMessage, form: SignatureForm) -> list[str | None]:
-    """Give the token of each piece of a turn, as far as it has one."""
+    """Return the token of each piece of a turn; None for a piece without one."""
     return [] if form.holder is None else [token for token, _ in _signatures(message, form)]
 
 
