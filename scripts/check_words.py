@@ -140,6 +140,8 @@ PLAIN_ROOMS: Final = (
     "src/segue/framing",
     "src/segue/histories",
     "src/segue/inspector",
+    "src/segue/projection/replies",
+    "src/segue/projection/workspace",
     "src/segue/testing",
 )
 """Folders whose docstrings, comments and messages have none of these phrases."""

@@ -141,7 +141,7 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.RESULT_MISSING: (
         "A tool call has no result; an error result is inserted. Append a ToolResultMessage to send the real one."
     ),
-    ChangeCode.RESULT_MOVED: "A tool result is moved behind its call, or into the order of the calls.",
+    ChangeCode.RESULT_MOVED: "A tool result is moved after its call, or into the order of the calls.",
     ChangeCode.RESULT_DUPLICATE: (
         "A second result for the same call is removed; Policy(duplicate_results=...) selects which one is sent."
     ),
@@ -188,7 +188,7 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.FILE_AS_TEXT: "A text file is sent as text, because the target does not accept it as a file.",
     ChangeCode.FILE_AS_IMAGE: "A file that is an image is sent as an image.",
     ChangeCode.IMAGE_AS_FILE: "An image whose type is that of a document, sound or video is sent as a file.",
-    ChangeCode.SOURCES_AS_TEXT: "The web pages that a turn of another model cites are listed as text behind it.",
+    ChangeCode.SOURCES_AS_TEXT: "The web pages that a turn of another model cites are listed as text after it.",
     ChangeCode.FILE_CONTEXT_AS_TEXT: (
         "The context of a file is sent as text before it, because the target has no field for it."
     ),
@@ -201,14 +201,14 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.THINKING_UNSIGNED: "Thinking of another model is sent as thinking, without its signature.",
     ChangeCode.THINKING_BLANK: "Thinking without text and without a usable signature is removed.",
     ChangeCode.REASONING_WITHHELD: (
-        "Signed thinking is left out: the provider accepts it only behind what it was made after, in one unbroken run."
+        "Signed thinking is left out: the provider accepts it only after its original prefix, in one unbroken run."
     ),
     ChangeCode.REASONING_ASKED: (
         "It is not known what signed thinking was made after; the provider is asked to drop it if it is not valid."
     ),
     ChangeCode.REASONING_REJECTED: "The provider did not read signed thinking of this request, and said so.",
     ChangeCode.INSTRUCTIONS_APPENDED: (
-        "The changed system prompt or tools are sent behind a later message; the model reads the earlier ones before."
+        "The changed system prompt or tools are sent after a later message; the model reads the earlier ones before."
     ),
     ChangeCode.SIGNATURE_REMOVED: "A signature that only another model accepts is removed.",
     ChangeCode.SIGNATURE_PLACEHOLDER: (
@@ -285,13 +285,13 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ),
     ChangeCode.CACHE_MARK_MOVED: "The target refuses a cache mark in this place; it is moved to the nearest other one.",
     ChangeCode.CACHE_MARK_SHORTENED: (
-        "The target does not have the lifetime of the mark, or refuses it behind a shorter one; it gets the default."
+        "The target does not have the lifetime of the mark, or refuses it after a shorter one; it gets the default."
     ),
     ChangeCode.RECORD_LEFT_OUT: (
-        "Records of the session that are no part of the conversation (settings, statistics, display) are left out."
+        "Records of the session that are not part of the conversation (settings, statistics, display) are left out."
     ),
     ChangeCode.BRANCH_LEFT_OUT: "Another branch of the session is left out; the view `branch` with its id reads it.",
-    ChangeCode.CHILD_LEFT_OUT: "The conversation of a sub-agent is no part of the messages; it is in `children`.",
+    ChangeCode.CHILD_LEFT_OUT: "The conversation of a sub-agent is not part of the messages; it is in `children`.",
     ChangeCode.COMPACTED_AWAY: (
         "Messages that the agent replaced by a summary are left out; the view `full` reads them."
     ),
@@ -362,7 +362,7 @@ _DROPPED: Final[dict[Loss, str]] = {Loss.CONTENT: "content", Loss.OPAQUE: "provi
 
 
 def describe_loss(code: ChangeCode, loss: Loss) -> str:
-    """Give a word for what a change drops: content, signature, provider data or nothing."""
+    """Return a word for what a change drops: content, signature, provider data or nothing."""
     return "signature" if loss == Loss.OPAQUE and code in _SIGNED else _DROPPED[loss]
 
 
@@ -402,7 +402,7 @@ _SEVERITY: Final = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
 
 
 def weight_of(changes: Sequence[Change]) -> tuple[int, int, int, int, str]:
-    """Give the sort key of the changes of one kind: the worst loss first, and of equal ones the largest."""
+    """Return the sort key of the changes of one kind: the worst loss first, and the largest of equal ones."""
     tokens, messages = sum(change.tokens for change in changes), sum(change.messages for change in changes)
     return _SEVERITY.index(changes[0].loss), -tokens, -messages, -len(changes), changes[0].code
 
@@ -420,7 +420,7 @@ _ROOTS: Final = {"extra": -3, "system_prompt": -2, "messages": -1, "tools": sys.
 
 
 def place_of(change: Change) -> int:
-    """Give the sort key of a change: reports are in the order of the request."""
+    """Return the sort key of a change: reports are in the order of the request."""
     path = change.path
     root = path[0]
     if root == "messages" and len(path) > 1:
@@ -458,11 +458,11 @@ class Report(msgspec.Struct, frozen=True):
         return all(change.loss == Loss.NONE for change in self.changes)
 
     def shifted(self, count: int) -> Report:
-        """Give the report with the paths of a list that has so many messages before those of the conversation."""
+        """Return the report with the paths of a list that has so many messages before those of the conversation."""
         return Report(tuple(_shifted(change, count) for change in self.changes)) if count else self
 
     def of(self, *codes: ChangeCode) -> tuple[Change, ...]:
-        """Give the changes with these codes, in order."""
+        """Return the changes with these codes, in order."""
         return tuple(change for change in self.changes if change.code in codes)
 
     def summary(self) -> str:

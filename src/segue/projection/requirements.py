@@ -39,7 +39,7 @@ class HistoryNeeded(msgspec.Struct, frozen=True, kw_only=True, tag="historyNeede
     """The request refers to content that only another provider holds: add that content to the conversation.
 
     `field` is the key or block of the reference (`previous_response_id`, `cachedContent`, `item_reference`),
-    `reference` its id, `what` the content it stands for. Read it from that provider and put it before the given
+    `reference` its id, `what` the content it refers to. Read it from that provider and put it before the given
     messages; without it the target does not see it. `path` is the path of the reference.
     """
 

@@ -1,7 +1,7 @@
 """The record of steps of smolagents: `agent.memory.get_full_steps()`, `get_succinct_steps()` or a result of a run.
 
 Facts (smolagents 1.26.0, its own dump; 2026-11-18):
-- The first item is the task, the others are steps: what the model wrote, its calls, one text of observations for all
+- The first item is the task, the others steps: what the model wrote, its calls, and one text of observations for all
   of them, which is read as the result of the first call. The error of a step is reported, or the result if there is no
   other.
 - A call of `final_answer` is the answer. `model_input_messages` repeats everything before, `model_output_message` the

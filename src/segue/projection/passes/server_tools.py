@@ -1,6 +1,6 @@
 """Pass 8, part 1: replace tools that another provider runs by the target's own.
 
-Facts this file rests on:
+Facts:
 - Web search, reading of pages, execution of code and search in files exist at several providers, each with its own
   definition and options. `ServerTool` describes them, `Rules.server_tools` names those of a target.
 - Without its list of allowed domains a tool reads more than the caller allowed, so it is not sent. Other options are
@@ -53,11 +53,11 @@ _TITLES: Final[Mapping[str, str]] = {
 
 
 _EXTRA: Final[Path] = ("options", "extra")
-"""Where fields of the body stand that no option has."""
+"""The place of body fields that no option has."""
 
 
 class _Found:
-    """A server tool of the request: where it stands, and its definition, read."""
+    """A server tool of the request: its place, and its definition, read."""
 
     __slots__ = ("index", "path", "protocol", "tool", "use")
 
@@ -84,7 +84,7 @@ def replace_server_tools(
     """Replace every server tool that the target does not have by the one of the same kind.
 
     `given` are the tools with their indexes, `extra` is that of the options: on some protocols a server tool is a field
-    of the body. `has_calls` tells whether the history has calls of functions.
+    of the body. `has_calls` is whether the history has calls of functions.
     """
     work = _ServerTools(target, [tool for _, tool in given], [index for index, _ in given], extra, has_calls=has_calls)
     work.run()
@@ -235,7 +235,7 @@ class _ServerTools:
         self.note_mapped(entry, tool, lost)
 
     def options_for(self, entry: _Found, tool: ServerTool) -> tuple[dict[ToolOption, object], list[str]]:
-        """Give the options that the target's tool can express, and the names of those that are lost."""
+        """Return the options that the target's tool can express, and the names of those that are lost."""
         options = dict(entry.use.options)
         body = object_of((self.extra or {}).get(entry.protocol))
         lost: list[str] = []
@@ -256,14 +256,14 @@ class _ServerTools:
         return options, [*lost, *entry.use.unread]
 
     def mapped_stores(self, stores: object) -> list[str]:
-        """Give the target's ids of stores; empty if `Policy.stores` does not have all of them."""
+        """Return the target's ids of stores; empty if `Policy.stores` does not have all of them."""
         known = self.target.policy.stores
         ids = list(cast("Sequence[object]", stores)) if isinstance(stores, list | tuple) else [stores]
         mapped = [known[entry] for entry in ids if isinstance(entry, str) and entry in known]
         return mapped if len(mapped) == len(ids) else []
 
     def refusal(self, tool: ServerTool, options: Mapping[ToolOption, object], lost: Sequence[str]) -> str:
-        """Give the reason why the target cannot have this tool here; empty if it can."""
+        """Return the reason why the target cannot have this tool here; empty if it can."""
         if restricted := [name for name in lost if name.partition(".")[0] in RESTRICTING]:
             return f"{tool.title()} of the target cannot be restricted by {restricted[0]}"
         if tool.kind == "mcp" and not options.get("server_url"):
@@ -340,7 +340,7 @@ def _body_keys(protocol: str, count: int) -> frozenset[str]:  # noqa: ARG001 - n
 
 
 def server_tool_fields(extra: Extra | None, protocol: str) -> Extra | None:
-    """Give the fields of an `extra` that are server tools or options of them."""
+    """Return the fields of an `extra` that are server tools or options of them."""
     record, part = find_protocol(protocol), (extra or {}).get(protocol)
     if record is None or not part:
         return None

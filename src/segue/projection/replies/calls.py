@@ -21,7 +21,7 @@ _ID_LENGTH: Final = 24
 
 @final
 class CallForms:
-    """Gives the calls of one reply the form that the client knows; remembers what was replaced."""
+    """Converts the calls of one reply to the form that the client knows; remembers what was replaced."""
 
     def __init__(self, client: ReplyClient, tools: Sequence[Tool]) -> None:
         self._client = client
@@ -35,14 +35,14 @@ class CallForms:
         """What the client returns -> the id that the model wrote."""
 
     def begin(self, call_id: str, name: str, index: int) -> tuple[str, str, Block]:
-        """Give the id and the name of a call that begins, and the keys of this protocol that stand there."""
+        """Return the id and the name of a call that begins, and the keys of this protocol there."""
         shown, first = self._show(ToolCall(id=call_id, name=name), index)
         call_id, name = shown.id, shown.name
         self._ids[index] = call_id
         return call_id, name, first
 
     def end(self, call: ToolCall, index: int) -> ToolCall:
-        """Give a whole call, without its signature; it has the id that its beginning had."""
+        """Return a whole call, without its signature; it has the id that its beginning had."""
         return self._show(call, index)[0]
 
     def _show(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:
@@ -52,7 +52,7 @@ class CallForms:
         return (shown if shown.id == call_id else replace(shown, id=call_id)), first
 
     def _declared(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:
-        """Give a call the format that the client declared, and one of another model its name and namespace."""
+        """Convert a call to the format that the client declared; for another model, also its name and namespace."""
         client, tool = self._client, self._tools.get(call.name)
         space, name = (None, "") if client.is_same else self._namespaces.names.get(call.name, (None, ""))
         if space is not None and client.record.namespaces is not None:

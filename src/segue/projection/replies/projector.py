@@ -84,7 +84,7 @@ def project_reply(
     tools: Sequence[Tool] = (),
     sign: Sign | None = None,
 ) -> Reply:
-    """Give a reply as a client of this protocol may see it; write it with `encode_response`.
+    """Return a reply as a client of this protocol may see it; write it with `encode_response`.
 
     `model` is the model that the client asked for; without it, the protocol's own provider is taken to serve the model
     that answered. `tools` are those of the client's request: calls are written as it declared them. `sign` gives an
@@ -282,7 +282,7 @@ class ReplyProjector:
         self._waiting.pop(index, None)
 
     def _unsigned(self, content: ThinkingContent, path: Path) -> ThinkingContent | None:
-        """Give thinking of another model without its signature; None if it is left out."""
+        """Return thinking of another model without its signature; None if it is left out."""
         client, signature = self._client, content.thinking_signature
         text = content.thinking or read_wrapped(signature) or ""
         if signature and client.sign is not None and self._treatment == "thinking":
@@ -377,7 +377,7 @@ class ReplyProjector:
         self._ended = (replace(event, content=cite(plain, [*before, *pages])), before)
 
     def _stop_reason(self, message: AssistantMessage) -> str | None:
-        """Give the provider's own stop reason, if it is one of the client's protocol."""
+        """Return the provider's own stop reason, if it is one of the client's protocol."""
         raw = message.raw_stop_reason
         if self._client.is_same_protocol:
             return raw
@@ -405,7 +405,7 @@ def _treatment(client: ReplyClient) -> _Treatment:
 
 
 def _origin(source: Model | AssistantMessage | None) -> AssistantMessage | None:
-    """Give a message that has the origin of a reply and nothing else."""
+    """Return a message that has only the origin of a reply."""
     if source is None:
         return None
     if isinstance(source, Model):

@@ -1,11 +1,11 @@
 """Decide whether the target wrote a message, or reads the signatures of the model that did, so that they are valid.
 
-Facts this file rests on:
+Facts:
 - Signatures are bound to the model, not only to the provider.        (llxprt-code #2335, anthropic-sdk-python #1598)
 - Some models read the signatures of others, unchanged: see `models.readers`.
 - The same model id at another endpoint is another origin.            (opencode #6418, 9router #922)
 - `response_model` is a dated version of the id in half of all replies, so it proves nothing. Only for ids of routers,
-  which stand for many models, it names the model that answered.      (recorded traffic, 2026-11)
+  which serve many models, it names the model that answered.      (recorded traffic, 2026-11)
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Ownership:
         return bool(self.refused) and not self.refused.isdisjoint(all_marks_of(message))
 
     def dropped_in(self, sent: Sent) -> list[str]:
-        """Give the marks that a reply remembers as dropped or refused, without those that only other models drop."""
+        """Return the marks that a reply remembers as dropped or refused, without those that only other models drop."""
         marks = [each.partition("@") for each in sent.dropped]
         return [mark for mark, _, model in marks if not model or model == self._model.id]
 
@@ -81,7 +81,7 @@ ACCOUNT_BOUND: Final = frozenset({"dropped", "refused"})
 
 
 def made_with(message: AssistantMessage) -> str | None:
-    """Give the account that a message was made with, if it remembers that."""
+    """Return the account that a message was made with, if it remembers that."""
     return None if message.sent is None else message.sent.account
 
 
@@ -98,7 +98,7 @@ def is_same_account(made: str | None, account: str, *, is_sure: bool) -> bool:
 
 
 def known_account(messages: Sequence[Message], account: str | None) -> str | None:
-    """Give the name of an account that is known by its key, if a reply remembers it."""
+    """Return the name of an account that is known by its key, if a reply remembers it."""
     key = None if account is None else account.removeprefix(ONE_OF_SEVERAL)
     if key is None or not key.startswith(KEY_LABEL):
         return account

@@ -3,13 +3,13 @@
 Most conversations need few changes: the target wrote them, every call has its result, every text is clean. Eight passes
 that each walk a long conversation to find that out would cost several times as much as encoding the request.
 
-Facts this file rests on (all measured with CPython 3.11, 2026-11-15):
+Facts (all measured with CPython 3.11, 2026-11-15):
 - Scanning a thousand messages costs as much as `orjson.dumps` of them, a fifth of it for results. The arguments of all
   calls are encoded at once, which checks and measures them: a loop over their values costs three times as much.
 - `type(x) is T` is cheaper than `x.kind == ...`, and a line that sees only one type reads its fields three times
-  faster: hence the branches that look alike.
-- Local names and no function calls save another fifth: hence one long loop, which calls functions for what is rare.
-  With a function for each role or type of content, `project` takes 10 to 20 % longer.                   (2026-11-17)
+  faster: so several branches look alike.
+- Local names and no function calls save another fifth: so there is one long loop, which calls functions only for rare
+  cases. With a function for each role or type of content, `project` takes 10 to 20 % longer.            (2026-11-17)
 
 A flag may be set without need, but is never missing: a pass that changes something sets the flags of what later passes
 have to check, and dropping messages clears none.
@@ -43,7 +43,7 @@ _MEMO: Final = "_scan"
 """The name under which a `Context` remembers its scan."""
 _CONTAINERS: Final = frozenset({list, dict, set})
 _CALL: Final = 64
-"""More than what a call counts for beside its name and arguments, in characters."""
+"""An upper bound of what a call counts in addition to its name and arguments, in characters."""
 
 
 class Scan:
@@ -110,7 +110,7 @@ class Scan:
         """Not fewer than the characters of all texts, thinking, signatures, names and arguments as JSON, and than those
         among them that are not ASCII; media and native blocks are left out."""
         self.unmeasured: bool = False
-        """`length` leaves out arguments that are no JSON."""
+        """`length` leaves out arguments that are not JSON."""
         self.paired: bool = True
         """Each batch of calls is directly followed by its results, in call order, and there are no other results."""
         self.unfinished: bool = False
@@ -130,7 +130,7 @@ class Scan:
         self.without_signature: bool = False
         """The first call of a turn has no signature."""
         self.text_after_call: bool = False
-        """A turn has text behind a call."""
+        """A turn has text after a call."""
         self.thinks_last: bool = False
         """A turn ends in thinking."""
         self.phases: bool = False
@@ -149,7 +149,7 @@ class Scan:
         """A blank text, or a message without content."""
 
     def measured(self, added: int) -> Length:
-        """Give the length with characters that passes added, whatever they are."""
+        """Return the length with characters that passes added, whatever they are."""
         return Length(self.length + added, self.beyond_ascii + added)
 
     def add_wide(self, text: str) -> None:
@@ -189,7 +189,7 @@ class Scan:
             self.extra = True
 
     def copy(self) -> Scan:
-        """Give a scan that can be changed and continued; this one stays as it is."""
+        """Return a scan that can be changed and continued; this one stays unchanged."""
         copied = Scan.__new__(Scan)
         for name in Scan.__slots__:
             value = getattr(self, name)
@@ -269,7 +269,7 @@ def scan_context(context: Context) -> Scan:
 
 
 def scan_messages(messages: Sequence[Message], before: Scan | None = None) -> Scan:  # noqa: C901, PLR0912, PLR0915 - see above
-    """Scan messages; `before` is the scan of what stands before them, which is not changed."""
+    """Scan messages; `before` is the scan of what comes before them, which is not changed."""
     scan = Scan() if before is None else before.copy()
     characters, assistants = list(scan.roles), scan.assistants
     call_ids, names, signatures = scan.call_ids, scan.names, scan.call_signatures

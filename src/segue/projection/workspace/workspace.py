@@ -204,7 +204,7 @@ class Workspace:
         self.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
 
     def insertion(self, code: ChangeCode, detail: str = "") -> int:
-        """Give the place of an inserted message, and keep what to report about it."""
+        """Return the place of an inserted message, and keep what to report about it."""
         self._insertions.append((code, detail))
         return -len(self._insertions)
 
@@ -235,12 +235,12 @@ class Workspace:
                 self.note(ChangeCode.RESULT_MOVED, ("messages", place), Loss.NONE)
 
     def length(self) -> Length | None:
-        """Give the length of the messages; None if it is not known what passes added, or if they have media."""
+        """Return the length of the messages; None if it is not known what passes added, or if they have media."""
         scan = self.scan
         return None if self._added is None or scan.media or scan.unmeasured else scan.measured(self._added)
 
     def stays(self) -> bool:
-        """Whether an answer behind the segment changes nothing in it: no pass made use of that it is the last one.
+        """Whether an answer after the segment changes nothing in it: no pass relied on the segment being the last one.
 
         Passes ask for that only where calls wait for results, in an assistant turn at the end, and in native blocks.
         """
@@ -260,7 +260,7 @@ class Workspace:
         return place - self._start not in self.scan.foreign and place not in self.cross_model
 
     def path(self, index: int) -> Path:
-        """Give the original path of the message at `index`; for an inserted one, of the message before it."""
+        """Return the original path of the message at `index`; for an inserted one, of the message before it."""
         place = self.places[index]
         if place >= 0:
             return ("messages", place)
@@ -272,7 +272,7 @@ class Workspace:
         return ("messages",) if before < 0 else ("messages", before)
 
     def content_path(self, index: int, block: int) -> Path:
-        """Give the original path of content `block` of the message at `index`."""
+        """Return the original path of content `block` of the message at `index`."""
         place = self.places[index]
         if place < 0:
             return self.path(index)
@@ -284,7 +284,7 @@ class Workspace:
         return ("messages", place, "content", origins[block])
 
     def origins(self, index: int) -> list[int]:
-        """Give the original index of each content of the message at `index`."""
+        """Return the original index of each content of the message at `index`."""
         known = self.blocks.get(self.places[index])
         return list(known) if known is not None else list(range(len(self.messages[index].content)))
 
@@ -315,7 +315,7 @@ class Workspace:
 
 
 def _longest_increasing(places: list[int]) -> list[int]:
-    """Give the longest increasing subsequence; the earliest places where several are as long."""
+    """Return the longest increasing subsequence; the earliest places if several are equally long."""
     lowest: list[int] = []  # the lowest place that ends an increasing subsequence of each length
     ends: list[int] = []  # for each length, the index of that place
     before: list[int] = []
@@ -337,7 +337,7 @@ def _longest_increasing(places: list[int]) -> list[int]:
 
 
 def roles_of(workspace: Workspace) -> str:
-    """Give the current roles of the messages, one letter each."""
+    """Return the current roles of the messages, one letter each."""
     if workspace.reordered:
         return "".join([ROLE_CODES[message.role] for message in workspace.messages])
     return workspace.scan.roles
