@@ -89,7 +89,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
 def test_a_pipe_is_not_waited_for(tmp_path):
     path = tmp_path / "session.jsonl"
     os.mkfifo(path)
-    with pytest.raises(LoadError, match="no regular file"):
+    with pytest.raises(LoadError, match="not a regular file"):
         read_history(path)
 
 
