@@ -20,12 +20,14 @@ from typing import Final
 
 from segue.models.built_in import LOCAL_HOST
 from segue.models.provider import PriceMode, Provider
+from segue.models.rule import Rule
 
 _READ: Final = "2026-11-15"
 _HALF: Final = 0.5
 """Batches cost half of the list price (documentation of each of these providers, read 2026-11-15)."""
 _PI: Final = "pi-ai 1.5.0"
 
+_NO_PROPERTIES: Final = Rule('"object schema missing properties" (copilot-api #192, 2026-02-11)', _READ)
 _SESSION_TAKEN: Final = ("-session_id",)
 _ANY_IDS: Final[Mapping[str, object]] = {"call_id_max": 0}
 _LOCAL_SERVER: Final[Mapping[str, object]] = {
@@ -37,9 +39,9 @@ _LOCAL_SERVER: Final[Mapping[str, object]] = {
     "image_sources": frozenset({"data"}),
     "file_sources": frozenset[str](),
     # OpenAI's limits, which these servers do not have (source of llama.cpp and vLLM: a temperature is not negative)
-    "max_stop": 0,
+    "stop": None,
     "max_tools": 0,
-    "max_temperature": 0.0,
+    "temperature": None,
 }
 _OPENROUTER_AUDIO: Final = (
     *("audio/wav", "audio/mpeg", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac", "audio/m4a"),
@@ -173,7 +175,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "schema_with_tools": False,  # "json mode cannot be combined with tool/function calling" (agno #1065)
                 "json_word": True,
                 "max_tokens_refused": True,
-                "strict_closed": True,  # Groq documentation: structured outputs, requirements of strict mode
+                "strict_open": Rule("Groq documentation: structured outputs, requirements of strict mode", _READ),
             },
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
@@ -201,8 +203,11 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 # "body.store: property 'body.store' is unsupported" (openclaude #740, 2026-04-17)
                 "refused_extra": frozenset({"store"}),
                 "refused_options": _SESSION_TAKEN,  # `prompt_cache_key` (cerebras_cloud_sdk 1.91.0, read 2026-11-18)
-                # "Unsupported JSON schema fields: {'minItems', 'items'}" (claude-code-router #708, 2025-08-26)
-                "strict_refused": frozenset({"minItems", "maxItems"}),
+                "strict_keywords": Rule(
+                    "\"Unsupported JSON schema fields: {'minItems', 'items'}\" (claude-code-router #708, 2025-08-26)",
+                    _READ,
+                    values=frozenset({"minItems", "maxItems"}),
+                ),
             }
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "cache_format": "openai-key"}},
@@ -310,7 +315,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "file_sources": frozenset({"data", "url"}),
                 "url_media": ("image/*", "application/pdf", "video/*"),
                 "server_tools": _OPENROUTER_TOOLS,
-                "max_user_id": 128,  # claude-code-provider-proxy #11, 2025-07
+                "user_id": Rule("claude-code-provider-proxy #11, 2025-07", _READ, most=128),
             },
             "openai-responses": {"unique_items": True},  # ai-sdk-provider #254, 2025-11-26
         },
@@ -369,10 +374,10 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.individual.githubcopilot.com",
         key_variables=("COPILOT_GITHUB_TOKEN",),
         rules={
-            "openai-chat": {"schema_properties": True},
+            "openai-chat": {"missing_properties": _NO_PROPERTIES},
             # "Duplicate item found with id msg_123." (vscode #321977, 2026-06-18)
             "openai-responses": {
-                "schema_properties": True,
+                "missing_properties": _NO_PROPERTIES,
                 "unique_items": True,
                 # "The requested tool image_generation is not supported." (copilot-api #220, 2026-04-27)
                 "refused_tool_types": frozenset({"image_generation"}),

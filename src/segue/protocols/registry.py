@@ -26,6 +26,7 @@ from segue.models.model import Model
 from segue.models.overrides import Settings, override
 from segue.models.provider import Provider
 from segue.models.providers import PROVIDERS, find_row
+from segue.models.rule import is_sure
 from segue.models.rules import Rules
 from segue.models.weights import WEIGHTS
 from segue.protocols.kit.batch_form import BatchForm
@@ -248,9 +249,10 @@ def _rules_of(
     cautious: bool,
 ) -> Rules:
     entry, row = get_protocol(protocol), find_row(provider, base_url)
-    rules = entry.rules
+    rules = _followed(entry.rules, cautious=cautious)
     if row is not None:
-        rules = override(rules, row.rules.get(protocol, {}), where=f"provider {row.name}")
+        given = {name: value for name, value in row.rules.get(protocol, {}).items() if cautious or is_sure(value)}
+        rules = override(rules, given, where=f"provider {row.name}")
         if protocol not in row.file_ids:
             sources = {name: getattr(rules, name) - {"file_id"} for name in ("image_sources", "file_sources")}
             rules = msgspec.structs.replace(rules, **sources)
@@ -260,6 +262,13 @@ def _rules_of(
         if cautious or family.grade == "refused":
             rules = override(rules, family.rules, where=f"family {family.pattern}")
     return override(rules, _DECODE(original), where=f"model {provider}/{model_id}") if original else rules
+
+
+def _followed(rules: Rules, *, cautious: bool) -> Rules:
+    """Return the rules of a protocol without the rows that only a strict check follows."""
+    if cautious or all(map(is_sure, rules.rows.values())):
+        return rules
+    return msgspec.structs.replace(rules, rows={place: row for place, row in rules.rows.items() if is_sure(row)})
 
 
 @lru_cache(maxsize=4096)

@@ -125,7 +125,7 @@ def _check_schema(tool: Mapping[str, object], path: Path, endpoint: Endpoint) ->
         # "tools.0.custom.input_schema.type: Field required" / "Input should be 'object'" (anthropic 2.8.0)
         message = "the schema of a tool must have the type object; wrap it in one"
         yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*place, "type"), message)
-    for key in sorted(endpoint.rules.schema_root_refused & given.keys()):
+    for key in sorted(endpoint.rules.values("root_keywords") & given.keys()):
         # "input_schema does not support oneOf, allOf, or anyOf at the top level" (Codewhale #4329)
         message = f"{key} is not supported at the top level of a schema; move it into a property"
         yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*place, key), message)
@@ -246,12 +246,9 @@ def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
         yield Violation(
             CheckCode.OPTIONS_CONFLICT, (exclusive[1],), f"{' and '.join(exclusive)} cannot both be set; remove one"
         )
-    heat = given.get("temperature")
-    if isinstance(heat, int | float) and rules.max_temperature and not 0 <= heat <= rules.max_temperature:
+    for option in ("temperature", "top_p"):
         # "temperature: Input should be less than or equal to 1" (documentation: messages)
-        message = f"temperature has to be between 0 and {rules.max_temperature:g}, not {heat}; change it"
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("temperature",), message)
-    yield from check_range("top_p", given.get("top_p"), ("top_p",), rules)  # documentation: messages
+        yield from check_range(option, given.get(option), (option,), rules)
     # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
     yield from check_stops(body.get("stop_sequences"), ("stop_sequences",), rules)
 
@@ -319,13 +316,13 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             yield Violation(
                 CheckCode.CACHE_MARK_MISPLACED, (*path, key), "thinking cannot have a mark; put it on another block"
             )
-        if path[0] == "tools" and any(block.get(beside) for beside in endpoint.rules.cache_mark_refused_beside):
+        if path[0] == "tools" and any(block.get(beside) for beside in endpoint.rules.values("cache_mark_beside")):
             # A deferred tool is not part of the cached prefix (documentation: tool use with prompt caching)
             message = "a tool whose loading is deferred cannot have a mark; put it on another tool"
             yield Violation(CheckCode.CACHE_MARK_MISPLACED, (*path, key), message)
         if mark.get("ttl") != "1h":
             short = True
-        elif short and endpoint.rules.cache_marks_longest_first:
+        elif short and endpoint.rules.has("cache_mark_order"):
             # A mark for an hour must not come after one for five minutes; tools, system, messages (headroom #2939)
             message = "a mark with ttl 1h comes after one with 5m; use one ttl for both"
             yield Violation(CheckCode.CACHE_MARK_ORDER, (*path, key), message)

@@ -96,7 +96,7 @@ class Turns:
     def _is_setting(self, turn: Object) -> bool:
         """Whether a system message only sets something, such as the effort."""
         is_empty = turn.get("role") == "system" and not turn.get("content")
-        return is_empty and not self.rules.system_fields.isdisjoint(turn)
+        return is_empty and not self.rules.values("system_fields").isdisjoint(turn)
 
     def _check_turn(self, index: int, turn: Object, *, last: bool) -> Iterator[Violation]:
         role, path = turn.get("role"), ("messages", index)
@@ -231,7 +231,7 @@ class Turns:
                     CheckCode.RESULT_MISPLACED, path, "a result comes after other content; put the results first"
                 )
             seen.add(call_id)
-            if block.get("is_error") and not self.rules.error_result_media:
+            if block.get("is_error") and self.rules.has("error_media"):
                 media = [inner for _, inner in objects_of(block.get("content")) if kind_of(inner) in _MEDIA]
                 if media:
                     # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
@@ -252,7 +252,7 @@ class Turns:
                 is_result = bool(blocks) and all(kind == "tool_result" for _, kind, _ in blocks)
                 turns.append(Turn("results" if is_result else "user", blocks))
         rules = self.rules
-        found = find_halves(turns, REPLAY, alternate=rules.alternate, may_wait=rules.pending_calls)
+        found = find_halves(turns, REPLAY, alternate=rules.alternate, may_wait=not rules.has("pending_calls"))
         for path, why in found.refused.items():
             if why == NO_RESULT:
                 yield Violation(CheckCode.RESULT_MISSING, path, "the call of a server tool has no result; remove it")
@@ -309,7 +309,7 @@ class Turns:
             yield Violation(CheckCode.LAST_TURN_WRONG, path, "the last turn is the assistant's; add a user turn")
         final = last.blocks[-1] if last.blocks else None
         text = final[1].get("text") if final and final[1].get("type") == "text" else None
-        if self.rules.refused_final_space and isinstance(text, str) and text != text.rstrip():
+        if self.rules.has("final_space") and isinstance(text, str) and text != text.rstrip():
             # "final assistant content cannot end with trailing whitespace" (langchain #35071, 2026-02-08)
             yield Violation(CheckCode.FINAL_SPACE, path, "the last turn ends in white space; strip it")
 
@@ -359,8 +359,9 @@ class Turns:
     def _check_media(self) -> Iterator[Violation]:
         images = sum(block.get("type") == "image" for _, block in self._media())
         rules = self.rules
-        is_many = 0 < rules.max_large_images < images
-        edge = rules.max_image_edge_of_many if is_many else rules.max_image_edge
+        edge, large = rules.most("image_edge"), rules.rows.get("large_images")
+        if large is not None and images > (large.most or images):
+            edge = int(large.least or 0)
         for path, block in self._media():
             is_image = block.get("type") == "image"
             source = block.get("source")
@@ -395,8 +396,8 @@ class Turns:
                 f"the type {mime!r} is not supported; convert it",
             )
         else:
-            yield from check_bytes(data, mime, (*path, "data"), exact=self.rules.exact_image_types)
-        most = self.rules.max_image_bytes if is_image else self.rules.max_document_bytes
+            yield from check_bytes(data, mime, (*path, "data"), exact=self.rules.has("other_image_type"))
+        most = self.rules.most("image_bytes" if is_image else "document_bytes")
         if most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # "image exceeds 5 MB maximum: 5404560 bytes > 5242880 bytes", of base64 (claude-code #13381)
             yield Violation(

@@ -182,7 +182,7 @@ class Turns:
             yield Violation(CheckCode.RESULT_EMPTY, (*path, "content"), "an error result needs content; add a text")
         if (
             status == "error"
-            and not self.rules.error_result_media
+            and self.rules.has("error_media")
             and any(_USER_MEDIA & block.keys() for _, block in content)
         ):
             # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
@@ -222,11 +222,9 @@ class Turns:
             yield Violation(
                 CheckCode.MEDIA_SOURCE_UNSUPPORTED, (*path, "source"), "the model cannot read from S3; send the data"
             )
-        data, most = source.get("bytes"), self.rules.max_media_bytes
-        if kind == "image":
-            most = self.rules.max_image_bytes
-        elif kind == "document":
-            most = self.rules.max_document_bytes
+        data, most = source.get("bytes"), self.rules.most("media_bytes")
+        if kind in ("image", "document"):
+            most = self.rules.most("image_bytes" if kind == "image" else "document_bytes")
         if data == "":
             # service model: at least one byte
             yield Violation(
@@ -240,9 +238,11 @@ class Turns:
                 f"the data has more than {most} bytes; make it smaller",
             )
         mime = TYPES[kind].get(str(media.get("format"))) or ALIASES[kind].get(str(media.get("format")))
-        yield from check_bytes(data, mime, (*path, "source", "bytes"), exact=self.rules.exact_image_types)
+        yield from check_bytes(data, mime, (*path, "source", "bytes"), exact=self.rules.has("other_image_type"))
         if kind == "image":
-            yield from check_edge(data, (*path, "source", "bytes"), self.rules.max_image_edge)  # service model: Message
+            yield from check_edge(
+                data, (*path, "source", "bytes"), self.rules.most("image_edge")
+            )  # service model: Message
 
     def _check_stored(self, kind: Kind, media: Block, path: Path) -> Iterator[Violation]:
         """Check media in S3 inside a result.
@@ -260,14 +260,15 @@ class Turns:
         seen: set[str] = set()
         for turn in self.turns:
             documents = turn.of("document")
-            if documents and self.rules.text_beside_files and not any("text" in block for _, block in turn.blocks):
+            if documents and self.rules.has("files_alone") and not any("text" in block for _, block in turn.blocks):
                 # "A text block must be included when using documents" (archestra #4220; service model: Message)
                 yield Violation(
                     CheckCode.DOCUMENT_ALONE, documents[0][0], "a document needs a text in its turn; add one"
                 )
-            if self.rules.max_files and len(documents) > self.rules.max_files:
+            most = self.rules.most("files")
+            if 0 < most < len(documents):
                 # service model: Message; generative-ai-use-cases #1685
-                message = f"{len(documents)} documents, and at most {self.rules.max_files} are supported; remove some"
+                message = f"{len(documents)} documents, and at most {most} are supported; remove some"
                 yield Violation(CheckCode.MEDIA_TOO_MANY, turn.path, message)
             images = len(turn.of("image"))
             if self.rules.max_images and images > self.rules.max_images:
@@ -349,7 +350,7 @@ class Turns:
         if not self.rules.last_assistant and last.role == "assistant":
             # "The conversation must end with a user message" (semantic-kernel #10281, llxprt #1977)
             yield Violation(CheckCode.LAST_TURN_WRONG, last.path, "the last turn is not the user's; add a user turn")
-        if self.rules.alternate and self.rules.alternate_refused:
+        if self.rules.alternate and self.rules.has("alternation"):
             turns = [turn for turn in self.turns if turn.role in ("user", "assistant")]
             for one, other in pairwise(turns):
                 if one.role == other.role:
@@ -482,7 +483,7 @@ def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         )
     stops = config.get("stopSequences")
     if isinstance(stops, list) and (
-        len(cast("list[object]", stops)) > (endpoint.rules.max_stop or 2500) or "" in stops
+        len(cast("list[object]", stops)) > (endpoint.rules.most("stop") or 2500) or "" in stops
     ):
         # service model: up to 2500, none of them empty
         yield Violation(
@@ -514,7 +515,7 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         )
     seen: set[str] = set()
     for index, block in objects_of(tools):
-        if "cachePoint" in block and not rules.tool_cache_marks:
+        if "cachePoint" in block and "tool" in rules.values("cache_mark_places"):
             # "#/toolConfig/tools/0: extraneous key [cachePoint] is not permitted" (LibreChat #13838, 2026-06-18)
             where: Path = ("toolConfig", "tools", index, "cachePoint")
             yield Violation(
@@ -733,7 +734,7 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
             yield Violation(CheckCode.CACHE_MARK_MISPLACED, path, "a cache point has to follow what it caches; move it")
         if mark.get("ttl") != "1h":
             short = True
-        elif short and endpoint.rules.cache_marks_longest_first:
+        elif short and endpoint.rules.has("cache_mark_order"):
             # A longer ttl may not follow a shorter one; order: tools, system, messages (headroom #2939)
             yield Violation(CheckCode.CACHE_MARK_ORDER, path, "a ttl of 1h follows a shorter one; reorder them")
 

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import Options
 from segue.errors import Path
+from segue.models.rule import Place, Rule
 from segue.models.rules import Rules
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import JsonObject, Violation
@@ -143,10 +144,11 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
       veryfront-code #3918, 2026-08-21), "For 'integer' type, property 'maximum' is not supported".
     """
     yield from _find_root_faults(schema, rules, strict=strict, output=output)
-    refused = rules.schema_refused | rules.strict_refused if strict else rules.schema_refused
-    optional = unions = 0
+    rows, refused = rules.rows, rules.values("schema_keywords")
+    if strict:
+        refused |= rules.values("strict_keywords")
     for path, one in walk_schema(schema):
-        for key in refused_references(one, schema) if rules.schema_definitions_only else ():
+        for key in refused_references(one, schema) if "schema_references" in rows else ():
             # "references must start with #/$defs/" (command-code #594, 2026-07-27), "conflicting keywords found after
             # $ref expansion: description" (kimi-cli #1903, 2026-04-15)
             yield Violation(
@@ -154,9 +156,9 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
                 (*path, key),
                 f"`{key}` is refused with this `$ref`; write the schema out",
             )
-        yield from find_invalid(one, path, rules.schema_valid)
-        yield from _find_unsupported(one, path, rules, strict=strict)
-        if rules.schema_required_known:
+        yield from find_invalid(one, path, rules.values("schema_faults"))
+        yield from _find_unsupported(one, path, rows, strict=strict)
+        if "unknown_required" in rows:
             for at in unknown_required(one):
                 message = "the schema has no such property; define it, or do not require it"
                 yield Violation(CheckCode.SCHEMA_INVALID, (*path, "required", at), message)
@@ -171,18 +173,18 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
         properties = one.get("properties")
         names = list(cast("JsonObject", properties)) if isinstance(properties, Mapping) else []
         listed = {name for name in list_of(one.get("required")) if isinstance(name, str)}
-        optional += len([name for name in names if name not in listed])
-        unions += len([name for name in names if _is_union(cast("JsonObject", properties)[name])])
         if one.get("type") == "object" or names:
-            if (rules.strict_closed or rules.strict_objects) and one.get("additionalProperties") is not False:
+            if ("strict_open" in rows or "strict_open_objects" in rows) and one.get(
+                "additionalProperties"
+            ) is not False:
                 message = "`additionalProperties` has to be false; set it"
                 yield Violation(CheckCode.SCHEMA_NOT_STRICT, path, message)
-            elif rules.strict_closed and any(name not in listed for name in names):
+            elif "strict_open" in rows and any(name not in listed for name in names):
                 missing = ", ".join(name for name in names if name not in listed)
                 yield Violation(
                     CheckCode.SCHEMA_NOT_STRICT, path, f"every property has to be required, also {missing}; list it"
                 )
-            elif rules.strict_closed and not listed <= set(names):
+            elif "strict_open" in rows and not listed <= set(names):
                 # "Extra required key 'recipe' supplied." (OpenAI: dotnet/extensions #6302, 2025-04-15)
                 extra = ", ".join(sorted(listed - set(names)))
                 yield Violation(
@@ -190,16 +192,18 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
                 )
     if not strict:
         return
-    # "Schemas contains too many parameters with union types" (Anthropic documentation: structured outputs, limits)
-    if 0 < rules.max_optional < optional:
-        message = f"{optional} properties are optional, and at most {rules.max_optional} may be; require some"
-        yield Violation(CheckCode.SCHEMA_TOO_LARGE, (), message)
-    if 0 < rules.max_unions < unions:
-        message = f"{unions} properties have several types, and at most {rules.max_unions} may; choose one for some"
-        yield Violation(CheckCode.SCHEMA_TOO_LARGE, (), message)
-    if not rules.strict_recursion and is_recursive(schema):
+    if "strict_recursion" in rows and is_recursive(schema):
         yield Violation(CheckCode.SCHEMA_RECURSIVE, (), "the schema refers to itself; write out the levels")
     yield from _find_excess(schema, rules)
+
+
+_SIZES: Final[Mapping[Place, str]] = {
+    "strict_optional": "optional properties",
+    "strict_unions": "properties of several types",
+    "strict_properties": "properties",
+    "strict_values": "values of enumerations",
+    "strict_depth": "levels",
+}
 
 
 def _is_union(schema: object) -> bool:
@@ -208,19 +212,19 @@ def _is_union(schema: object) -> bool:
 
 
 def _find_root_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool) -> Iterator[Violation]:
-    if output and strict and schema.get("type") != "object" and rules.strict_closed:
+    if output and strict and schema.get("type") != "object" and rules.has("strict_open"):
         # "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'." (OpenAI API)
         yield Violation(
             CheckCode.SCHEMA_ROOT_INVALID, (), "the root of the schema must have the type object; wrap it in one"
         )
-    if rules.schema_properties and not output and schema.get("type") == "object" and "properties" not in schema:
+    if rules.has("missing_properties") and not output and schema.get("type") == "object" and "properties" not in schema:
         yield Violation(
             CheckCode.SCHEMA_ROOT_INVALID, (), "the root of the schema needs `properties`; add it, also empty"
         )
 
 
-def _find_unsupported(schema: JsonObject, path: Path, rules: Rules, *, strict: bool) -> Iterator[Violation]:
-    """Find values of keywords, and keywords side by side, that a target does not support; see `Rules` for sources."""
+def _find_unsupported(schema: JsonObject, path: Path, rows: Mapping[str, Rule], *, strict: bool) -> Iterator[Violation]:
+    """Find values of keywords, and keywords side by side, that a target does not support; the rows have the sources."""
     reference = schema.get("$ref")
     if strict and isinstance(reference, str) and not reference.startswith("#"):
         # No references to other documents (Anthropic and OpenAI documentation: structured outputs)
@@ -228,36 +232,36 @@ def _find_unsupported(schema: JsonObject, path: Path, rules: Rules, *, strict: b
             CheckCode.SCHEMA_REFERENCE_INVALID, (*path, "$ref"), "the schema is not in this one; write it out"
         )
     kind, given = schema.get("type"), schema.get("format")
-    formats = rules.strict_formats if strict and rules.strict_formats is not None else rules.schema_formats
-    if formats is not None and isinstance(given, str) and given not in formats and is_text(kind):
+    formats = (rows.get("strict_formats") if strict else None) or rows.get("schema_formats")
+    if formats is not None and isinstance(given, str) and given not in formats.values and is_text(kind):
         yield Violation(
             CheckCode.SCHEMA_FORMAT_UNSUPPORTED,
             (*path, "format"),
             f"the format {given!r} is not supported here; remove it",
         )
-    if rules.schema_text_enums and isinstance(schema.get("enum"), list) and kind is not None and not is_text(kind):
+    if "other_enums" in rows and isinstance(schema.get("enum"), list) and kind is not None and not is_text(kind):
         yield Violation(
             CheckCode.SCHEMA_ENUM_INVALID,
             (*path, "enum"),
             "only texts can be limited to an enumeration; make it a text",
         )
-    if rules.schema_text_enums and is_text(kind) and "" in list_of(schema.get("enum")):
+    if "other_enums" in rows and is_text(kind) and "" in list_of(schema.get("enum")):
         yield Violation(
             CheckCode.SCHEMA_ENUM_INVALID, (*path, "enum"), "a value of the enumeration is empty; remove it"
         )
-    if rules.schema_typed == "always" or (strict and rules.schema_typed == "strict"):
+    if "untyped_properties" in rows or (strict and "strict_untyped" in rows):
         for name in untyped(schema):
             place = (*path, "properties", name)
             yield Violation(CheckCode.SCHEMA_INVALID, place, "the property has no type; add one")
-    for key in misplaced(schema) if rules.schema_keywords_typed else ():
+    for key in misplaced(schema) if "mistyped_keywords" in rows else ():
         yield Violation(
             CheckCode.SCHEMA_KEYWORD_UNSUPPORTED, (*path, key), f"`{key}` does not fit the type {kind!r}; remove it"
         )
-    if not rules.schema_typed_unions and "anyOf" in schema and "type" in schema:
+    if "typed_unions" in rows and "anyOf" in schema and "type" in schema:
         yield Violation(
             CheckCode.SCHEMA_INVALID, (*path, "type"), "the type has to stand in each schema of `anyOf`; move it"
         )
-    if strict and rules.strict_references_alone and "$ref" in schema and len(schema) > 1:
+    if strict and "strict_references" in rows and "$ref" in schema and len(schema) > 1:
         yield Violation(CheckCode.SCHEMA_REFERENCE_INVALID, path, "`$ref` has to stand alone; wrap it in `anyOf`")
 
 
@@ -304,24 +308,24 @@ def is_text(kind: object) -> bool:
 
 
 def _find_excess(schema: JsonObject, rules: Rules) -> Iterator[Violation]:
-    properties = values = depth = 0
+    """Find more of something than a strict schema may have.
+
+    "Schemas contains too many parameters with union types" (Anthropic documentation: structured outputs, limits)
+    """
+    if _SIZES.keys().isdisjoint(rules.rows):
+        return
+    counts: dict[Place, int] = dict.fromkeys(_SIZES, 0)
     for path, one in walk_schema(schema):
-        properties += len(object_of(one.get("properties")))
-        listed = one.get("enum")
-        values += len(cast("list[object]", listed)) if isinstance(listed, list) else 0
-        depth = max(depth, sum(key == "properties" for key in path))
-    counts = (
-        (properties, rules.max_strict_properties, "properties"),
-        (values, rules.max_strict_values, "values of enumerations"),
-        (depth, rules.max_strict_depth, "levels"),
-    )
-    for count, most, name in counts:
-        if 0 < most < count:
-            yield Violation(
-                CheckCode.SCHEMA_TOO_LARGE,
-                (),
-                f"the schema has {count} {name}, and at most {most} are supported; cut it",
-            )
+        properties, listed = object_of(one.get("properties")), list_of(one.get("required"))
+        counts["strict_optional"] += sum(name not in listed for name in properties)
+        counts["strict_unions"] += sum(map(_is_union, properties.values()))
+        counts["strict_properties"] += len(properties)
+        counts["strict_values"] += len(list_of(one.get("enum")))
+        counts["strict_depth"] = max(counts["strict_depth"], sum(key == "properties" for key in path))
+    for place, name in _SIZES.items():
+        if 0 < (most := rules.most(place)) < counts[place]:
+            message = f"the schema has {counts[place]} {name}, and at most {most} are supported; cut it"
+            yield Violation(CheckCode.SCHEMA_TOO_LARGE, (), message)
 
 
 def unknown_required(schema: JsonObject) -> list[int]:
@@ -338,9 +342,10 @@ def unknown_required(schema: JsonObject) -> list[int]:
 
 
 def refused_properties(schema: JsonObject, rules: Rules) -> list[str]:
-    """List the properties of a tool whose names the target refuses (`Rules.property_names`)."""
-    pattern, names = rules.property_names, object_of(schema.get("properties"))
-    return [] if pattern is None else [name for name in names if re.fullmatch(pattern, name) is None]
+    """List the properties of a tool whose names the target refuses (`property_names`)."""
+    row = rules.rows.get("property_names")
+    names = object_of(schema.get("properties")) if row is not None else ()
+    return [name for name in names if row is not None and re.fullmatch(row.pattern or "", name) is None]
 
 
 def refused_in(schema: JsonObject, refused: frozenset[str]) -> list[str]:
@@ -374,15 +379,13 @@ def walk_schema(schema: JsonObject, path: Path = ()) -> Iterator[tuple[Path, Jso
                     yield from walk_schema(cast("JsonObject", below), (*path, key, index))
 
 
-def find_invalid(schema: JsonObject, path: Path, mode: str) -> Iterator[Violation]:
-    """Find keywords whose value no JSON schema has, and lists without items, as `Rules.schema_valid` says."""
-    if mode == "unknown":
-        return
+def find_invalid(schema: JsonObject, path: Path, faults: frozenset[str]) -> Iterator[Violation]:
+    """Find keywords whose value no JSON schema has, and lists without items, as the row `schema_faults` says."""
     kinds = schema.get("type")
     is_list = isinstance(kinds, str) and kinds.lower() == "array"
-    if mode != "valid" and is_list and "items" not in schema and "prefixItems" not in schema:
+    if "items" in faults and is_list and "items" not in schema and "prefixItems" not in schema:
         yield Violation(CheckCode.SCHEMA_INVALID, path, "a list needs `items`; add the schema of its items")
-    if mode == "items":
+    if "invalid" not in faults:
         return
     listed = cast("list[object]", kinds) if isinstance(kinds, list) else [] if kinds is None else [kinds]
     for kind in listed:

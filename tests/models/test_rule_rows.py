@@ -1,0 +1,169 @@
+"""Laws of rules: every row has its evidence, and a field of `Rules` is not an exception of one target."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import date
+from typing import NamedTuple
+
+import pytest
+
+import segue
+from segue.errors import SettingsError
+from segue.models.catalogue import packaged_catalogue
+from segue.models.evidence import GRADES, kind_of
+from segue.models.family import Family
+from segue.models.model import Model
+from segue.models.provider import Provider
+from segue.models.providers import PROVIDERS
+from segue.models.rule import PLACES, Rule
+from segue.models.rules import Rules
+from segue.models.weights import WEIGHTS
+from segue.protocols.api import check
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.registry import PROTOCOLS, resolve_rules
+
+DEFAULTS = Rules()
+
+
+class Row(NamedTuple):
+    """One row, and the family that holds it; a row without evidence has that of its family."""
+
+    where: str
+    place: str
+    rule: Rule
+    family: Family | None = None
+
+    def faults(self) -> Iterator[str]:
+        """Name what the row lacks."""
+        own = self.rule if self.rule.source or self.family is None else self.family
+        if self.place not in PLACES:
+            yield "a place that does not exist"
+        if self.rule.grade not in GRADES:
+            yield "no grade"
+        if kind_of(own.source) is None:
+            yield "no source whose kind is known"
+        try:
+            date.fromisoformat(own.read)
+        except ValueError:
+            yield "no date"
+
+
+def rows_of(protocols: list[Protocol], providers: list[Provider], weights: tuple[Family, ...]) -> list[Row]:
+    rows = [Row(one.name, place, rule) for one in protocols for place, rule in one.rules.rows.items()]
+    families = [(one.name, family) for one in protocols for family in one.families]
+    families += [("weights", family) for family in weights]
+    for where, family in families:
+        given = ((place, rule) for place, rule in family.rules.items() if isinstance(rule, Rule))
+        rows += [Row(where, place, rule, family) for place, rule in given]
+    for provider in providers:
+        for protocol, rules in provider.rules.items():
+            given = ((place, rule) for place, rule in rules.items() if isinstance(rule, Rule))
+            rows += [Row(f"{provider.name} {protocol}", place, rule) for place, rule in given]
+    return rows
+
+
+def settings_of(
+    protocols: list[Protocol], providers: list[Provider], weights: tuple[Family, ...]
+) -> dict[str, set[str]]:
+    """Return where each field of `Rules` is set: in a protocol, at a provider, in a family, in the catalogue."""
+    places: dict[str, set[str]] = defaultdict(set)
+    for one in protocols:
+        for field in Rules.__struct_fields__:
+            if getattr(one.rules, field) != getattr(DEFAULTS, field):
+                places[field].add(one.name)
+        for family in one.families:
+            for field in family.rules:
+                places[field].add(f"{one.name} {family.pattern} {family.providers}")
+    for family in weights:
+        for field in family.rules:
+            places[field].add(f"weights {family.pattern}")
+    for provider in providers:
+        for protocol, rules in provider.rules.items():
+            for field in rules:
+                places[field].add(f"{provider.name} {protocol}")
+    for model in packaged_catalogue().models:
+        for field in (*model.rules, *model.flags):
+            places[field].add("catalogue")
+    return places
+
+
+SHIPPED = (list(PROTOCOLS.values()), list(PROVIDERS.values()), WEIGHTS)
+
+
+def test_every_row_has_a_grade_a_source_of_a_known_kind_and_a_date():
+    rows = rows_of(*SHIPPED)
+    assert len(rows) > 100
+    assert {(row.where, row.place): faults for row in rows if (faults := [*row.faults()])} == {}
+
+
+PLANTED = {
+    "no source": (Rule("", "2026-11-18", most=1), "no source whose kind is known"),
+    "a source without a kind": (Rule("somebody said so", "2026-11-18", most=1), "no source whose kind is known"),
+    "no date": (Rule("Acme documentation: chat", "", most=1), "no date"),
+    "a date in words": (Rule("Acme documentation: chat", "last week", most=1), "no date"),
+}
+
+
+@pytest.mark.parametrize(("rule", "fault"), PLANTED.values(), ids=PLANTED.keys())
+def test_the_law_finds_a_row_without_its_evidence(rule: Rule, fault: str):
+    planted = Provider(
+        name="acme",
+        title="Acme",
+        protocol="openai-chat",
+        base_url=None,
+        key_variables=(),
+        rules={"openai-chat": {"temperature": rule}},
+        source="Acme documentation",
+        read="2026-11-18",
+    )
+    assert [fault for row in rows_of([], [planted], ()) for fault in row.faults()] == [fault]
+    family = Family(pattern="^", rules={"temperature": rule}, source="Acme documentation", read="2026-11-18")
+    found = [fault for row in rows_of([], [], (family,)) for fault in row.faults()]
+    assert found == ([fault] if rule.source else []), "a row without a source has the evidence of its family"
+
+
+def test_no_field_of_the_rules_is_set_in_one_row_only():
+    places = settings_of(*SHIPPED)
+    assert {field: places[field] for field in Rules.__struct_fields__ if len(places[field]) < 2} == {}
+    assert PLACES.isdisjoint(Rules.__struct_fields__)
+
+
+def test_the_law_finds_a_field_that_one_row_sets():
+    family = Family(pattern="^", rules={"tools": False}, source="a test", read="2026-11-18")
+    assert len(settings_of([], [], (family,))["first_user"]) < 2
+
+
+# -- how rows are read -------------------------------------------------------------------------------------------------
+
+
+def test_a_later_row_replaces_an_earlier_one_and_none_removes_it():
+    model = Model("m", "mine", "openai-chat", rules={"temperature": {"most": 1.5}, "stop": None})
+    rules = resolve_rules(model)
+    assert rules.rows["temperature"] == Rule(most=1.5)
+    assert rules.most("stop") == 0
+    assert not rules.has("stop")
+    assert resolve_rules(model, {"temperature": Rule(most=1)}).rows["temperature"] == Rule(most=1)
+
+
+@pytest.mark.parametrize("value", [1, {"mots": 1}, {"most": "much"}, [1]])
+def test_a_row_that_cannot_be_read_is_an_error_that_names_its_place(value: object):
+    with pytest.raises(SettingsError, match="the caller: rule 'temperature' cannot be"):
+        resolve_rules("gpt-4o", {"temperature": value})
+    with pytest.raises(SettingsError, match=r"there is no rule 'temperatur'; did you mean temperature"):
+        resolve_rules("gpt-4o", {"temperatur": value})
+
+
+@pytest.mark.parametrize("grade", GRADES)
+def test_only_a_strict_check_follows_a_row_that_is_not_known_to_be_refused(grade, monkeypatch):
+    record = PROTOCOLS["openai-chat"]
+    row = Rule("Acme documentation: chat", "2026-11-18", most=0.5, grade=grade)
+    monkeypatch.setitem(record.rules.rows, "temperature", row)
+    model = Model("m", f"nobody-{grade}", "openai-chat", max_tokens=1000)
+    body = {"model": "m", "temperature": 1, "messages": [{"role": "user", "content": "Hi"}]}
+    found = [one.grade for one in check(body, protocol="openai-chat", model=model, strict=True)]
+    assert len(check(body, protocol="openai-chat", model=model)) == (grade == "refused")
+    assert found == ["refused" if grade == "refused" else "unsure"]
+    request = segue.prepare("Hi", model, options=segue.Options(temperature=1))
+    assert request.body["temperature"] == (0.5 if grade == "refused" else 1)
