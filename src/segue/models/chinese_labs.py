@@ -11,6 +11,7 @@ Facts these rows rest on:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from segue.models.rule import Rule
 _READ: Final = "2026-11-15"
 _ALIBABA: Final = "Alibaba documentation: Model Studio, error codes, 2026-06-23"
 _PI: Final = "pi-ai 1.5.0"
+_provider = partial(Provider, read=_READ)
 
 _REQUIRED_REASONING: Final[Mapping[str, object]] = {
     "reasoning_replay": "required",
@@ -110,7 +112,7 @@ def _at(site: str, provider: Provider, title: str, base_url: str, key_variable: 
     return replace(provider, name=site, title=title, base_url=base_url, key_variables=(key_variable,))
 
 
-_MOONSHOTAI: Final = Provider(
+_MOONSHOTAI: Final = _provider(
     name="moonshotai",
     title="Moonshot AI",
     protocol="openai-chat",
@@ -119,10 +121,9 @@ _MOONSHOTAI: Final = Provider(
     rules={"openai-chat": _MOONSHOT_RULES},
     dialect={"openai-chat": _MOONSHOT},
     source="pi-ai 1.5.0; kimi-cli #2141",
-    read=_READ,
 )
 
-_Z_AI: Final = Provider(
+_Z_AI: Final = _provider(
     name="zai",
     title="Z.ai",
     protocol="openai-chat",
@@ -140,10 +141,9 @@ _Z_AI: Final = Provider(
     },
     dialect={"openai-chat": _ZAI},
     source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
-    read=_READ,
 )
 
-_MINIMAX: Final = Provider(
+_MINIMAX: Final = _provider(
     name="minimax",
     title="MiniMax",
     protocol="anthropic-messages",
@@ -161,10 +161,9 @@ _MINIMAX: Final = Provider(
     dialect={"openai-chat": {"think_tags": True}},
     source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported); '
     "hermes-agent #75779 (live, 2026-07-31: thinking without a signature is accepted, and read)",
-    read=_READ,
 )
 
-_QWEN_PLAN: Final = Provider(
+_QWEN_PLAN: Final = _provider(
     name="qwen-token-plan",
     title="Qwen Token Plan",
     protocol="openai-chat",
@@ -173,10 +172,9 @@ _QWEN_PLAN: Final = Provider(
     rules={"openai-chat": _QWEN_RULES},
     dialect={"openai-chat": _QWEN},
     source=f"{_PI}; eino #994 (forced tool choice)",
-    read=_READ,
 )
 
-_XIAOMI_MIMO: Final = Provider(
+_XIAOMI_MIMO: Final = _provider(
     name="xiaomi",
     title="Xiaomi",
     protocol="openai-chat",
@@ -188,11 +186,10 @@ _XIAOMI_MIMO: Final = Provider(
         "refused_input=image": '"No endpoints found that support image input" (oai-compatible-copilot #229, 2026-05)',
     },
     source=f"{_PI}; ktsoator/or; mimo-multimodal-mcp (video and sound, by URL and as data)",
-    read=_READ,
 )
 
 CHINESE_LABS: Final[tuple[Provider, ...]] = (
-    Provider(
+    _provider(
         name="deepseek",
         title="DeepSeek",
         protocol="openai-chat",
@@ -236,11 +233,10 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
             "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); DeepSeek documentation (16 stops); "
             "recorded traffic, 2026-11 (text between the calls of a turn is refused)"
         ),
-        read=_READ,
     ),
     _MOONSHOTAI,
     _at("moonshotai-cn", _MOONSHOTAI, "Moonshot AI (China)", "https://api.moonshot.cn/v1", "MOONSHOT_API_KEY"),
-    Provider(
+    _provider(
         name="kimi-coding",
         title="Kimi for Coding",
         protocol="openai-chat",
@@ -251,7 +247,6 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
             "openai-chat": {"max_tokens_field": "max_tokens", "prefix_field": "partial", "cache_format": "openai-key"}
         },
         source=_PI,
-        read=_READ,
     ),
     _Z_AI,
     _at(
@@ -263,7 +258,7 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
     ),
     _MINIMAX,
     _at("minimax-cn", _MINIMAX, "MiniMax (China)", "https://api.minimaxi.com/anthropic", "MINIMAX_CN_API_KEY"),
-    Provider(
+    _provider(
         name="alibaba",
         title="Alibaba Cloud (DashScope)",
         protocol="openai-chat",
@@ -272,7 +267,6 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
         rules={"openai-chat": _QWEN_RULES},
         dialect={"openai-chat": _QWEN},
         source="DashScope documentation: OpenAI compatibility; eino #994 (forced tool choice)",
-        read=_READ,
     ),
     _QWEN_PLAN,
     _at(
@@ -297,7 +291,7 @@ XIAOMI_AND_LING: Final[tuple[Provider, ...]] = (
         )
         for site, city in (("ams", "Amsterdam"), ("cn", "China"), ("sgp", "Singapore"))
     ),
-    Provider(
+    _provider(
         name="ant-ling",
         title="Ant Ling",
         protocol="openai-chat",
@@ -312,6 +306,5 @@ XIAOMI_AND_LING: Final[tuple[Provider, ...]] = (
             }
         },
         source=_PI,
-        read=_READ,
     ),
 )

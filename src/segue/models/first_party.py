@@ -20,6 +20,7 @@ Facts these rows rest on:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from segue.models.chinese_labs import CHINESE_LABS, XIAOMI_AND_LING
@@ -31,6 +32,7 @@ _READ: Final = "2026-11-15"
 _HALF: Final = 0.5
 """Batches cost half of the list price (documentation of each of these providers, read 2026-11-15)."""
 _PI: Final = "pi-ai 1.5.0"
+_provider = partial(Provider, read=_READ)
 
 _CACHING_TAKEN: Final = ("-cache_retention", "-session_id")
 _OPENAI_KEYS: Final[Mapping[str, object]] = {
@@ -123,16 +125,8 @@ _ANTHROPIC_TOOLS: Final = frozenset(
 _OPENAI_TOOLS: Final = frozenset({"web_search", "web_search_preview", "code_interpreter", "file_search", "tool_search"})
 _GEMINI_TOOLS: Final = frozenset({"googleSearch", "googleSearchRetrieval", "urlContext", "codeExecution", "fileSearch"})
 _INTERACTIONS_TOOLS: Final = frozenset(
-    [
-        "google_search",
-        "url_context",
-        "code_execution",
-        "file_search",
-        "google_maps",
-        "retrieval",
-        "mcp_server",
-        "computer_use",
-    ]
+    {"google_search", "url_context", "code_execution", "file_search", "google_maps", "retrieval", "mcp_server"}
+    | {"computer_use"}
 )
 _VERTEX_TOOLS: Final = frozenset(
     {"vertex_googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "urlContext", "codeExecution"}
@@ -142,7 +136,7 @@ _XAI_TOOLS: Final = frozenset({"xai_web_search", "xai_code_interpreter", "xai_fi
 
 
 FIRST_PARTY: Final[tuple[Provider, ...]] = (
-    Provider(
+    _provider(
         name="anthropic",
         title="Anthropic",
         protocol="anthropic-messages",
@@ -188,9 +182,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             ),
         ),
         source="anthropic 2.8.0 (count_tokens); pi-ai 1.5.0 catalogue (strict tools)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="openai",
         title="OpenAI",
         protocol="openai-responses",
@@ -241,9 +234,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "refused_input=image": '"image_url is only supported by certain models." (integration_openai #282)',
         },
         source="openai 3.49.0 (input_tokens); pi-ai 1.5.0",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="azure",
         title="Azure OpenAI",
         protocol="openai-responses",
@@ -280,9 +272,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "refused_input=image": '"image_url is only supported by certain models." (gpt-4; web-ui #274, 2025-02-11)',
         },
         source="pi-ai 1.5.0; Azure documentation: v1 API, files",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="openai-codex",
         title="OpenAI Codex (ChatGPT plan)",
         protocol="openai-responses",
@@ -309,9 +300,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             }
         },
         source=_PI,
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="google",
         title="Google Gemini API",
         protocol="google-genai",
@@ -341,9 +331,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             ToolFee(dollars=0.035, count="webSearchQueries", models=GEMINI_1_AND_2, once=True),
         ),
         source="pi-ai 1.5.0; google-genai 3.1.0 (both variables); recorded traffic, 2026-11 (v1beta)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="google-vertex",
         title="Google Vertex AI",
         protocol="google-genai",
@@ -375,9 +364,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         file_ids=("google-genai",),
         batch_price=_HALF,
         source="pi-ai 1.5.0; recorded traffic, 2026-11; litellm (Claude at Vertex takes images as base64 only)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="amazon-bedrock",
         title="Amazon Bedrock",
         protocol="bedrock-converse",
@@ -407,9 +395,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         source="pi-ai 1.5.0; botocore 1.44.0 (CountTokens); Claude's own wire: 'URL content sources are not yet"
         " supported' (chatlas #410, 2026-09-01) "
         "and unfinished server tool calls are refused (pydantic-ai, a comment in its tests)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="mistral",
         title="Mistral AI",
         protocol="mistral-chat",
@@ -444,9 +431,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "refused_input=image": '"Image input is not enabled for this model": 44 recorded refusals (2026-11)',
         },
         source="pi-ai 1.5.0; qwen-code #3304 (reasoning_content answers 422 in the OpenAI format)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="cohere",
         title="Cohere",
         protocol="cohere-chat",
@@ -455,10 +441,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=("CO_API_KEY", "COHERE_API_KEY"),
         stated={"refused_input=image": "recorded refusals of images by text models, and no reply (2026-11)"},
         source="cohere 7.3.1",
-        read=_READ,
     ),
     *CHINESE_LABS,
-    Provider(
+    _provider(
         name="xai",
         title="xAI",
         protocol="openai-responses",
@@ -479,19 +464,17 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "refused_input=image": '"The model does not support image input" (lobehub #7360, 2025-04-10)',
         },
         source="pi-ai 1.5.0; recorded traffic, 2026-11 (ids of 43 characters)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="meta",
         title="Meta",
         protocol="openai-responses",
         base_url="https://api.meta.ai/v1",
         key_variables=("META_API_KEY",),
         source=_PI,
-        read=_READ,
     ),
     *XIAOMI_AND_LING,
-    Provider(
+    _provider(
         name="perplexity",
         title="Perplexity",
         protocol="openai-chat",
@@ -508,6 +491,5 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         },
         dialect={"openai-chat": {"max_tokens_field": "max_tokens", "think_tags": True}},
         source="api-discussion #265, OpenManus #580 (alternation); karakeep #262 ('Last message must have role user')",
-        read=_READ,
     ),
 )

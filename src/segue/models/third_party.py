@@ -93,10 +93,11 @@ _FIREWORKS_FIELDS: Final = frozenset(
 
 _CLOUDS: Final = "anthropic 2.8.0: lib; AWS documentation"
 
-_chat_host = partial(Provider, protocol="openai-chat", read=_READ)
+_provider = partial(Provider, read=_READ)
+_chat_host = partial(_provider, protocol="openai-chat")
 
 THIRD_PARTY: Final[tuple[Provider, ...]] = (
-    Provider(
+    _provider(
         name="amazon-bedrock-mantle",
         title="Amazon Bedrock (Messages)",
         protocol="anthropic-messages",
@@ -106,7 +107,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source=f"{_CLOUDS} (AnthropicBedrockMantle)",
         read="2026-11-17",
     ),
-    Provider(
+    _provider(
         name="amazon-bedrock-openai",
         title="Amazon Bedrock (OpenAI)",
         protocol="openai-responses",
@@ -121,7 +122,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source="AWS documentation: OpenAI APIs of Bedrock",
         read="2026-11-17",
     ),
-    Provider(
+    _provider(
         name="anthropic-aws",
         title="Claude Platform on AWS",
         protocol="anthropic-messages",
@@ -131,7 +132,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source=f"{_CLOUDS} (AnthropicAWS; a request also needs the header anthropic-workspace-id)",
         read="2026-11-17",
     ),
-    Provider(
+    _provider(
         name="anthropic-google-cloud",
         title="Claude on Google Cloud",
         protocol="anthropic-messages",
@@ -144,7 +145,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source=f"{_CLOUDS} (AnthropicGoogleCloud: access tokens only)",
         read="2026-11-17",
     ),
-    Provider(
+    _provider(
         name="azure-anthropic",
         title="Claude in Microsoft Foundry",
         protocol="anthropic-messages",
@@ -333,14 +334,13 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         },
         source="pi-ai 1.5.0; recorded traffic, 2026-11 (cache marks for Claude and Gemini)",
     ),
-    Provider(
+    _provider(
         name="vercel-ai-gateway",
         title="Vercel AI Gateway",
         protocol="anthropic-messages",
         base_url="https://ai-gateway.vercel.sh",
         key_variables=("AI_GATEWAY_API_KEY",),
         source=_PI,
-        read=_READ,
     ),
     _chat_host(
         name="cloudflare-ai-gateway",
@@ -367,7 +367,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         dialect={"openai-chat": {"session_header": "openai", "strict_tools": True}},
         source=_PI,
     ),
-    Provider(
+    _provider(
         name="github-copilot",
         title="GitHub Copilot",
         protocol="openai-responses",
@@ -385,7 +385,6 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         },
         dialect={"openai-chat": {"effort": False, "strict_tools": True}, "anthropic-messages": {"auth": "bearer"}},
         source='pi-ai 1.5.0; "object schema missing properties" (copilot-api #192, 2026-02-11)',
-        read=_READ,
     ),
     _chat_host(
         name="opencode",
@@ -412,7 +411,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source="pi #149, opencode #8246 (`tools=` param)",
     ),
     # -- local servers ---------------------------------------------------------------------------------------------
-    Provider(
+    _provider(
         name="ollama",
         title="Ollama",
         protocol="ollama-chat",
@@ -433,7 +432,6 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         },
         any_id=True,
         source="ollama server source @fb30760; hermes-agent #80265",
-        read=_READ,
     ),
     _chat_host(
         name="vllm",
@@ -470,7 +468,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         any_id=True,
         source="llama.cpp #21889; Crow #60 (reasoning_content keeps the prefix); pi-ai 1.5.0; its three wires tried",
     ),
-    Provider(
+    _provider(
         name="local",
         title="A model from a GGUF file, which segue runs",
         protocol="openai-chat",
@@ -495,22 +493,20 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         any_id=True,
         source="LM Studio documentation: OpenAI compatibility; templates as for llama.cpp",
     ),
-    Provider(
+    _provider(
         name="vscode",
         title="VS Code language models",
         protocol="vscode-lm",
         base_url=None,
         key_variables=(),
         source="@types/vscode 1.140.0",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="plain-text",
         title="Plain text",
         protocol="plain-text",
         base_url=None,
         key_variables=(),
         source="our own form",
-        read=_READ,
     ),
 )
