@@ -42,13 +42,9 @@ _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     "user_media": ("image/*", "video/*"),  # `video_url` with a data URL (model card of Kimi K2.5, read 2026-11-15)
     "file_sources": frozenset({"data"}),
     "typed_unions": Rule('"type should be defined in anyOf items" (kimi-code #2661, 2026-08-05)', _READ),
-    "untyped_properties": Rule(
-        "\"At path 'properties.x': type is not defined\" (Moonshot API; reported 400s, 2025 and 2026)", _READ
-    ),
+    "untyped_properties": Rule('"type is not defined" (Moonshot API; reported 400s, 2025 and 2026)', _READ),
     "schema_references": Rule(
-        '"references must start with #/$defs/" (command-code #594, 2026-07-27), "conflicting keywords found after $ref'
-        ' expansion: description" (kimi-cli #1903, 2026-04-15)',
-        _READ,
+        '"references must start with #/$defs/" (command-code #594, 2026-07-27; kimi-cli #1903, 2026-04-15)', _READ
     ),
     "tool_name_first": "a-zA-Z_",  # Moonshot documentation: tool use, names begin with a letter
     "temperature": Rule("Moonshot documentation: chat, from 0 to 1", _READ, most=1.0),
@@ -98,12 +94,7 @@ _ZAI_CHAT: Final[Mapping[str, object]] = {
 }
 """Z.ai documentation: chat completion, `tool_choice` auto alone (2026-11-17)."""
 _ZAI_USER: Final[Mapping[str, object]] = {
-    "user_id": Rule(
-        '"The unique ID of the user must be between 6 and 128 characters in length." (axonhub #1669, 2026-05)',
-        _READ,
-        least=6,
-        most=128,
-    )
+    "user_id": Rule('"... must be between 6 and 128 characters" (axonhub #1669, 2026-05)', _READ, least=6, most=128)
 }
 
 

@@ -29,7 +29,7 @@ _KINDS: Final[Mapping[EvidenceKind, re.Pattern[str]]] = {
     "recorded": re.compile(r"\brecord(?:ed|ings)\b"),
     "probe": re.compile(r"\blive\b|\bprobes?\b|\btried\b"),
     "thread": re.compile(r"#\d|\breported\b"),
-    "provider": re.compile(r"documentation|\bAPI\b|reference|announcement|what's new|service model"),
+    "provider": re.compile(r"^['\"]|documentation|\bAPI\b|reference|announcement|what's new|service model"),
     "sdk": re.compile(r"(?<!pi-ai )(?<!litellm )\b\d+\.\d+\.\d+"),
     "program": re.compile(r"pi-ai|litellm|pydantic-ai|strands"),
 }

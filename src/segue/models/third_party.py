@@ -28,6 +28,7 @@ _HALF: Final = 0.5
 _PI: Final = "pi-ai 1.5.0"
 
 _NO_PROPERTIES: Final = Rule('"object schema missing properties" (copilot-api #192, 2026-02-11)', _READ)
+_ITEMS: Final = frozenset({"minItems", "maxItems"})
 _SESSION_TAKEN: Final = ("-session_id",)
 _ANY_IDS: Final[Mapping[str, object]] = {"call_id_max": 0}
 _LOCAL_SERVER: Final[Mapping[str, object]] = {
@@ -205,9 +206,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_extra": frozenset({"store"}),
                 "refused_options": _SESSION_TAKEN,  # `prompt_cache_key` (cerebras_cloud_sdk 1.91.0, read 2026-11-18)
                 "strict_keywords": Rule(
-                    "\"Unsupported JSON schema fields: {'minItems', 'items'}\" (claude-code-router #708, 2025-08-26)",
-                    _READ,
-                    values=frozenset({"minItems", "maxItems"}),
+                    '"Unsupported JSON schema fields" (claude-code-router #708, 2025-08-26)', _READ, values=_ITEMS
                 ),
             }
         },

@@ -52,6 +52,7 @@ _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|sonnet)-4(?:[-.][01])?(?:-\d{8}|$))"
 """The Claude models before 4.5: their caches last five minutes."""
 
+_RESULT_CONTENT: Final = frozenset({"result_content"})
 _MODEL: Final = "botocore 1.44.0, service model"
 _READ: Final = "2026-11-15"
 
@@ -104,9 +105,7 @@ RULES: Final = Rules(
         "temperature": Rule(_MODEL, _READ, most=1.0),
         "stop": Rule(_MODEL, _READ, most=2500),
         "cache_mark_order": Rule("a 400 for 1h after 5m, in the order tools, system, messages (headroom #2939)", _READ),
-        "cache_mark_places": Rule(
-            f"{_MODEL}: ToolResultContentBlock has no cache point", _READ, values=frozenset({"result_content"})
-        ),
+        "cache_mark_places": Rule(f"{_MODEL}: ToolResultContentBlock has none", _READ, values=_RESULT_CONTENT),
     },
 )
 
@@ -143,9 +142,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "file_sources": frozenset({"data"}),
             "other_image_type": Rule('"the image appears to be a image/png image" (llxprt-code #2130)', _READ),
             "result_media": _IMAGES,
-            "error_media": Rule(
-                "\"all content must be type 'text' if 'is_error' is true\" (vellum-assistant #18387, 2026-03-17)", _READ
-            ),
+            "error_media": Rule("\"all content must be type 'text'\" (vellum-assistant #18387, 2026-03-17)", _READ),
             "first_user": False,
             "reasoning_replay": "signed",
             "final_thinking": "text",
@@ -242,11 +239,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": True,  # a last turn of the assistant was answered with 200 (recorded traffic, 2026-11)
             "cache_marks": 4,
             "alternation": None,  # two user turns in a row were answered with 200 (recorded traffic, 2026-08)
-            "cache_mark_places": Rule(
-                '"extraneous key [cachePoint] is not permitted" (LibreChat #13838, 2026-06-18)',
-                _READ,
-                values=frozenset({"result_content", "tool"}),
-            ),
+            # "extraneous key [cachePoint] is not permitted" of tools
+            "cache_mark_places": Rule("LibreChat #13838, 2026-06-18", _READ, values=_RESULT_CONTENT | {"tool"}),
             "refused_options": ["-cache_retention"],
         },
         dialect={"cache_format": "bedrock", "cache_on_tools": False},

@@ -72,10 +72,11 @@ _EVERY: Final = "*"
 
 @final
 class Limits:
-    """The rows of one protocol."""
+    """The rows of one protocol; `read` is the day their sources were read, where a source names no other."""
 
-    def __init__(self, rows: Sequence[Limit] = ()) -> None:
+    def __init__(self, rows: Sequence[Limit] = (), *, read: str = "") -> None:
         self.rows: tuple[Limit, ...] = tuple(rows)
+        self.read: str = read
         self._applicable = lru_cache(maxsize=64)(self._choose)
 
     def _choose(self, provider: str, model: str, cautious: bool) -> tuple[Limit, ...]:
