@@ -34,6 +34,7 @@ _SUBJECTS: Final = {
     "segue.models": "models",
     "segue.requests.tokens": "models",
     "segue.counting": "models",
+    "segue.planning": "models",
     "segue.projection": "one history for any model",
     "segue.requests": "requests",
     "segue.client": "send",

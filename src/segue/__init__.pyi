@@ -189,6 +189,10 @@ from segue.models.rule import Rule as Rule
 from segue.models.rules import Rules as Rules
 from segue.models.thinking import clamp_thinking_level as clamp_thinking_level
 from segue.models.thinking import supported_thinking_levels as supported_thinking_levels
+from segue.planning.plan import ModelPlan as ModelPlan
+from segue.planning.plan import Money as Money
+from segue.planning.plan import Plan as Plan
+from segue.planning.plan import plan as plan
 from segue.projection.fitting.window import Window as Window
 from segue.projection.policy import Fit as Fit
 from segue.projection.policy import Policy as Policy

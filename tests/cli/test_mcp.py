@@ -18,7 +18,7 @@ from cli.test_histories import snapshot, store
 from segue import read_history
 from segue.histories.registry import get_format
 
-READING = ["check_request", "estimate_switch", "list_dropped", "list_sessions", "read_session", "search_sessions"]
+READING = ["check_request", "list_dropped", "list_sessions", "plan_switch", "read_session", "search_sessions"]
 
 
 def connect(server: Any) -> Any:
@@ -89,9 +89,13 @@ def test_what_does_not_fit_a_model_is_listed(home, tmp_path):
     path.write_text("\n".join([lines[0], json.dumps(long), json.dumps({**long, "timestamp": 2}), *lines[1:]]))
     server = build_server(roots=[tmp_path])
     assert ask(server, "list_dropped", source=str(path), model="openai/gpt-4o-mini")
-    (row,) = ask(server, "estimate_switch", source=str(path), models=["openai/gpt-4o-mini"])
-    assert row["sent"] < row["window"] < row["tokens"]
-    assert row["input_cost"] > 0
+    planned = ask(server, "plan_switch", source=str(path), models=["openai/gpt-4o-mini"], turns=3)
+    (row,) = planned["models"]
+    assert not row["fits"]
+    assert len(row["requests"]) == 3
+    assert 0 < row["cost"]["low"] < row["cost"]["expected"] < row["cost"]["high"]
+    assert "turns_dropped" in [loss["code"] for loss in row["losses"]]
+    assert "ask for fewer" in ask(server, "plan_switch", source=str(path), models=[], turns=0)
 
 
 def test_a_request_is_checked_by_model_or_protocol():
@@ -133,8 +137,8 @@ def test_nothing_is_written_unless_it_is_allowed(home):
 
 
 def test_an_error_says_what_to_do(home):
-    answer = ask(build_server(), "estimate_switch", source="claude-code:last", models=["openai/gpt-5.4"])
-    assert "Error executing tool estimate_switch: " in answer
+    answer = ask(build_server(), "plan_switch", source="claude-code:last", models=["openai/gpt-5.4"])
+    assert "Error executing tool plan_switch: " in answer
     assert "Traceback" not in answer
 
 

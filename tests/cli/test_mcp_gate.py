@@ -23,7 +23,7 @@ SECRET = "API_KEY=the-secret-value"
 TOOLS: dict[str, dict[str, Any]] = {
     "read_session": {},
     "list_dropped": {},
-    "estimate_switch": {"models": ["openai/gpt-5.4"]},
+    "plan_switch": {"models": ["openai/gpt-5.4"]},
     "hand_over": {"to": "pi"},
 }
 """The tools that take a source, with their other arguments."""

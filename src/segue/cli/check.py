@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
 from typing import BinaryIO, Final, Literal, NamedTuple, final
 
 import click
 import msgspec
 
+from segue.cli.fixing import fix
 from segue.cli.inputs import EXAMPLE, SourceFile, choose_input, example_option, open_input
 from segue.cli.places import LinesOfPaths
+from segue.cli.printable import printable
 from segue.cli.progress import Advance, show_progress
-from segue.cli.reports import open_console
+from segue.cli.reports import open_console, show_report
 from segue.cli.statuses import Status
 from segue.cli.targets import (
     FOR,
@@ -96,6 +99,19 @@ class Problem(NamedTuple):
     help="Also list what a request is compared with, and what only the provider can know.",
 )
 @click.option("--strict", is_flag=True, help="Fail also on what may be refused, or is accepted without effect.")
+@click.option(
+    "--fix",
+    "is_fixed",
+    is_flag=True,
+    help="Write the request as the provider would accept it, to --output, and report every change.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="The file that --fix writes.  [default: standard output]",
+)
 @click.option("--all", "harmless", is_flag=True, help="Also list changes that drop nothing.")
 @catalogue_option
 @click.pass_context
@@ -111,6 +127,8 @@ def command(
     explain: bool,
     harmless: bool,
     strict: bool,
+    is_fixed: bool,
+    output: str | None,
     catalogue: str | None,
     api_version: str | None,
 ) -> None:
@@ -126,14 +144,22 @@ def command(
     What may be refused (a flag of a catalogue, a rule of another host), or is accepted without effect, is a notice and
     no reason to fail; with --strict it is.
 
-    Exit status: 0 without findings, 1 with findings, 2 for an error.
+    With --fix the repaired request is written, and what cannot be repaired is listed.
+
+    Exit status: 0 without findings, 1 with findings, 2 for an error. With --fix, findings are those that are left.
     """
+    if output is not None and not is_fixed:
+        raise click.UsageError("--output is the file that --fix writes; add --fix")
+    if is_fixed and (len(files) > 1 or after is not None or explain or form != "human"):
+        raise click.UsageError("--fix is for one FILE, without --after, --explain and --format")
     if len(files) > 1 and (after is not None or explain):
         raise click.UsageError("--after and --explain are for one FILE")
     inputs = files if len(files) > 1 and not example else (choose_input(files[0] if files else None, example=example),)
     wire_only = target in PROTOCOLS
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
     known = open_catalogue(catalogue)
+    if is_fixed:
+        ctx.exit(_fix(open_input(inputs[0], source).document, model, known if wire_only else None, output))
     before = None if after is None else _read_before(after, source)
     found: list[Problem] = []
     document: OpenedDocument | None = None
@@ -155,6 +181,27 @@ def command(
         _explain(document, model, known if wire_only else None, form)
     failed = any(strict or finding.grade == "refused" for finding in found)
     ctx.exit(Status.FOUND if failed else Status.SUCCESS)
+
+
+def _fix(document: OpenedDocument | None, model: Model, known: Catalogue | None, output: str | None) -> Status:
+    """Write the repaired request; say what was changed, removed and left."""
+    if document is None or document.protocol != model.protocol or not isinstance(document.body, dict):
+        raise click.UsageError("--fix takes one request of the protocol that it is checked for; use `segue convert`")
+    named = document.prompt.model
+    judged = model if known is None or not named else find_endpoint(model.protocol, None, named, known).model
+    fixed = fix(document, judged)
+    data = msgspec.json.format(encode_valid_json(fixed.body), indent=2)
+    if output is None:
+        click.echo(data)
+    else:
+        FilePath(output).write_bytes(data + b"\n")
+    show_report(fixed.report)
+    for word, violations in (("removed", fixed.removed), ("left", fixed.left)):
+        for each in violations:
+            click.echo(
+                f"{word}: {printable(render_path(each.path))}: {printable(each.message)} [{each.code}]", err=True
+            )
+    return Status.FOUND if fixed.left else Status.SUCCESS
 
 
 def _explain(document: OpenedDocument | None, model: Model, known: Catalogue | None, form: str) -> None:

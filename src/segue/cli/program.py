@@ -16,6 +16,7 @@ COMMANDS: Final[dict[str, str]] = {
     "report": "Show what a conversion of many files changed, with its tokens and their price.",
     "results": "Read the results of a provider's batch back into their conversations.",
     "show": "Print a conversation as readable text.",
+    "plan": "Compare models for the next requests of a conversation: cost, caches, what is lost.",
     "pin": "Pin messages of a conversation, so that no request leaves them out.",
     "sessions": "List the sessions of agents (Claude Code, Codex, ...) on this machine.",
     "formats": "List the formats of histories: what is read and written, and how sure it is.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 import click
 
+from segue.cli.printable import printable
 from segue.cli.wording import in_program_words
 from segue.errors import render_path
 from segue.foundation.json_text import encode_valid_json
@@ -25,6 +26,8 @@ _WIDE: Final = 160
 """Columns of a table in a pipe: a narrow table would split words and could not be searched."""
 _NARROW: Final = 72
 """Columns of a terminal below which a table would have one word on a line: each change has lines of its own."""
+_DETAIL: Final = 120
+"""Characters of what was changed in one place."""
 _PLACES: Final = 3
 """How many places are listed for each kind of change."""
 
@@ -69,9 +72,16 @@ def show_report(report: Report, *, converts: bool = False) -> None:
     for change in report.changes:
         changes[change.loss, change.code].append(change)
     ordered = sorted(changes, key=lambda kind: weight_of(changes[kind]))
-    places = {kind: [render_path(change.path) for change in changes[kind]] for kind in ordered}
+    places = {kind: [_place(change) for change in changes[kind]] for kind in ordered}
     sizes = {kind: describe_size(changes[kind]) for kind in ordered}
     _show_kinds(console, {kind: len(changes[kind]) for kind in ordered}, places, converts=converts, sizes=sizes)
+
+
+def _place(change: Change) -> str:
+    """Return where a change is, and what was changed there: the field, the value."""
+    detail = printable(" ".join(change.detail.split()))
+    detail = f" ({detail[:_DETAIL]}{'...' if len(detail) > _DETAIL else ''})" if detail and not change.tokens else ""
+    return f"{printable(render_path(change.path))}{detail}"
 
 
 def show_kinds(

@@ -286,11 +286,15 @@ class Turns:
             after = self.runs[position + 1] if position + 1 < len(self.runs) else None
             if allowed == "none":
                 # "role 'system' is not supported on this model" (documentation: what's new in Claude 4.8)
-                message = f"{self.endpoint.model.id} does not support the role system; use the system prompt"
+                message = f"{self.endpoint.model.id} does not support the role system; write it in `system`"
                 yield Violation(CheckCode.SYSTEM_UNSUPPORTED, path, message)
             elif before is None or (before.role == "assistant" and not before.of(*_SERVER_CALLS)):
                 # Not first; after a user turn, or an assistant's that ends in a server tool (the same)
-                yield Violation(CheckCode.SYSTEM_MISPLACED, path, "instructions must follow a user turn; move them")
+                yield Violation(
+                    CheckCode.SYSTEM_MISPLACED,
+                    path,
+                    "instructions must follow a user turn; move them, or write them in `system`",
+                )
             elif after is not None and after.role != "assistant":
                 # Last, or before an assistant turn (the same)
                 message = "instructions must be last or before an assistant turn; move them"

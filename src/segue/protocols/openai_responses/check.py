@@ -181,6 +181,9 @@ def _unsupported(parameter: str, endpoint: Endpoint) -> str:
     return f"{endpoint.model.id} does not support `{parameter}`; remove it or choose another model"
 
 
+_OF_CHAT: Final = "this is a tool of the Chat protocol; write what is in `function` next to `type`"
+
+
 def _tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
     tools = body.get("tools")
     for index, tool in enumerate(cast("list[object]", tools) if isinstance(tools, list) else []):
@@ -189,7 +192,9 @@ def _tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
             continue
         if not _is_name(given.get("name"), rules):
             # openai-openapi 2.3.0: ^[a-zA-Z0-9_-]{1,128}$                                              (2026-11-15)
-            yield Violation(CheckCode.TOOL_NAME_INVALID, ("tools", index, "name"), _name_rule(rules))
+            is_of_chat = "name" not in given and "name" in object_of(given.get("function"))
+            message = _OF_CHAT if is_of_chat else _name_rule(rules)
+            yield Violation(CheckCode.TOOL_NAME_INVALID, ("tools", index, "name"), message)
 
 
 # -- one item ----------------------------------------------------------------------------------------------------------

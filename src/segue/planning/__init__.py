@@ -1,0 +1,1 @@
+"""Before a switch: what the next requests of a conversation would cost at other models, and what would be lost."""
