@@ -64,7 +64,7 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         expanded = _mapped(whole, lambda one: _with_definitions(one, whole))
         loss = Loss.CONTENT if expanded != fitted else loss
         fitted = expanded if expanded != fitted else fitted
-    if not _SUPPORTED.isdisjoint(rows):
+    if not rows.keys().isdisjoint(_SUPPORTED):
         supported = _mapped(fitted, lambda one: _with_supported(one, rows))
         loss = Loss.CONTENT if supported != fitted else loss
         fitted = supported if supported != fitted else fitted

@@ -312,7 +312,7 @@ def _find_excess(schema: JsonObject, rules: Rules) -> Iterator[Violation]:
 
     "Schemas contains too many parameters with union types" (Anthropic documentation: structured outputs, limits)
     """
-    if _SIZES.keys().isdisjoint(rules.rows):
+    if rules.rows.keys().isdisjoint(_SIZES):
         return
     counts: dict[Place, int] = dict.fromkeys(_SIZES, 0)
     for path, one in walk_schema(schema):
