@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import date
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -161,6 +162,44 @@ def test_no_field_of_the_rules_is_set_in_one_row_only():
 def test_the_law_finds_a_field_that_one_row_sets():
     family = Family(pattern="^", rules={"tools": False}, source="a test", read="2026-11-18")
     assert len(settings_of([], [], (family,))["first_user"]) < 2
+
+
+BOUNDED = {
+    *("temperature", "top_p", "seed", "max_tokens", "stop", "stop_bytes", "session_id", "user_id", "files", "pages"),
+    *("request_media", "media_bytes", "image_bytes", "document_bytes", "image_edge", "large_images", "strict_tools"),
+    *("strict_depth", "strict_properties", "strict_values", "strict_optional", "strict_unions", "compaction"),
+}
+LISTED = {
+    *("cache_mark_places", "cache_mark_beside", "root_keywords", "schema_keywords", "strict_keywords"),
+    *("schema_formats", "strict_formats", "schema_faults", "resumable_stops", "content_parts", "system_fields"),
+    *("thinking_level", "needed_fields", "window_field", "body_protocol"),
+}
+MATCHED = {"property_names", "user_id"}
+
+
+def misshapen(place: str, rule: Rule) -> set[str]:
+    """Name what a row has and its place does not read, or lacks and its place needs."""
+    has_bounds = rule.least is not None or rule.most is not None
+    found = {"bounds"} if has_bounds != (place in BOUNDED) else set[str]()
+    found |= {"values"} if bool(rule.values) != (place in LISTED) else set()
+    return found | ({"pattern"} if rule.pattern is not None and place not in MATCHED else set())
+
+
+def test_a_row_has_what_its_place_reads():
+    found = [(row.where, row.place, misshapen(row.place, row.rule)) for row in rows_of(*SHIPPED)]
+    assert [one for one in found if one[2]] == []
+    assert misshapen("stop", Rule(values=frozenset({"a"}))) == {"bounds", "values"}
+    assert misshapen("blank_stop", Rule(most=1)) == {"bounds"}
+    assert misshapen("stop", Rule(most=1, pattern="x")) == {"pattern"}
+
+
+def test_every_place_is_read_outside_of_the_tables():
+    """What is read by a check, or only by projection, is in `test_capabilities`."""
+    source = Path(segue.__file__).parent
+    tables = {"rules.py", "rule.py", "first_party.py", "third_party.py", "chinese_labs.py", "openai_families.py"}
+    code = "".join(path.read_text("utf-8") for path in source.rglob("*.py") if path.name not in tables)
+    code = code.replace('f"{kind}_bytes"', '"image_bytes" "document_bytes"')
+    assert {place for place in PLACES if f'"{place}"' not in code} == set()
 
 
 # -- how rows are read -------------------------------------------------------------------------------------------------
