@@ -68,7 +68,8 @@ test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time
 explore: $(TOOLS) ## look for failing examples of the property tests, at random, for EXPLORE_MINUTES
 	$(PY) scripts/explore.py --minutes $(EXPLORE_MINUTES)
 
-facts: $(TOOLS) ## list the oldest facts, those with one source, and what the newest SDKs of the registry changed
+facts: $(TOOLS) ## list the oldest facts, and fail on what the newest SDKs have and nobody classified; FOLDER= also reads recordings
+	$(if $(FOLDER),$(PY) -m segue facts $(FOLDER))
 	$(PY) scripts/list_facts.py --newest
 
 live: $(TOOLS) ## prove rules against the providers whose keys are set, for at most LIVE_DOLLARS

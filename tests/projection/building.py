@@ -68,6 +68,7 @@ QWEN: Final = Model("qwen3-max", "alibaba", "openai-chat", reasoning=True, input
 GROQ: Final = get_model("groq/openai/gpt-oss-120b")
 GROQ_VISION: Final = get_model("groq/qwen/qwen3.6-27b")
 NVIDIA: Final = get_model("nvidia/nvidia/nemotron-3-ultra-550b-a55b")
+COMMAND: Final = get_model("cohere/command-a-03-2025")
 BEDROCK_SONNET: Final = get_model("amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0")
 BEDROCK_NOVA: Final = get_model("amazon-bedrock/amazon.nova-pro-v1:0")
 BEDROCK_DEEPSEEK: Final = get_model("amazon-bedrock/deepseek.v3.2")

@@ -349,7 +349,7 @@ def test_pages_that_stand_beside_a_reply_are_cited(name):
     message = decode_response(GROUNDED, model=GEMINI)
     body, shown = shown_to(name, message)
     assert "https://b.example" in repr(body)
-    cites = name in ("openai-chat", "openai-responses", "google-genai", "google-interactions")
+    cites = name in ("openai-chat", "openai-responses", "google-genai", "google-interactions", "bedrock-converse")
     assert ("sources_as_text" in codes(shown)) is not cites
     if name == "openai-responses":
         assert body["output"][0]["content"][0]["annotations"][0]["url"] == "https://b.example"

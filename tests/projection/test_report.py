@@ -237,7 +237,7 @@ CASES: dict[ChangeCode, Needs] = {
     C.ERROR_AS_TEXT: Needs(GPT, (HI, by(call()), result(is_error=True)), ("messages", 2), NONE),
     C.SYSTEM_AS_USER: Needs(MISTRAL, (HI, SystemMessage.of("be brief")), ("messages", 1), NONE),
     C.SYSTEM_AS_PROMPT: Needs(GPT, (SystemMessage.of("be brief"), HI), ("system_prompt",), NONE),
-    C.TEXT_BLANK: Needs(CLAUDE, (UserMessage.of("hi", " "),), ("messages", 0, "content", 1), NONE),
+    C.TEXT_BLANK: Needs(CLAUDE, (UserMessage.of("hi", ""),), ("messages", 0, "content", 1), NONE),
     C.TURN_EMPTY: Needs(CLAUDE, (HI, UserMessage.of(" ")), ("messages", 1), NONE),
     C.TURN_FILLED: Needs(
         BEDROCK,

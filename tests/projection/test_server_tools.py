@@ -159,11 +159,11 @@ def test_an_option_that_the_target_lacks_is_reported_as_lost(model, tool, name):
 
 
 REMOVED = {
-    "no restriction of domains": (GEMINI, claude("web_search_20250305", allowed_domains=["a.org"]), "allowed domains"),
+    "no restriction of domains": (GEMINI, claude("web_search_20250305", allowed_domains=["a.org"]), "allowed_domains"),
     "more domains than the target takes": (
         GROK,
         claude("web_search_20250305", allowed_domains=[f"{n}.org" for n in range(6)]),
-        "allowed domains",
+        "allowed_domains",
     ),
     "no search": (GPT_4O, SEARCH, "web search: the target has none"),
     "none is known": (KIMI, SEARCH, "web search: none of the target is known"),
@@ -356,6 +356,8 @@ VALUES: dict[ToolOption, object] = {
     "citations": True,
     "stores": ["s"],
     "max_results": 2,
+    "server_name": "s",
+    "server_url": "https://m.example",
 }
 
 

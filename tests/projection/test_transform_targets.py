@@ -17,6 +17,7 @@ import pytest
 from projection.building import (
     BEDROCK_NOVA,
     BEDROCK_SONNET,
+    COMMAND,
     FABLE,
     GEMINI,
     GEMINI_2,
@@ -83,11 +84,29 @@ EMPTY: Final[Mapping[str, Case]] = {
         target=GPT,
         sends=(user(""), user("  "), user("hi")),
     ),
-    "an empty text is no part for Gemini": Case(
+    "an empty text is no part for Gemini at Vertex": Case(
         after="pi03 empty string, Google ('it has an empty text parameter', Portkey #462)",
         given=(user("", "hi"),),
-        target=GEMINI,
+        target=GEMINI_VERTEX,
         sends=(user("hi"),),
+    ),
+    "an empty text stays at the Gemini API, which answers it": Case(
+        after="recorded 200s of the Gemini API",
+        given=(user("", "hi"), assistant(GEMINI_2, "", call("a")), result("a", "ok")),
+        target=GEMINI_2,
+        sends=(user("", "hi"), assistant(GEMINI_2, "", call("a")), result("a", "ok")),
+    ),
+    "an empty text beside a call stays at Cohere, which answers it": Case(
+        after="recorded 200s of Cohere",
+        given=(user("hi", ""), assistant(COMMAND, "", call("a")), result("a", "ok")),
+        target=COMMAND,
+        sends=(user("hi"), assistant(COMMAND, "", call("a")), result("a", "ok")),
+    ),
+    "white space beside a text stays at Claude, an empty text goes": Case(
+        after="LibreChat-AI/agents #124: both tried",
+        given=(user("hi", " ", ""), assistant(SONNET, "so", "\n\n"), user("again")),
+        target=SONNET,
+        sends=(user("hi", " "), assistant(SONNET, "so", "\n\n"), user("again")),
     ),
     "an empty assistant turn in the middle goes": Case(
         after="pi03 empty assistant in the middle; go SkipsEmptyAssistant",

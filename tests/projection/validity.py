@@ -140,11 +140,15 @@ class _Validator:
         rules = self.rules
         if not message.content and (message.role != "toolResult" or not rules.empty_result):
             yield f"{message.role}: no content"
-        is_signed = any(piece.kind == "thinking" and piece.thinking_signature for piece in message.content)
+        kinds = {piece.kind for piece in message.content if piece.kind not in ("text", "thinking")}
+        kinds |= {"signed" for piece in message.content if piece.kind == "thinking" and piece.thinking_signature}
+        kinds |= {"text" for piece in message.content if piece.kind == "text" and piece.text.strip()}
+        is_beside = not kinds.isdisjoint(rules.blank_beside)
         for piece in message.content:
             if piece.kind == "text" and not (rules.text_signatures and piece.text_signature):
-                blank = rules.refused_text == "blank" and not is_signed and not piece.text.strip()
-                if blank or (rules.refused_text != "none" and not piece.text):
+                refused = "empty" if is_beside and rules.refused_text == "blank" else rules.refused_text
+                is_accepted = refused == "none" or (refused == "empty" and is_beside and rules.refused_text == "empty")
+                if not is_accepted and not (piece.text.strip() if refused == "blank" else piece.text):
                     yield f"{message.role}: a blank text"
             if piece.kind == "native" and piece.protocol != self.model.protocol:
                 yield f"{message.role}: a native block of {piece.protocol}"

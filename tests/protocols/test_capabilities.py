@@ -741,7 +741,7 @@ NOT_IN_A_BODY = {
     "pages": "needs the file",
     "resumable_stops": "projection alone: which turns may be continued",
     "instructions_alone": "projection alone: a turn is added",
-    "signed_blank_text": "projection alone: which blank texts are kept",
+    "blank_beside": "projection alone: which blank texts are kept",
     "text_phases": "projection alone: what is written",
     "text_signatures": "projection alone: what is written",
     "bound_prefix": "needs the request before: `check(after=...)`",

@@ -78,6 +78,29 @@ def test_check_passes_it_too_if_only_the_protocol_is_known(row):
     assert segue.check(body, protocol=row["protocol"]) == []
 
 
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Any]:
+    """Give every value of a body that is not null, with its path."""
+    if isinstance(value, dict | list):
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        return {at: leaf for key, part in parts for at, leaf in leaves(part, (*path, key)).items()}
+    return {} if value is None else {path: value}
+
+
+@traffic.each_exchange(ROWS, traffic.was_accepted)
+def test_an_accepted_request_for_its_own_model_keeps_every_leaf(row):
+    body, model = traffic.read(row["file"])["request"], endpoint_of(row).model
+    try:
+        made = segue.convert(body, source=row["protocol"], source_model=model, target=model)
+    except segue.EmptyConversation:
+        return
+    sent = leaves(json.loads(made.content))
+    renamed = {("max_tokens",): ("max_completion_tokens",)}  # the newer name of the same field
+    lost = {
+        path for path, leaf in leaves(body).items() if leaf not in (sent.get(path), sent.get(renamed.get(path, ())))
+    }
+    assert lost - {("model",), ("stream",)} == set()
+
+
 NAMED: dict[str, str] = {
     "does not support effort level": "effort_unsupported",
     "No tool output found for tool call": "text_after_call",

@@ -529,3 +529,126 @@ def test_fields_before_the_first_answer_are_kept_or_reported_and_the_same_in_eve
             is_shown = value in reported or (name == "detail" and "media_omitted" in reported)
             assert is_shown or f'"{name}"' in request.content.decode(), (name, reported)
     assert bodies[0] == bodies[1][:1]
+
+
+def _own_body(**fields: Any) -> dict[str, Any]:
+    return {"model": "gpt-5-nano", "messages": [{"role": "user", "content": "hi"}], **fields}
+
+
+_NANO = Model("gpt-5-nano", "openai", "openai-chat", reasoning=True)
+_STORED = {
+    "model": "gpt-5",
+    "background": True,
+    "input": [
+        {"role": "user", "content": "hi"},
+        {"type": "reasoning", "id": "rs_0123456789abcdef0123456789abcdef", "summary": []},
+        {
+            "type": "message",
+            "id": "msg_0123456789abcdef0123456789abcdef",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Hello.", "annotations": []}],
+        },
+        {"role": "user", "content": "and?"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "protocol", "model"),
+    [
+        (
+            {"model": "gpt-5.4", "input": "hi", "background": True},
+            "openai-responses",
+            Model("gpt-5.4", "openai", "openai-responses", reasoning=True),
+        ),
+        (
+            {
+                "model": "deepseek-v4-flash",
+                "input": [
+                    {"role": "user", "content": "hi"},
+                    {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]},
+                    {"role": "assistant", "content": "Hello."},
+                    {"role": "user", "content": "and?"},
+                ],
+                "tools": [
+                    {
+                        "type": "function",
+                        "name": "a",
+                        "strict": True,
+                        "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+                    }
+                ],
+            },
+            "openai-responses",
+            Model("deepseek-v4-flash", "deepseek", "openai-responses", reasoning=True),
+        ),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": [{"text": "hi"}]},
+                    {"role": "assistant", "content": [{"toolUse": {"toolUseId": "a", "name": "get", "input": {}}}]},
+                    {
+                        "role": "user",
+                        "content": [
+                            {
+                                "toolResult": {
+                                    "toolUseId": "a",
+                                    "content": [
+                                        {
+                                            "document": {
+                                                "name": "a",
+                                                "format": "pdf",
+                                                "source": {"bytes": "JVBERi0xLjM="},
+                                            }
+                                        }
+                                    ],
+                                }
+                            }
+                        ],
+                    },
+                ],
+                "toolConfig": {"tools": [{"toolSpec": {"name": "get", "inputSchema": {"json": {"type": "object"}}}}]},
+            },
+            "bedrock-converse",
+            get_model("amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+        ),
+    ],
+    ids=["background", "open reasoning and strict tools of DeepSeek", "a PDF in a result at Bedrock"],
+)
+def test_what_providers_answered_is_sent_by_prepare_as_well(body, protocol, model):
+    prompt = decode_request(body, protocol=protocol, model=model)
+    made = prepare(prompt.context, model, options=prompt.options)
+    assert {key: made.body.get(key) for key in body} == body
+    assert not made.report.losses
+
+
+@pytest.mark.parametrize(
+    ("body", "protocol", "model"),
+    [
+        (_own_body(temperature=1), "openai-chat", _NANO),
+        (_STORED, "openai-responses", Model("gpt-5", "openai", "openai-responses", reasoning=True)),
+    ],
+    ids=["the only temperature that it accepts", "reasoning that the provider has stored, and background"],
+)
+def test_a_body_for_its_own_model_is_unchanged_if_no_rule_refuses_it(body, protocol, model):
+    made = convert(body, source=protocol, source_model=model, target=model)
+    assert made.body == body == msgspec.json.decode(made.content)
+    assert not made.report.changes
+
+
+@pytest.mark.parametrize(
+    ("body", "target", "policy"),
+    [
+        (_own_body(temperature=0.5), _NANO, None),
+        (_own_body(temperature=1), replace(_NANO, provider="azure"), None),
+        (_own_body(temperature=1), replace(_NANO, id="gpt-5-mini"), None),
+        (_own_body(temperature=1), _NANO, Policy(reasoning="drop")),
+        (_own_body(temperature=1, user="\ud800"), _NANO, None),
+    ],
+    ids=["refused", "another provider", "another model", "a policy", "half a surrogate pair"],
+)
+def test_other_bodies_are_projected(body, target, policy):
+    made = convert(body, source="openai-chat", source_model=_NANO, target=target, policy=policy)
+    assert "temperature" not in made.body
+    assert made.report.changes

@@ -12,27 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-_NOT_COUNTED: Final = frozenset(
-    {
-        "call_id",
-        "data",
-        "encrypted_content",
-        "id",
-        "metadata",
-        "model",
-        "reasoning",
-        "reasoning_content",
-        "reasoning_details",
-        "role",
-        "signature",
-        "summary",
-        "thinking",
-        "thought",
-        "tool_call_id",
-        "tool_use_id",
-        "type",
-    }
-)
+_REASONING: Final = ("encrypted_content", "reasoning", "reasoning_content", "reasoning_details", "thinking", "thought")
+_IDS: Final = ("call_id", "id", "signature", "tool_call_id", "tool_use_id")
+_NOT_COUNTED: Final = frozenset({*_REASONING, *_IDS, "data", "metadata", "model", "role", "summary", "type"})
 
 
 def count_words(value: object) -> int:

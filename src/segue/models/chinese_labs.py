@@ -205,7 +205,8 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
                 **_DEEPSEEK_USER,
                 "result_text_only": True,  # "unknown variant `image_url`, expected `text`" (kimi-code #2669)
             },
-            "openai-responses": {"calls_last": True, **_DEEPSEEK_USER},
+            # reasoning as `reasoning_text`, unsigned: recorded 200s of V4 Flash, 2026-11
+            "openai-responses": {"calls_last": True, "reasoning_replay": "open", **_DEEPSEEK_USER},
             "anthropic-messages": {
                 # A function has no type: "unknown variant `custom`, expected" one of these (public probes, 2026-10-05)
                 "tool_types": frozenset({"web_search_20250305", "web_search_20260209"}),
@@ -217,7 +218,8 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
                 "max_tokens_field": "max_tokens",
                 "thinking_format": "deepseek",
                 "strict_tools": True,
-            }
+            },
+            "openai-responses": {"strict_tools": True},  # recorded 200s of V4 Flash, 2026-11
         },
         stated={"refused_input=image": '"unknown variant `image_url`, expected `text`" (kimi-code #2669)'},
         source=(

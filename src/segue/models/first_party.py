@@ -64,7 +64,7 @@ _REFUSED: Final = frozenset(
         *("unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains"),
     }
 )
-_STRICT: Final[Mapping[str, object]] = {
+OPENAI_SCHEMAS: Final[Mapping[str, object]] = {
     "strict_open": Rule(
         '"... an array including every key in properties" (recorded; all of about 840 strict functions were closed)',
         _READ,
@@ -115,16 +115,16 @@ _CLAUDE_CLOUD: Final[Mapping[str, object]] = {
 _ANTHROPIC_TOOLS: Final = frozenset(
     {"web_search", "web_search_dynamic", "web_fetch", "web_fetch_dynamic", "code_execution", "tool_search"}
 )
-_OPENAI_TOOLS: Final = frozenset({"web_search", "web_search_preview", "code_interpreter", "file_search", "tool_search"})
-_GEMINI_TOOLS: Final = frozenset({"googleSearch", "googleSearchRetrieval", "urlContext", "codeExecution", "fileSearch"})
-_INTERACTIONS_TOOLS: Final = frozenset(
-    {"google_search", "url_context", "code_execution", "file_search", "google_maps", "retrieval", "mcp_server"}
-    | {"computer_use"}
+_OPENAI_TOOLS: Final = frozenset(
+    {"web_search", "web_search_preview", "code_interpreter", "file_search", "tool_search", "mcp"}
 )
+_GEMINI_TOOLS: Final = frozenset({"googleSearch", "googleSearchRetrieval", "urlContext", "codeExecution", "fileSearch"})
+_GOOGLE_TOOLS: Final = ("google_search", "url_context", "code_execution", "file_search", "google_maps", "retrieval")
+_INTERACTIONS_TOOLS: Final = frozenset({*_GOOGLE_TOOLS, "mcp_server", "computer_use"})
 _VERTEX_TOOLS: Final = frozenset(
     {"vertex_googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "urlContext", "codeExecution"}
 )
-_XAI_TOOLS: Final = frozenset({"xai_web_search", "xai_code_interpreter", "xai_file_search", "x_search"})
+_XAI_TOOLS: Final = frozenset({"xai_web_search", "xai_code_interpreter", "xai_file_search", "x_search", "mcp"})
 """The tools that each provider runs, by the names of the protocol's `server_tools`, which has sources and dates."""
 
 
@@ -139,6 +139,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "anthropic-messages": {
                 "server_tools": _ANTHROPIC_TOOLS,
                 "body_fields": "closed",
+                "added_fields": frozenset({"billing_policy"}),  # anthropic 2.10.0, read 2026-11-18
                 "user_id": Rule(
                     f'{_CLAUDE_USER}; "user_id appears to contain an email address" (Anthropic API)',
                     _READ,
@@ -188,7 +189,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "body_fields": "closed",
                 "added_fields": _TAKEN_FIELDS,
                 "max_tokens_refused": True,
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
             },
@@ -198,7 +199,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 # the first: vercel/ai #18035, 2026-07-28; no refusal of the second is known
                 "added_fields": frozenset({"Filters.blocked_domains", "ResponseOutputTextParam.id"}),
                 "unique_items": True,  # "Duplicate item found with id rs_..." (continue #10723, 2026-02-22)
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_USER,
             },
         },
@@ -240,7 +241,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "server_tools": _NONE,
                 "body_fields": "closed",
                 "added_fields": _TAKEN_FIELDS | {"data_sources", "enhancements", "user_security_context"},
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
             },
@@ -250,7 +251,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "body_fields": "closed",  # the same service (cline #5419, azure-sdk-for-python #46146)
                 "refused_fields": frozenset({"Reasoning2.generate_summary"}),  # openai-dotnet #457, 2025-06-14
                 "unique_items": True,  # the same service
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_USER,
             },
         },

@@ -86,7 +86,8 @@ CachePlace: TypeAlias = Literal["cache_mark_order", "cache_mark_places", "cache_
 - `cache_mark_order`: a mark with a longer lifetime after one with a shorter one; it gets the shorter one.
 - `cache_mark_places`: where a mark is refused: `tool`, `assistant` (content of assistant turns), `result_content` (the
   result itself gets the mark).
-- `cache_mark_beside`: fields of a tool next to which a mark is refused, if they are set and not false.
+- `cache_mark_beside`: fields of a tool next to which a mark is refused, if they are set and not false; MIME types of
+  files that cannot have one.
 """
 
 SchemaPlace: TypeAlias = Literal[  # noqa: RUF041 - a line for each group

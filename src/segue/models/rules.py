@@ -159,11 +159,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a request may have instructions and no other turn; otherwise a short user turn is added. A target that
     requires a user turn first or last requires one here too."""
     refused_text: Literal["none", "empty", "blank"] = "none"
-    """Which texts are refused: none, empty ones, or also those of white space. Projection removes every such text;
-    providers refuse only turns without any other text, so `check` reports only those."""
-    signed_blank_text: Literal["kept", "beside_text"] = "kept"
-    """Whether a blank text in a turn with signed thinking is kept: always, or only beside a text that is not blank.
-    Removing it may invalidate the signature."""
+    """Which texts are refused: none, empty ones, or also those of white space. Projection removes them."""
+    blank_beside: frozenset[str] = frozenset({"signed"})
+    """Content of a turn beside which a refused text is accepted: kinds, `signed` for thinking with a signature, `text`
+    for a text that is not blank. Where texts of white space are refused, an empty one is refused beside all of them."""
     text_signatures: bool = False
     """Whether a text can have a signature; a blank text with a signature is not removed."""
     empty_result: bool = True

@@ -51,15 +51,8 @@ _LOCAL_RESPONSES: Final[Mapping[str, object]] = {**_LOCAL_SERVER, "tool_namespac
 _OPENCODE: Final[Mapping[str, object]] = {"max_tokens_field": "max_tokens", "strict_tools": True}
 
 _OPENROUTER_TOOLS: Final = frozenset(
-    {
-        "openrouter:web_search",
-        "openrouter_flat_web_search",
-        "openrouter:web_fetch",
-        "openrouter:bash",
-        "openrouter:tool_search",
-        "openrouter:other",
-    }
-)
+    f"openrouter:{name}" for name in ("web_search", "web_fetch", "bash", "tool_search", "other")
+) | {"openrouter_flat_web_search"}
 """openrouter 1.3.84: for every model."""
 
 _GROQ_FIELDS: Final = frozenset(

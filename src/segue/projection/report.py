@@ -154,7 +154,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.ARGUMENTS_UNPARSED: (
         "The tool arguments are cut off or not valid JSON; the part that could be parsed is sent."
     ),
-    ChangeCode.NATIVE_REPLACED: "A block that only another protocol supports is replaced by its fallback content.",
+    ChangeCode.NATIVE_REPLACED: (
+        "A block of another protocol is replaced by the same of the target's, or by its fallback content."
+    ),
     ChangeCode.NATIVE_DROPPED: "A block that only another protocol supports is removed; it has no fallback content.",
     ChangeCode.NATIVE_REFUSED: (
         "A block of the target's own protocol that it would refuse (a call without its result, a result without its "
@@ -224,7 +226,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "A tool call id that the target refuses, or that was used before, is replaced in call and result; the id of "
         "an item that was used before is removed."
     ),
-    ChangeCode.NAME_CHANGED: "A tool name that the target refuses is replaced everywhere; replies are mapped back.",
+    ChangeCode.NAME_CHANGED: (
+        "The name of a tool or property that the target refuses is replaced everywhere; replies are mapped back."
+    ),
     ChangeCode.NAME_AS_TEXT: (
         'The name of a user is sent as the start of the text; Policy(user_names="drop") removes it.'
     ),

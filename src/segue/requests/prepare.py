@@ -24,7 +24,7 @@ from segue.projection.projector import Projection, project, project_for, prompt_
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
 from segue.projection.workspace.ownership import KEY_LABEL, known_account
-from segue.protocols.api import decode_request, find_target, resolve_endpoint
+from segue.protocols.api import check, decode_request, find_endpoint, find_target, resolve_endpoint
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.api_versions import ApiVersions
@@ -37,6 +37,7 @@ from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.plain_text.content import write_transcript
 from segue.protocols.plain_text.rules import PROTOCOL as PLAIN_TEXT
+from segue.protocols.property_names import restore_properties, restoring_decoder
 from segue.protocols.registry import get_protocol
 from segue.requests.appending import Remembered, fit_appended
 from segue.requests.binding.bind import MakeStamp, Sender, account_check, account_stamp, bind, stamp_body
@@ -263,14 +264,14 @@ class Request:
         `account` names the account that the request was sent with: see `account_in`. `key` is the label of its key.
         """
         message = self._codec.decode_response(as_mapping(body), self._endpoint, self.tool_names)
-        return self.stamped(message, account=account, key=key)
+        return self.stamped(restore_properties(message, self.tool_names), account=account, key=key)
 
     def stream_decoder(self, *, account: str | None = None, key: str | None = None) -> StreamDecoder:
         """Make a decoder for a streamed reply; its message is stamped like that of `decode`."""
         decoder = self._codec.stream_decoder(self._endpoint, self.tool_names)
         if self._is_stamped:
             decoder.stamp_with(partial(self.stamped, account=account, key=key))
-        return decoder
+        return restoring_decoder(decoder, self.tool_names, self.protocol)
 
     # -- what the reply is bound to ------------------------------------------------------------------------------------
 
@@ -554,6 +555,9 @@ def convert(
     protocols name the model in the URL and not in the body (Google, Bedrock, Vertex). Then the writer is unknown and
     the signatures are dropped: a provider refuses signatures of another model.
 
+    A body for the model that it was written for comes out unchanged, unless a rule refuses something in it or the
+    policy is not the default.
+
     Raises:
         DecodeError: the protocol cannot be detected, or the body does not fit it.
         UnknownModel: the catalogue has no model of that name.
@@ -574,8 +578,26 @@ def convert(
     except ProjectionRefused as refusal:
         refuse_at(refusal, shift, policy, model)
         raise
+    if request.report.changes and isinstance(body, Mapping) and (policy is None or policy == Policy()):
+        read = find_endpoint(protocol, writer, prompt.model, catalogue).model
+        is_text = not request.report.of(ChangeCode.SURROGATE_REPLACED)
+        if is_text and (read.id, read.provider, protocol) == (model.id, model.provider, model.protocol):
+            request = _as_received(body, prompt, model) or request
     request.report = request.report.shifted(shift)
     return request
+
+
+def _as_received(body: Mapping[str, object], prompt: Prompt, model: Model) -> Request | None:
+    """Return a request with the body that was received for this model; None if a rule refuses something in it.
+
+    Whatever projection would change in it is accepted, as far as is known.
+    """
+    endpoint, codec = resolve_endpoint(model), get_protocol(model.protocol)
+    wire = dict(body)
+    if endpoint.dialect.transport is not None or check(wire, protocol=codec.name, model=model):
+        return None
+    projection = Projection(context=prompt.context, options=prompt.options, report=Report(()))
+    return Request(projection, endpoint, codec, wire=wire, given=prompt.context)
 
 
 def prepare_prompt(

@@ -69,7 +69,11 @@ BOTH_WAYS = {
 @pytest.mark.parametrize(("options", "wire"), BOTH_WAYS.values(), ids=BOTH_WAYS.keys())
 def test_an_option_survives_both_directions(options, wire):
     assert written(options) == wire
-    assert read(**wire) == options
+    known = read(**wire)
+    if "includeThoughts" in repr(wire):  # what segue adds by itself is data where a body has it
+        assert known.extra == {"google-genai": {"generationConfig": {"thinkingConfig": {"includeThoughts": True}}}}
+        known = replace(known, extra=None)
+    assert known == options
 
 
 THINKING = {

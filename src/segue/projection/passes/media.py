@@ -29,6 +29,7 @@ from segue.projection.passes.media_fit import Media, MediaFit, fit_media, kind_o
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
 from segue.projection.workspace.workspace import INSERTED, Workspace
+from segue.protocols.kit.shared_fields import share_block
 
 
 def place_media(workspace: Workspace) -> None:
@@ -274,6 +275,10 @@ class _Media:
         """Give the fallback of a native block of another protocol or that is refused; any other piece unchanged."""
         if piece.kind != "native" or (piece.protocol == self.workspace.target.model.protocol and why is None):
             return (piece,)
+        shared = share_block(piece.block, piece.protocol, self.workspace.target.model) if why is None else None
+        if shared is not None:
+            self.workspace.note(ChangeCode.NATIVE_REPLACED, path, Loss.NONE, f"the same of {piece.protocol}")
+            return (replace(piece, protocol=self.workspace.target.model.protocol, block=shared),)
         self.note_native(piece, path, why)
         return _fallback_without_extra(piece)
 

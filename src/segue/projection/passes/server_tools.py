@@ -8,6 +8,8 @@ Facts this file rests on:
 - Ids of stores, containers and files are known to one provider. A search in files needs the target's own ids
   (`Policy.stores`).
 - Two tools of one name are refused: "tools: Tool names must be unique."            (LibreChat #13162, 2026-05-17)
+- Headers of an MCP server may hold the user's keys, which another provider does not get. A server whose calls need
+  approval is not sent to one that calls without asking.                           (openai 3.51.0: McpRequireApproval)
 - A search for tools only loads definitions that were held back. A target without it gets all of them, so nothing is
   lost.
 """
@@ -46,6 +48,7 @@ _TITLES: Final[Mapping[str, str]] = {
     "web_fetch": "reading of web pages",
     "code_execution": "execution of code",
     "file_search": "search in files",
+    "mcp": "an MCP server",
 }
 
 
@@ -222,7 +225,7 @@ class _ServerTools:
         if refusal:
             self.remove(entry.path, refusal)
             return
-        if tool.name in self.sent:
+        if tool.name in self.sent and tool.kind != "mcp":
             if self.sent[tool.name] != options:
                 lost = [*lost, *(name for name in options if self.sent[tool.name].get(name) != options[name])]
             self.note_mapped(entry, tool, lost)
@@ -261,8 +264,10 @@ class _ServerTools:
 
     def refusal(self, tool: ServerTool, options: Mapping[ToolOption, object], lost: Sequence[str]) -> str:
         """Give the reason why the target cannot have this tool here; empty if it can."""
-        if not RESTRICTING.isdisjoint(lost):
-            return f"{tool.title()} of the target cannot be restricted to the allowed domains"
+        if restricted := [name for name in lost if name.partition(".")[0] in RESTRICTING]:
+            return f"{tool.title()} of the target cannot be restricted by {restricted[0]}"
+        if tool.kind == "mcp" and not options.get("server_url"):
+            return "only its provider knows the server"
         if tool.kind == "file_search" and not options.get("stores"):
             return "the target does not know these stores; name its own with Policy(stores={...})"
         name = (tool.template or {}).get("name")
@@ -313,7 +318,7 @@ class _ServerTools:
 def _title(use: ToolUse) -> str:
     """Name a tool as its definition does: by its type, its name or its key."""
     found: object = use.definition
-    for key in use.tool.key:
+    for key in use.tool.key if use.tool.kind != "mcp" else ("type",):
         found = object_of(found).get(key)
     return found if isinstance(found, str) else use.tool.key[-1]
 

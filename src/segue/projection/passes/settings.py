@@ -27,6 +27,7 @@ from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, share_fields
 from segue.projection.passes.held_content import lost_references, note_reference
+from segue.projection.passes.ids import digest
 from segue.projection.passes.names import wire_name
 from segue.projection.passes.namespaces import flat_functions, load_called
 from segue.projection.passes.schemas import fit_schema, fit_strict
@@ -43,6 +44,8 @@ from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id, range_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
+from segue.protocols.kit.shared_fields import find_unplaced
+from segue.protocols.property_names import place_of, rename_properties
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
@@ -57,12 +60,13 @@ def fit_settings(workspace: Workspace) -> None:
     """Fit tools and options; only the last segment of a conversation has them."""
     if workspace.settings is None:
         return
-    given = workspace.settings.options
-    fitted = _fit_tools(workspace, workspace.settings.tools, given.extra)
+    given, names = _only_allowed(workspace, workspace.settings.tools, workspace.settings.options)
+    fitted = _fit_tools(workspace, workspace.settings.tools, given.extra, names)
     tools = _add_called(workspace, fitted.tools)
     options = given if fitted.extra is given.extra else replace(given, extra=fitted.extra)
+    workspace.settings.options = options
     if options is not given or options != _NO_OPTIONS or _sets_options(workspace.target.rules):
-        options = workspace.settings.options = _Options(workspace, tools).fit(options)
+        workspace.settings.options = _Options(workspace, tools).fit(options)
     workspace.settings.tools = tools
 
 
@@ -77,16 +81,42 @@ def is_thinking(options: Options) -> bool:
     return options.thinking not in (None, "off", 0)
 
 
-def _fit_tools(workspace: Workspace, given: tuple[Tool, ...], extra: Extra | None) -> FittedTools:
-    """Fit the tools; the target caches the result for the same tuple."""
+def _only_allowed(
+    workspace: Workspace, tools: tuple[Tool, ...], given: Options
+) -> tuple[Options, frozenset[str] | None]:
+    """Return the names of the only tools that may be called, where the target has no field for them, else None.
+
+    The others are not sent then. The options are returned without the field.
+    """
+    found = find_unplaced("allowed_tools", given.extra, workspace.target.model) if tools and given.extra else None
+    if found is None:
+        return given, None
+    names, extra = frozenset(cast("list[str]", found[0]["names"])), found[1] or None
+    functions = [tool.name for tool in tools if tool.kind == "function"]
+    if len(functions) < len(tools) or names.isdisjoint(functions):
+        return given, None
+    detail = f"allowed_tools: only {', '.join(sorted(names))}, because no other tool is sent"
+    workspace.note(ChangeCode.OPTION_CLAMPED, ("options", "extra"), Loss.NONE, detail)
+    choice = given.tool_choice
+    if found[0]["mode"] == "required" and choice is None:
+        choice = "required"
+        workspace.note(ChangeCode.OPTION_CLAMPED, ("options", "tool_choice"), Loss.NONE, "required: of allowed_tools")
+    return replace(given, extra=extra, tool_choice=choice), names
+
+
+def _fit_tools(
+    workspace: Workspace, given: tuple[Tool, ...], extra: Extra | None, names: frozenset[str] | None
+) -> FittedTools:
+    """Fit the tools, only those of some `names`; the target caches the result for the same tuple."""
     prefix_state, fitted = workspace.prefix_state, workspace.target.fitted_tools
     if not given and not prefix_state.loaded and not has_server_tools(given, extra):
         return FittedTools(_NO_TOOLS, given, extra, [], {})
     key = (given, extra, bool(prefix_state.called), tuple(prefix_state.loaded))
-    if fitted is None or not fitted.is_for(key):
-        tools = _Tools(workspace.target, extra, has_calls=key[2], loaded=prefix_state.loaded)
+    if fitted is None or names is not None or not fitted.is_for(key):
+        tools = _Tools(workspace.target, extra, has_calls=key[2], loaded=prefix_state.loaded, names=names)
         out = tools.fit(given)
-        fitted = workspace.target.fitted_tools = FittedTools(key, out, tools.extra, tools.changes, tools.wire_names)
+        fitted = FittedTools(key, out, tools.extra, tools.changes, tools.wire_names)
+        workspace.target.fitted_tools = fitted if names is None else None
     workspace.changes += fitted.changes
     if fitted.wire_names:  # another dict: the names in the history are needed without those of the tools
         prefix_state.wire_names = {**prefix_state.wire_names, **fitted.wire_names}
@@ -116,13 +146,20 @@ class _Tools:
     """Fits the tools of a request to one target."""
 
     def __init__(
-        self, target: Target, extra: Extra | None, *, has_calls: bool, loaded: Mapping[FunctionName, None]
+        self,
+        target: Target,
+        extra: Extra | None,
+        *,
+        has_calls: bool,
+        loaded: Mapping[FunctionName, None],
+        names: frozenset[str] | None,
     ) -> None:
         self.target = target
         self.rules = target.rules
         self.extra = extra
         self.has_calls = has_calls
         self.loaded = loaded
+        self.names = names
         self.changes: list[Change] = []
         self.wire_names: dict[str, str] = {}
         self.strict_tools = 0
@@ -188,6 +225,9 @@ class _Tools:
         self.note(ChangeCode.TOOL_REMOVED, path, Loss.CONTENT, why)
 
     def one(self, tool: Tool, path: Path) -> Tool | None:
+        if self.names is not None and tool.kind == "function" and tool.name not in self.names:
+            self.note(ChangeCode.TOOL_REMOVED, path, Loss.NONE, "allowed_tools does not name it")
+            return None
         if not self.rules.tools:
             self.remove(path, "the target does not support tools")
             return None
@@ -208,6 +248,11 @@ class _Tools:
         parameters, loss = fit_schema(cleaned, self.rules)
         if parameters is not cleaned:
             self.note(ChangeCode.TOOL_SCHEMA, (*path, "parameters"), loss)
+        if self.rules.has("property_names"):
+            parameters, renamed = rename_properties(parameters, self.rules, digest)
+            for given, made in renamed.items():
+                self.note(ChangeCode.NAME_CHANGED, (*path, "parameters", "properties", given), Loss.NONE, made)
+                self.wire_names[place_of(tool.name, given)] = place_of(name, made)
         is_same = name == tool.name and description is tool.description and parameters is tool.parameters
         strict = tool.strict
         if strict:

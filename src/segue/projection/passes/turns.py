@@ -118,25 +118,31 @@ def _write_error_as_text(workspace: Workspace, index: int, message: ToolResultMe
 
 
 def _drop_blank_texts(workspace: Workspace) -> None:
-    refuses_blank = workspace.target.rules.refused_text == "blank"
     for index, message in enumerate(workspace.messages):
         for piece in message.content:
             if piece.kind == "text" and not piece.text.strip():
                 break
         else:
             continue
-        _drop_blanks(workspace, index, blank=refuses_blank and not _keeps_blanks(workspace, message))
+        refuses_blank, is_beside = workspace.target.rules.refused_text == "blank", _keeps_blanks(workspace, message)
+        if refuses_blank or not is_beside:
+            _drop_blanks(workspace, index, blank=refuses_blank and not is_beside)
 
 
 def _keeps_blanks(workspace: Workspace, message: Message) -> bool:
-    """Whether texts of white space stay, because they belong to a turn with signed thinking."""
-    if message.role != "assistant":
-        return False
-    if not any(piece.kind == "thinking" and piece.thinking_signature for piece in message.content):
-        return False
-    if workspace.target.rules.signed_blank_text == "kept":
-        return True
-    return any(piece.kind == "text" and piece.text.strip() for piece in message.content)
+    """Whether texts that are refused alone are accepted beside the other content of a message."""
+    accepted = workspace.target.rules.blank_beside
+    return any(_beside(piece) in accepted for piece in message.content)
+
+
+def _beside(piece: AnyContent) -> str:
+    match piece.kind:
+        case "text":
+            return "text" if piece.text.strip() else ""
+        case "thinking":
+            return "signed" if piece.thinking_signature else ""
+        case kind:
+            return kind
 
 
 def _drop_blanks(workspace: Workspace, index: int, *, blank: bool) -> None:

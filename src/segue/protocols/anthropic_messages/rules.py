@@ -51,9 +51,11 @@ _STRICT: Final = frozenset(
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
         *("minItems>1", "maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties"),
         *("not", "if", "then", "else", "dependentRequired", "dependentSchemas", "propertyNames", "contains"),
+        "oneOf",
     }
 )
-"""Keywords that structured outputs do not have."""
+"""Keywords that structured outputs do not have. "Schema type 'oneOf' is not supported" (vercel/ai #12876 of 2026-02-26,
+reproduced live on 2026-07-02)."""
 _LIMITATIONS: Final = "Anthropic documentation: structured outputs, JSON schema limitations"
 
 _READ: Final = "2026-11-15"
@@ -76,7 +78,7 @@ RULES: Final = Rules(
     max_images=100,  # 600 from the 4.6 generation on, below (pi-ai 1.5.0 catalogue)
     # -- turns
     refused_text="blank",  # "text content blocks must be non-empty" / "must contain non-whitespace text"
-    signed_blank_text="beside_text",  # the same where it is the only text (LibreChat-AI/agents #124, goose #7343)
+    blank_beside=frozenset({"text"}),  # white space, not an empty text (LibreChat-AI/agents #124, live, 2026-04-30)
     instructions_alone=False,  # "messages: at least one message is required" (langchain #31657)
     system_messages="none",  # "role 'system' is not supported on this model" before Opus 4.8
     # -- reasoning

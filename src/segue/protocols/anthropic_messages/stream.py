@@ -145,8 +145,8 @@ class _Reader:
             return None
         text: str | None = getattr(delta, block.grows_by)
         part = block.part
-        if not text or part.delta is None:
-            return None
+        if not text or part.delta is None or (text[0] == "{" and part.chunks):
+            return None  # a bracket may begin what was received already
         part.chunks.append(text)  # as `Part.extend`
         return [part.delta(index=part.index, delta=text)]
 
@@ -388,6 +388,7 @@ _UNNAMED: Final = "msg_0"
 
 class _Writer(StreamWriter):
     name = PROTOCOL
+    json_arguments = True
     reasons = STOP_REASONS
 
     def __init__(self, endpoint: Endpoint, options: Options | None) -> None:

@@ -523,6 +523,12 @@ REPLAY: Final = Replay(
 """Calls of tools that the provider runs, and their results."""
 
 
+def cite_in_text(text: TextContent, pages: Sequence[Source]) -> TextContent:
+    """Return a text with citations of pages."""
+    citations = [{"title": page.title, "location": {"web": {"url": page.url}}} for page in pages]
+    return replace(text, extra={PROTOCOL: {"citations": citations}})
+
+
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
     """Give the pages that the texts of a message cite."""
     return [

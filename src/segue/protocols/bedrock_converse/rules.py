@@ -84,6 +84,7 @@ RULES: Final = Rules(
     instructions_alone=False,  # Claude too needs a message: "at least one message is required" (langchain #31657)
     system_messages="none",  # the role is in the service model; no model is known to accept it
     refused_text="blank",  # "The text field in the ContentBlock object ... is blank"
+    blank_beside=frozenset({"signed", "text"}),  # recorded 200 of white space beside a text, 2026-11
     empty_result=False,  # refused in error results, and by Nemotron (strands)
     # -- reasoning
     reasoning_replay="none",
@@ -141,7 +142,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "image_sources": frozenset({"data"}),
             "file_sources": frozenset({"data"}),
             "other_image_type": Rule('"the image appears to be a image/png image" (llxprt-code #2130)', _READ),
-            "result_media": _IMAGES,
+            "result_media": (*_IMAGES, "application/pdf"),  # a PDF: recorded 200s of Sonnet 4.5, 2026-11
             "error_media": Rule("\"all content must be type 'text'\" (vellum-assistant #18387, 2026-03-17)", _READ),
             "first_user": False,
             "reasoning_replay": "signed",
@@ -149,6 +150,11 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
             "refused_with_thinking": _SAMPLING,
             "cache_marks": 4,
+            "cache_mark_beside": Rule(
+                '"messages.0.content.3.type: Field required" (strands harness-sdk #1966, 2026-03-24, and #2001, live)',
+                _READ,
+                values=frozenset(_DOCUMENTS) - {"application/pdf"},
+            ),
             "thinking_types": frozenset({"adaptive", "disabled"}),
             # AWS documentation: Claude, additional fields; `reasoning_config` is the first name of `thinking`
             "added_fields": ["anthropic_version", "anthropic_beta", "reasoning_config"],
@@ -219,7 +225,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=CLAUDE_BINDS_PREFIX,
         # A blank text that only thinking made acceptable would be refused, or differ, once the thinking is left out.
-        rules={"signed_blank_text": "beside_text"},
+        rules={"blank_beside": frozenset({"text"})},
         source="concluded from the check of the prefix",
         read="2026-11-16",
     ),

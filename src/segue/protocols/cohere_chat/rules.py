@@ -34,6 +34,7 @@ RULES: Final = Rules(
     file_sources=frozenset(),
     # -- turns
     refused_text="empty",  # "message must be at least 1 token long" (Risuai #504, uni-api #6; v1)
+    blank_beside=frozenset({"toolCall"}),  # recorded 200s: the text of a reply that only calls is empty, 2026-11
     # -- reasoning
     reasoning_replay="open",  # cohere 7.3.1: thinking blocks of an assistant message have no signature
     # -- settings: cohere 7.3.1, no such parameters

@@ -384,7 +384,7 @@ def decode_options(body: Block, endpoint: Endpoint, read: Collection[str], tools
     empty: list[str] = []
     filled = _filled(received, empty)
     default = _encode_default(options, endpoint, tools)
-    if thinking.get(SHOWN) is False:
+    if SHOWN in thinking:  # data, also if segue would add it: another protocol may have to be asked for it
         cast("Wire", cast("Wire", default[GENERATION])[THINKING]).pop(SHOWN, None)
     model = _model_id(text_of(received.get("model")), endpoint)
     extra = keep_format(filled, default, known, choose("empty", [], empty), only_for=model)

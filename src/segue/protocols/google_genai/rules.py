@@ -20,7 +20,13 @@ from typing import Final
 
 from segue.models.dialect import Dialect
 from segue.models.family import Family
-from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON, GEMINI_MINIMAL, GEMINI_WITHOUT_PREFILL
+from segue.models.model_ids import (
+    GEMINI_1_AND_2,
+    GEMINI_3_ON,
+    GEMINI_MINIMAL,
+    GEMINI_TAKES_EMPTY,
+    GEMINI_WITHOUT_PREFILL,
+)
 from segue.models.rule import Rule
 from segue.models.rules import Rules
 
@@ -105,6 +111,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         dialect={"thinking_format": "level"},
         source="'missing a thought_signature' (litellm #16893); Google documentation: multimodal function responses",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=GEMINI_TAKES_EMPTY,
+        rules={"refused_text": "none"},
+        providers=("google",),
+        source="recorded 200s: empty texts alone, beside calls and media, and as the system instruction",
+        read="2026-11-18",
     ),
     Family(
         pattern=GEMINI_WITHOUT_PREFILL,

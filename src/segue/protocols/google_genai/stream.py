@@ -401,6 +401,8 @@ class _Reader:
                 self._calls += 1
                 part = out.open_call(content.id, content.name)
                 part.arguments, part.signature = content.arguments, content.thought_signature
+                if content.arguments_text is not None:  # not an object
+                    out.grow(part, content.arguments_text)
             case "native":
                 part = out.add_native(block, fallback_of(block))
         part.extra = content.extra

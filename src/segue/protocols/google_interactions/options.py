@@ -65,7 +65,13 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
     ),
     _TOOL(name="google_maps", kind="other", pattern="google_maps"),
     _TOOL(name="retrieval", kind="other", pattern="retrieval"),
-    _TOOL(name="mcp_server", kind="other", pattern="mcp_server"),
+    _TOOL(
+        name="mcp_server",
+        kind="mcp",
+        pattern="mcp_server",
+        template={"type": "mcp_server"},
+        options={"server_name": ("name",), "server_url": ("url",)},
+    ),
     _TOOL(name="computer_use", kind="other", pattern="computer_use"),
 )
 
@@ -155,9 +161,11 @@ def decode_options(body: JsonObject, endpoint: Endpoint) -> Options:
         stream=stream if isinstance(stream, bool) else None,
     )
     default = _default_options(options, endpoint)
-    # Another value than the one that segue adds by itself is data, and not a form of it.
+    # Another value than the one that segue adds by itself is data, and not a form of it. So are summaries that were
+    # asked for: another protocol may have to be asked for them.
     _drop_replaced(default, received, "store")
-    _drop_replaced(object_of(default.get(GENERATION)), generation, _SUMMARIES)
+    if _SUMMARIES in generation:
+        cast("Wire", default.get(GENERATION, {})).pop(_SUMMARIES, None)
     known = [f"{GENERATION}.tool_choice"] if options.tool_choice is not None else []
     model = text_of(body.get("model")) or endpoint.model.id
     extra = keep(PROTOCOL, received, default, known, only_for=model)

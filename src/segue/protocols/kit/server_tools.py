@@ -16,7 +16,9 @@ import msgspec
 
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 
-ServerToolKind: TypeAlias = Literal["web_search", "web_fetch", "code_execution", "file_search", "tool_search", "other"]
+ServerToolKind: TypeAlias = Literal[
+    "web_search", "web_fetch", "code_execution", "file_search", "tool_search", "mcp", "other"
+]
 """What a server tool does. Tools of the kind `other` have no equivalent; they are listed to be recognised."""
 ToolOption: TypeAlias = Literal[
     "allowed_domains",
@@ -31,13 +33,15 @@ ToolOption: TypeAlias = Literal[
     "citations",
     "stores",
     "max_results",
+    "server_name",
+    "server_url",
 ]
 KeyPath: TypeAlias = tuple[str, ...]
 
 _CAPITAL: Final = re.compile("[A-Z]")
 LOCATION: Final = ("city", "region", "country", "timezone")
-RESTRICTING: Final[frozenset[str]] = frozenset({"allowed_domains"})
-"""Options without which a tool reads more than was allowed; a target that cannot express them does not get the tool."""
+RESTRICTING: Final[frozenset[str]] = frozenset({"allowed_domains", "allowed_tools"})
+"""Options without which a tool may do more than was allowed; a target without a place for them does not get it."""
 
 
 def location(*path: str) -> dict[ToolOption, KeyPath]:
@@ -97,7 +101,7 @@ class ServerTool(msgspec.Struct, frozen=True, kw_only=True):
     def title(self) -> str:
         """Give the name of the tool on the wire: its type or its key."""
         template = self.template or EMPTY
-        found = _at(template, self.key)
+        found = template.get("type") or _at(template, self.key)
         return found if isinstance(found, str) else self.key[-1] if not self.pattern else self.name
 
 

@@ -90,13 +90,12 @@ class Carried(NamedTuple):
 # -- the rows ----------------------------------------------------------------------------------------------------------
 
 
-def _row(name: str, kind: Kind, level: Level = "body", **columns: str | Column | Sequence[Column]) -> SharedField:
+def _row(name: str, kind: Kind, level: Level = "body", **columns: str | Column | Sequence[str | Column]) -> SharedField:
     """Return a row; the columns are named like protocols, with underscores."""
 
-    def read(given: str | Column | Sequence[Column]) -> tuple[Column, ...]:
-        if isinstance(given, str):
-            return (Column(given),)
-        return (given,) if isinstance(given, Column) else tuple(given)
+    def read(given: str | Column | Sequence[str | Column]) -> tuple[Column, ...]:
+        listed = (given,) if isinstance(given, str | Column) else given
+        return tuple(Column(one) if isinstance(one, str) else one for one in listed)
 
     return SharedField(name, kind, {key.replace("_", "-"): read(given) for key, given in columns.items()}, level)
 
@@ -130,25 +129,22 @@ def _allowed(held: object, modes: Mapping[str, str], mode_key: str, names_key: s
     return {"mode": mode, "names": names} if mode is not None and names else None
 
 
-def _names_of(value: object) -> list[str]:
-    return cast("list[str]", cast("Block", value)["names"])
+def _names_of(value: object) -> list[object]:
+    return list_of(object_of(value).get("names"))
 
 
-def _mode_of(value: object, modes: Mapping[str, str]) -> str:
-    return modes[str(cast("Block", value)["mode"])]
-
-
-_OPENAI_MODES: Final = {"auto": "auto", "required": "required"}
+def _mode_of(value: object) -> str:
+    return str(object_of(value).get("mode"))
 
 
 def _write_chat_allowed(value: object) -> object:
     tools = [{"type": "function", "function": {"name": name}} for name in _names_of(value)]
-    return {"type": "allowed_tools", "allowed_tools": {"mode": _mode_of(value, _OPENAI_MODES), "tools": tools}}
+    return {"type": "allowed_tools", "allowed_tools": {"mode": _mode_of(value), "tools": tools}}
 
 
 def _write_responses_allowed(value: object) -> object:
     tools = [{"type": "function", "name": name} for name in _names_of(value)]
-    return {"type": "allowed_tools", "mode": _mode_of(value, _OPENAI_MODES), "tools": tools}
+    return {"type": "allowed_tools", "mode": _mode_of(value), "tools": tools}
 
 
 def _read_google_allowed(value: object) -> object:
@@ -156,7 +152,7 @@ def _read_google_allowed(value: object) -> object:
 
 
 def _write_google_allowed(value: object) -> object:
-    mode = _mode_of(value, {"auto": "VALIDATED", "required": "ANY"})
+    mode = {"auto": "VALIDATED", "required": "ANY"}[_mode_of(value)]
     return {"mode": mode, "allowedFunctionNames": _names_of(value)}
 
 
@@ -166,7 +162,7 @@ def _read_interactions_allowed(value: object) -> object:
 
 
 def _write_interactions_allowed(value: object) -> object:
-    mode = _mode_of(value, {"auto": "auto", "required": "any"})
+    mode = {"auto": "auto", "required": "any"}[_mode_of(value)]
     return {"allowed_tools": {"mode": mode, "tools": _names_of(value)}}
 
 
@@ -214,22 +210,10 @@ def _read_map(value: object) -> object:
 _OPENAI: Final = frozenset({"openai", "azure"})
 _JSON: Final = {"type": "json_object"}
 _GROQ: Final = frozenset({"groq"})
+_VLLM: Final = frozenset({"vllm"})
 _TIERS: Final = "auto default flex priority"
-_NAMED: Final = frozenset(
-    [
-        "openai",
-        "azure",
-        "deepseek",
-        "openrouter",
-        "moonshotai",
-        "moonshotai-cn",
-        "kimi-coding",
-        "cerebras",
-        "fireworks",
-        "vllm",
-        "xai",
-    ]
-)
+_MOONSHOT: Final = frozenset({"moonshotai", "moonshotai-cn", "kimi-coding"})
+_NAMED: Final = _OPENAI | _MOONSHOT | {"deepseek", "openrouter", "cerebras", "fireworks", "vllm", "xai"}
 """Providers of Chat whose messages have a name. Groq documents a 400 for it (console.groq.com/docs/openai)."""
 _LARGEST: Final = {"medium": "high", "original": "high"}
 
@@ -280,31 +264,16 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
     _row(
         "repetition_penalty",
         "number",
-        openai_chat=[Column("repetition_penalty"), Column("repeat_penalty")],
+        openai_chat=["repetition_penalty", "repeat_penalty"],
         mistral_chat="repetition_penalty",
         ollama_chat="options.repeat_penalty",
     ),
     _row("repeat_last_n", "integer", openai_chat="repeat_last_n", ollama_chat="options.repeat_last_n"),
     _row("mirostat", "integer", openai_chat="mirostat", ollama_chat="options.mirostat"),
-    _row(
-        "mirostat_tau",
-        "number",
-        openai_chat=[Column("mirostat_tau"), Column("mirostat_target")],
-        ollama_chat="options.mirostat_tau",
-    ),
-    _row(
-        "mirostat_eta",
-        "number",
-        openai_chat=[Column("mirostat_eta"), Column("mirostat_lr")],
-        ollama_chat="options.mirostat_eta",
-    ),
+    _row("mirostat_tau", "number", openai_chat=["mirostat_tau", "mirostat_target"], ollama_chat="options.mirostat_tau"),
+    _row("mirostat_eta", "number", openai_chat=["mirostat_eta", "mirostat_lr"], ollama_chat="options.mirostat_eta"),
     _row("n_keep", "integer", openai_chat="n_keep", ollama_chat="options.num_keep"),
-    _row(
-        "min_tokens",
-        "integer",
-        openai_chat=[Column("min_tokens"), Column("min_completion_tokens")],
-        mistral_chat="min_tokens",
-    ),
+    _row("min_tokens", "integer", openai_chat=["min_tokens", "min_completion_tokens"], mistral_chat="min_tokens"),
     _row("ignore_eos", "boolean", openai_chat="ignore_eos"),
     _row("skip_special_tokens", "boolean", openai_chat="skip_special_tokens"),
     _row("echo", "boolean", openai_chat="echo"),
@@ -386,24 +355,11 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
         openai_responses=_words("truncation", "auto disabled"),
     ),
     _row("priority", "integer", openai_chat="priority", cohere_chat="priority"),
-    _row(
-        "regex",
-        "text",
-        openai_chat=[
-            Column("regex"),
-            Column("structured_outputs.regex", only=frozenset({"vllm"})),
-            Column("guided_regex"),
-        ],
-    ),
+    _row("regex", "text", openai_chat=["regex", Column("structured_outputs.regex", only=_VLLM), "guided_regex"]),
     _row(
         "grammar",
         "text",
-        openai_chat=[
-            Column("grammar"),
-            Column("ebnf"),
-            Column("structured_outputs.grammar", only=frozenset({"vllm"})),
-            Column("guided_grammar"),
-        ],
+        openai_chat=["grammar", "ebnf", Column("structured_outputs.grammar", only=_VLLM), "guided_grammar"],
     ),
     _row(
         "safety_settings",
@@ -433,13 +389,11 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
         "thinking_shown",
         "word",
         openai_responses=Column(
-            "reasoning.summary",
-            values=(("shown", "auto"), ("shown", "detailed"), ("shown", "concise")),
+            "reasoning.summary", values=(("shown", "auto"), ("shown", "detailed"), ("shown", "concise"))
         ),
         anthropic_messages=Column("thinking.display", values=(("shown", "summarized"), ("hidden", "omitted"))),
         google_genai=Column(
-            "generationConfig.thinkingConfig.includeThoughts",
-            values=(("shown", True), ("hidden", False)),
+            "generationConfig.thinkingConfig.includeThoughts", values=(("shown", True), ("hidden", False))
         ),
         google_interactions=Column(
             "generation_config.thinking_summaries", values=(("shown", "auto"), ("hidden", "none"))
@@ -468,6 +422,40 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
     ),
     _row("citable", "object", "content", anthropic_messages="citations", bedrock_converse="citations"),
 )
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+class SharedBlock(NamedTuple):
+    """The form of a native block on one wire: its `type`, or the key that `wraps` its fields."""
+
+    type: str = ""
+    wraps: str = ""
+    models: str = ""
+
+
+_RESULT_KEYS: Final = {"source", "title", "content", "citations"}
+SEARCH_RESULT: Final[Mapping[str, SharedBlock]] = {
+    "anthropic-messages": SharedBlock(type="search_result"),
+    "bedrock-converse": SharedBlock(wraps="searchResult", models="claude"),  # AWS documentation: for Claude alone
+}
+"""A search result of texts. (anthropic 2.9.0: SearchResultBlockParam; botocore 1.44.3: SearchResultBlock)"""
+
+
+def share_block(block: Block, protocol: str, model: Model) -> Block | None:
+    """Return a native block of a protocol in the form that a model has for it; None if it has none."""
+    source, place = SEARCH_RESULT.get(protocol), SEARCH_RESULT.get(model.protocol)
+    if source is None or place is None or place.models not in model.id:
+        return None
+    held = dict(object_of(block.get(source.wraps)) if source.wraps else block)
+    texts = [object_of(one) for one in list_of(held.get("content"))]
+    is_plain = all(one.keys() - {"type"} == {"text"} for one in texts)  # without a field that only one wire has
+    if held.pop("type", "") != source.type or not is_plain or {*held, "citations"} != _RESULT_KEYS:
+        return None
+    start = {"type": "text"} if place.type else {}
+    held["content"] = [{**start, "text": one["text"]} for one in texts]
+    return {place.wraps: held} if place.wraps else {"type": place.type, **held}
 
 
 # -- finding -----------------------------------------------------------------------------------------------------------
@@ -532,6 +520,18 @@ def move_fields(level: Level, part: Block, protocol: str, model: Model, defaults
             yield Carried(part, added, place.member, difference, column.path)
             if key not in part:
                 break
+
+
+def find_unplaced(name: str, parts: Mapping[str, Block], model: Model) -> tuple[Block, dict[str, Block]] | None:
+    """Return an object that a model has no place for, and the parts of `extra` without it; None if there is none."""
+    row = next(row for row in SHARED_FIELDS if row.name == name)
+    for key, part in parts.items():
+        for column in row.columns.get(key.partition(":")[0], ()):
+            value, rest = read_column(row, column, part)
+            if value is not None and column_of(row, model) is None:
+                others = {other: held for other, held in parts.items() if other != key}
+                return object_of(value), {**others, key: rest} if rest else others
+    return None
 
 
 def read_column(row: SharedField, column: Column, part: Block) -> tuple[object, Block]:

@@ -294,6 +294,15 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         body_options=_LIMIT,
     ),
     _TOOL(name="tool_search", kind="tool_search", pattern="tool_search"),
+    _TOOL(
+        name="mcp",
+        kind="mcp",
+        key=("require_approval",),  # its calls are made without asking, as other providers do
+        pattern="never",
+        template={"type": "mcp", "server_label": "server", "require_approval": "never"},
+        options={"server_name": ("server_label",), "server_url": ("server_url",)},
+        ignored=frozenset({"type", "server_description"}),
+    ),
     _OF_XAI(
         name="xai_web_search",
         kind="web_search",
@@ -438,7 +447,7 @@ def _default_options(options: Options, endpoint: Endpoint, tools: Sequence[Tool]
     wire: Wire = {}
     data = data_of(options.extra, PROTOCOL)
     is_user = chosen(options.extra, PROTOCOL, "field", "safety_identifier") == "user"
-    if endpoint.dialect.store and "store" not in data:
+    if endpoint.dialect.store and "store" not in data and data.get("background") is not True:  # it has to be stored
         wire["store"] = False
     if endpoint.model.reasoning and "include" not in data:
         wire["include"] = [_ENCRYPTED]

@@ -44,7 +44,7 @@ from segue.protocols.kit.reading import number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm, Search
 from segue.protocols.kit.sources import Source, objects_in
-from segue.protocols.kit.verbatim import choose, chosen, keep
+from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of
 from segue.protocols.openai_responses.options import custom_names
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.turns import TurnReader, with_text_input, write_turn
@@ -315,7 +315,7 @@ def as_output(item: JsonObject, index: int, response_id: str | None) -> JsonObje
     return {"id": item_id(kind, index, response_id), **status, **item}
 
 
-_CUSTOM: Final = keep(PROTOCOL, EMPTY, EMPTY, choices=choose("type", "function", "custom")) or {}
+_CUSTOM: Final = choose("type", "function", "custom")
 """The extra of a call of a custom tool."""
 _CUSTOM_START: Final[Block] = {"type": "custom_tool_call"}
 
@@ -356,8 +356,31 @@ def _write_search(search: Search, block: Block) -> Block:
 def _as_declared(call: ToolCall, tool: ToolDefinition) -> tuple[ToolCall, Block]:
     if not custom_names((tool,)):
         return call, EMPTY
-    own = {**(call.extra or {}).get(PROTOCOL, {}), **_CUSTOM.get(PROTOCOL, {})}
-    return replace(call, extra={**(call.extra or {}), PROTOCOL: own}), _CUSTOM_START
+    known = (call.extra or {}).get(PROTOCOL, EMPTY)
+    formats = {**object_of(known.get(VERBATIM)), **_CUSTOM}
+    text = _free_text(call, has_grammar=object_of(data_of(tool.extra, PROTOCOL).get("format")).get("type") == "grammar")
+    extra = {**(call.extra or {}), PROTOCOL: {**known, VERBATIM: formats}}
+    return replace(call, arguments={"input": text}, arguments_text=None, extra=extra), _CUSTOM_START
+
+
+def _free_text(call: ToolCall, *, has_grammar: bool) -> str:
+    """Give the input of a freeform tool, however the model wrote it.
+
+    Models that get such a tool as a function, or do not know it, write text without JSON, or JSON around the text.
+    """
+    given, text = call.arguments, call.arguments_text
+    if not given:
+        return text or ""
+    inner = next(iter(given.values())) if len(given) == 1 else None
+    if isinstance(inner, list) and inner:
+        inner = cast("list[object]", inner)[-1]  # a command line: `["apply_patch", "*** Begin Patch ..."]`
+    if not isinstance(inner, str):
+        return encode_arguments(given) if text is None else text
+    wrapped = parse_arguments(inner) if inner.lstrip().startswith("{") else None
+    if wrapped is None or wrapped.diagnostic is not None or not (has_grammar or wrapped.arguments.keys() == {"input"}):
+        return inner
+    again = list(wrapped.arguments.values())
+    return again[0] if len(again) == 1 and isinstance(again[0], str) else inner
 
 
 REPLY_FORM: Final = ReplyForm(

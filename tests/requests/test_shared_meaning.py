@@ -1,0 +1,178 @@
+"""What two wires have in another form arrives: blocks, tools that may be called, servers, and what is to be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pytest
+
+from segue import Model, convert, get_model
+from segue.projection.report import ChangeCode, Loss
+from segue.wire import check
+
+CLAUDE: Final = get_model("anthropic/claude-sonnet-4-5")
+BEDROCK: Final = get_model("amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0")
+NOVA: Final = get_model("amazon-bedrock/amazon.nova-pro-v1:0")
+INTERACTIONS: Final = Model("gemini-2.5-flash", "google", "google-interactions")
+
+RESULT: Final[Mapping[str, Any]] = {
+    "source": "https://a.org",
+    "title": "A",
+    "citations": {"enabled": True},
+}
+OF_ANTHROPIC: Final = {"type": "search_result", **RESULT, "content": [{"type": "text", "text": "fact 42"}]}
+OF_BEDROCK: Final = {"searchResult": {**RESULT, "content": [{"text": "fact 42"}]}}
+
+
+def _codes(made: Any) -> list[tuple[str, Loss]]:
+    return [(change.code.value, change.loss) for change in made.report.changes]
+
+
+# -- search results ----------------------------------------------------------------------------------------------------
+
+
+def _anthropic(block: Mapping[str, Any], *, in_result: bool) -> dict[str, Any]:
+    call = {"type": "tool_use", "id": "a", "name": "find", "input": {}}
+    turns: list[dict[str, Any]] = [{"role": "user", "content": [block, {"type": "text", "text": "hi"}]}]
+    if in_result:
+        result = {"type": "tool_result", "tool_use_id": "a", "content": [block]}
+        turns = [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result]},
+        ]
+    tool = {"name": "find", "input_schema": {"type": "object", "properties": {}}}
+    return {"model": CLAUDE.id, "max_tokens": 9, "messages": turns, "tools": [tool]}
+
+
+@pytest.mark.parametrize("in_result", [False, True])
+def test_a_search_result_stays_one_at_the_other_provider_of_claude(in_result):
+    body = _anthropic(OF_ANTHROPIC, in_result=in_result)
+    made = convert(body, source="anthropic-messages", target=BEDROCK)
+    content = made.body["messages"][-1]["content"][0]
+    assert (content["toolResult"]["content"][0] if in_result else content) == OF_BEDROCK
+    assert _codes(made) == [("native_replaced", Loss.NONE)]
+    assert check(made.body, protocol="bedrock-converse", model=BEDROCK) == []
+    again = convert(made.body, source="bedrock-converse", source_model=BEDROCK, target=CLAUDE)
+    content = again.body["messages"][-1]["content"][0]
+    assert (content["content"][0] if in_result else content) == OF_ANTHROPIC
+
+
+@pytest.mark.parametrize(
+    ("block", "target"),
+    [
+        (OF_ANTHROPIC, NOVA),
+        ({**OF_ANTHROPIC, "note": "x"}, BEDROCK),
+        ({**OF_ANTHROPIC, "content": [{"type": "text", "text": "fact 42", "note": "x"}]}, BEDROCK),
+    ],
+    ids=["a model without search results", "a field that only one wire has", "one of its texts"],
+)
+def test_any_other_search_result_is_text(block, target):
+    made = convert(_anthropic(block, in_result=False), source="anthropic-messages", target=target)
+    texts = [part["text"] for part in made.body["messages"][0]["content"]]
+    assert "fact 42" in texts[1]
+    assert _codes(made)[0] == ("native_replaced", Loss.OPAQUE)
+
+
+# -- allowed tools -----------------------------------------------------------------------------------------------------
+
+
+def _chat(mode: str, names: Sequence[str], **fields: Any) -> dict[str, Any]:
+    tools = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in "abc"]
+    allowed = {"mode": mode, "tools": [{"type": "function", "function": {"name": name}} for name in names]}
+    choice = {"type": "allowed_tools", "allowed_tools": allowed}
+    turns = [{"role": "user", "content": "hi"}]
+    return {"model": "gpt-4.1", "messages": turns, "tools": tools, "tool_choice": choice, **fields}
+
+
+@pytest.mark.parametrize("mode", ["auto", "required"])
+@pytest.mark.parametrize(
+    "target", [CLAUDE, NOVA, get_model("groq/llama-3.3-70b-versatile"), get_model("mistral/mistral-large-latest")]
+)
+def test_only_the_allowed_tools_are_sent_where_the_target_has_no_such_choice(target, mode):
+    made = convert(_chat(mode, ["c", "b"]), source="openai-chat", target=target)
+    assert [getattr(tool, "name", "") for tool in made.projection.context.tools] == ["b", "c"]
+    assert made.projection.options.tool_choice == ("required" if mode == "required" else None)
+    assert [change.path for change in made.report.of(ChangeCode.TOOL_REMOVED)] == [("tools", 0)]
+    assert all(change.loss is Loss.NONE for change in made.report.changes)
+    assert any("allowed_tools: only b, c" in change.detail for change in made.report.changes)
+
+
+def test_two_requests_with_other_allowed_tools_send_other_tools():
+    target = get_model("groq/llama-3.3-70b-versatile")
+    for name in "abca":
+        made = convert(_chat("auto", [name]), source="openai-chat", target=target)
+        assert [tool["function"]["name"] for tool in made.body["tools"]] == [name]
+
+
+def test_allowed_tools_that_no_tool_has_are_reported():
+    made = convert(_chat("auto", ["other"]), source="openai-chat", target=CLAUDE)
+    assert len(made.body["tools"]) == 3
+    assert any("allowed_tools" in change.detail and change.loss is not Loss.NONE for change in made.report.changes)
+
+
+# -- MCP servers -------------------------------------------------------------------------------------------------------
+
+SERVER: Final = {"type": "mcp", "server_label": "s", "server_url": "https://m.example", "require_approval": "never"}
+
+
+def _with_tool(*tools: Mapping[str, Any]) -> list[Any]:
+    made = convert({"model": "gpt-4.1", "input": "hi", "tools": tools}, source="openai-responses", target=INTERACTIONS)
+    return [made.body.get("tools"), *(change.detail for change in made.report.changes)]
+
+
+def test_an_mcp_server_is_the_other_providers():
+    servers = _with_tool(SERVER, {**SERVER, "server_label": "t", "server_url": "https://n.example"})[0]
+    assert servers == [
+        {"type": "mcp_server", "name": "s", "url": "https://m.example"},
+        {"type": "mcp_server", "name": "t", "url": "https://n.example"},
+    ]
+    body = {"model": INTERACTIONS.id, "input": "hi", "tools": servers[:1]}
+    back = convert(body, source="google-interactions", target="openai/gpt-5.4").body
+    assert back["tools"] == [SERVER]
+
+
+@pytest.mark.parametrize(
+    ("server", "detail"),
+    [
+        ({**SERVER, "allowed_tools": ["a"]}, "restricted by allowed_tools"),
+        ({**SERVER, "allowed_tools": {"tool_names": ["a"]}}, "restricted by allowed_tools"),
+        ({**SERVER, "require_approval": "always"}, "only openai-responses supports it"),
+        ({key: value for key, value in SERVER.items() if key != "require_approval"}, "only openai-responses"),
+        ({key: value for key, value in SERVER.items() if key != "server_url"}, "only its provider knows the server"),
+    ],
+    ids=["some of its tools", "some of its tools by a filter", "approval", "approval by default", "no address"],
+)
+def test_an_mcp_server_is_not_sent_where_it_could_do_more_than_was_allowed(server, detail):
+    tools, *details = _with_tool(server)
+    assert tools is None
+    assert detail in details[0]
+
+
+def test_the_headers_of_an_mcp_server_stay_with_the_provider_that_they_were_meant_for():
+    tools, *details = _with_tool({**SERVER, "headers": {"Authorization": "Bearer x"}})
+    assert "Bearer" not in str([tools, details])
+    assert "without headers.Authorization" in details[0]
+
+
+# -- thinking that is to be shown --------------------------------------------------------------------------------------
+
+TURNS: Final = [{"role": "user", "parts": [{"text": "hi"}]}]
+
+
+@pytest.mark.parametrize(("shown", "display"), [(True, "summarized"), (False, "omitted")])
+def test_thoughts_that_were_asked_for_are_asked_for_at_claude(shown, display):
+    thinking = {"thinkingLevel": "MEDIUM", "includeThoughts": shown}
+    body = {"contents": TURNS, "generationConfig": {"thinkingConfig": thinking}}
+    made = convert(body, source="google-genai", target="anthropic/claude-opus-5-5")
+    assert made.body["thinking"]["display"] == display
+    made = convert(body, source="google-genai", target="openai/gpt-4.1")  # it has no thinking to show
+    assert any("includeThoughts" in change.detail for change in made.report.changes)
+
+
+def test_summaries_that_were_asked_for_are_asked_for_at_claude():
+    generation = {"thinking_level": "medium", "thinking_summaries": "auto"}
+    body = {"model": INTERACTIONS.id, "input": "hi", "generation_config": generation}
+    made = convert(body, source="google-interactions", target="anthropic/claude-opus-5-5")
+    assert made.body["thinking"]["display"] == "summarized"
