@@ -182,7 +182,7 @@ def test_a_list_says_how_many_sessions_there_are(home):
 def test_a_search_in_a_terminal_shows_its_progress(home, monkeypatch):
     shown: list[str] = []
     monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(progress.click, "echo", lambda text, **_: shown.append(text))
+    monkeypatch.setattr(progress, "draw", lambda pieces: shown.append("".join(pieces)))
     monkeypatch.setattr(progress, "_REFRESH", 0)
     with progress.show_searching(3200) as searched:
         searched(120)

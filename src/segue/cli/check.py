@@ -13,7 +13,6 @@ import msgspec
 from segue.cli.fixing import fix
 from segue.cli.inputs import EXAMPLE, SourceFile, choose_input, example_option, open_input
 from segue.cli.places import LinesOfPaths
-from segue.cli.printable import printable
 from segue.cli.progress import Advance, show_progress
 from segue.cli.reports import open_console, show_report
 from segue.cli.statuses import Status
@@ -33,6 +32,7 @@ from segue.corpus.training import ONLY_REQUESTS, has_weights, is_training_line, 
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
+from segue.foundation.safe_text import in_one_line, printable
 from segue.histories.opening import BadLine, How, Opened, OpenedDocument, open_line
 from segue.models.catalogue import Catalogue
 from segue.models.evidence import Grade
@@ -332,8 +332,8 @@ def _print_human(found: list[Problem]) -> None:
     for finding in found:
         where = render_path(finding.path)
         message = finding.message.removeprefix(f"{where}: ")
-        place = f"{finding.file}:{finding.line}: {where or 'whole conversation'}: "
-        end = f": {message} [{finding.code}]"
+        place = in_one_line(f"{finding.file}:{finding.line}: {where or 'whole conversation'}: ")
+        end = in_one_line(f": {message} [{finding.code}]")
         if console.is_terminal:
             text = Text().append(place, "bold").append(finding.level, _COLOURS[finding.level]).append(end)
             console.print(text, soft_wrap=True)

@@ -9,10 +9,10 @@ import click
 import msgspec
 
 from segue.cli.history_outputs import store_new
-from segue.cli.printable import printable
 from segue.errors import DecodeError
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
+from segue.foundation.safe_text import printable
 from segue.testing.evidence import (
     Fact,
     as_catalogue,

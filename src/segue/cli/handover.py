@@ -15,7 +15,16 @@ from segue.cli.history_outputs import (
     run_commands,
     save_fresh,
 )
-from segue.cli.inputs import EXAMPLE, check_input, chosen_view, example_option, open_history, view_options
+from segue.cli.inputs import (
+    EXAMPLE,
+    check_input,
+    chosen_view,
+    example_option,
+    open_history,
+    print_redacted,
+    redact_option,
+    view_options,
+)
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.sessions import in_order, pick_one
 from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option, reasoning_option
@@ -24,6 +33,7 @@ from segue.foundation.plurals import counted
 from segue.histories.api import find_sessions, keep_originals, restore_history
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import History, Written
+from segue.histories.redacting import new_redactor, redact
 from segue.histories.registry import all_formats, get_format
 from segue.models.model import Model
 from segue.projection.policy import Policy, ReasoningPolicy
@@ -59,6 +69,7 @@ from segue.projection.report import Report
     type=click.Path(file_okay=False, path_type=Path),
     help="A folder of your own for the files.  [default: the folder of the agent]",
 )
+@redact_option
 @click.option("--run", is_flag=True, help="Start the agent with the session.")
 @report_option
 @catalogue_option
@@ -78,6 +89,7 @@ def command(
     first: int | None,
     reasoning: ReasoningPolicy,
     output: Path | None,
+    redacts: bool,
     run: bool,
     form: ReportForm,
     catalogue: str | None,
@@ -106,6 +118,13 @@ def command(
         click.echo(f"Restored: {counted(count, 'message')} as before the handover to {opened.origin.format}", err=True)
     if first is not None:
         history = _from_message(history, first)
+    if redacts:
+        redactor = new_redactor()
+        place, history = history.cwd, redact(history, redactor)
+        print_redacted(redactor)
+        if cwd is None and history.cwd != place:
+            click.echo("The folder of the project was redacted; name it with --cwd to continue there", err=True)
+            history = replace(history, cwd=None)
     chosen = default_model(record, history, model, catalogue)
     written, paths, commands = hand_over(
         history, record, chosen, cwd, output=output, policy=Policy(reasoning=reasoning)

@@ -16,6 +16,7 @@ import click
 
 from segue.cli.progress import show_reading
 from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
+from segue.foundation.redaction import Redactor
 from segue.histories.kit.history import History
 from segue.histories.kit.source import View
 from segue.histories.opening import How, Opened, choose_line, find_bare_id, open_source
@@ -37,6 +38,18 @@ def example_option(command: _Command) -> _Command:
     return click.option("--example", is_flag=True, help="Use the example session that comes with segue, not a FILE.")(
         command
     )
+
+
+def redact_option(command: _Command) -> _Command:
+    """Add the option that takes secrets out of what is written or shown."""
+    return click.option(
+        "--redact", "redacts", is_flag=True, help="Take out keys, passwords and names of home folders, and count them."
+    )(command)
+
+
+def print_redacted(redactor: Redactor) -> None:
+    """Print how much was redacted to standard error."""
+    click.echo(redactor.summary(), err=True)
 
 
 def check_input(file: object | None, *, example: bool, is_required: bool = True, name: str = "FILE") -> None:

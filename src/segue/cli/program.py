@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, str]] = {
     "formats": "List the formats of histories: what is read and written, and how sure it is.",
     "import": "Read a session of an agent, an export or messages of a framework into a session file.",
     "export": "Write a conversation in the format of an agent or a framework.",
+    "repair": "Repair a session that its agent no longer continues.",
     "handover": "Continue a session of one agent in another one, on another model.",
     "models": "List the models of the catalogue, or show all data of one.",
     "ask": "Ask a model one question and print the answer, in a pipe or in the terminal.",

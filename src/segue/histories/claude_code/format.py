@@ -21,6 +21,7 @@ from typing import Any, Final, cast
 
 from segue.conversation.messages import AssistantMessage, Message, StopReason
 from segue.histories.claude_code.read import KNOWN_RECORDS, is_title, read
+from segue.histories.claude_code.repairing import ANATOMY
 from segue.histories.claude_code.tree import WIRE
 from segue.histories.claude_code.turns import NAME, SYNTHETIC, attachment_content
 from segue.histories.kit.entries import runs_of
@@ -291,6 +292,7 @@ FORMAT: Final = Format(
     describe=describe,
     write=write,
     samples=read_samples(__package__),
+    anatomy=ANATOMY,
     title="Claude Code",
     wire=WIRE.protocol,
     compacts=True,

@@ -27,6 +27,7 @@ from segue.histories.copilot_cli.read import (
     read,
     read_event,
 )
+from segue.histories.copilot_cli.repairing import ANATOMY
 from segue.histories.kit.envelope import find_envelope, find_title, plain_text
 from segue.histories.kit.format import Draft, Format, Output, Place
 from segue.histories.kit.history import WrittenFile
@@ -168,6 +169,7 @@ FORMAT: Final = Format(
     describe=describe,
     write=write,
     samples=read_samples(__package__),
+    anatomy=ANATOMY,
     title="GitHub Copilot CLI",
     place=Place(
         folder=".copilot",

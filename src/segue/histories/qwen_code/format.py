@@ -23,6 +23,7 @@ from segue.histories.kit.samples import read_samples
 from segue.histories.kit.stamps import iso_of, make_id, milliseconds_of, time_of
 from segue.histories.kit.writing import Clock, json_line
 from segue.histories.qwen_code.read import COMPRESSION, KNOWN_RECORDS, NAME, WIRE, read
+from segue.histories.qwen_code.repairing import ANATOMY
 from segue.models.model import Model
 
 VERSION: Final = "0.15.10"
@@ -129,6 +130,7 @@ FORMAT: Final = Format(
     write=write,
     describe=describe,
     samples=read_samples(__package__),
+    anatomy=ANATOMY,
     title="Qwen Code",
     wire="google-genai",
     place=Place(

@@ -57,12 +57,13 @@ from segue.protocols.anthropic_messages.response import (
 )
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.assembly import Assembly, Part, PartKind, join_chunks
-from segue.protocols.kit.claude_prefix import TRANSFORMATIONS, note_transformations
+from segue.protocols.kit.claude_prefix import note_transformations
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import of_reply, text_of
+from segue.protocols.kit.reply_form import TRANSFORMATIONS
 from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of
 from segue.protocols.kit.streaming import MISFIT, StreamDecoder
 

@@ -332,6 +332,9 @@ class _Reader:
         whole = finish_response({**self._body, "output": {"message": message}}, pieces, self._endpoint)
         out.raw_stop_reason, out.usage, out.response_model = whole.raw_stop_reason, whole.usage, whole.response_model
         out.stop_reason, out.error_message, out.extra = whole.stop_reason, whole.error_message, whole.extra
+        out.diagnostics += whole.diagnostics
+        for diagnostic in whole.diagnostics:
+            out.notice(diagnostic)
         out.finish()
 
     def _fail(self, frame: Mapping[str, object], out: Assembly) -> None:
