@@ -24,10 +24,11 @@ QUICK := tests/conversation tests/framing tests/models tests/projection tests/pr
 
 # The proofs of what stands, to run before and after a mechanical change: real agents through the gateway, sessions handed
 # over to real programs, reasoning bound to what it was made after, recorded exchanges both ways, stored conversations.
+# With SEGUE_RECORD=1 the handovers write docs/resumed.json, which docs/histories.md shows.
 PROOFS := agents handovers state roundtrips golden
 PROOF_agents := tests/gateway/test_real_clients.py tests/gateway/test_agent_runs.py tests/gateway/test_codex_socket.py
-PROOF_handovers := tests/histories/test_real_programs.py tests/histories/test_program_versions.py \
-	tests/histories/test_repaired_programs.py
+PROOF_handovers := tests/histories/test_real_programs.py tests/histories/test_chat_programs.py \
+	tests/histories/test_program_versions.py tests/histories/test_repaired_programs.py
 PROOF_state := tests/bound_state tests/requests/binding tests/gateway/test_bound_state.py tests/envelope/test_switches.py
 PROOF_roundtrips := tests/protocols/test_recorded.py tests/protocols/test_recorded_streams.py tests/protocols/test_codec_laws.py
 PROOF_golden := tests/golden

@@ -1,5 +1,7 @@
 """How commands open a SOURCE: a file, a folder, a database, an archive, `last`, `codex:last`, an id, or `-`.
 
+`acp:AGENT:ID` is loaded by the program of that agent.
+
 What it is and how it is read, `segue.histories.opening` decides, for every command alike. Errors name the file.
 """
 
@@ -28,6 +30,8 @@ from segue.projection.report import Loss, Report
 EXAMPLE: Final = Path(__file__).with_name("example.jsonl")
 """A session with models of four providers, in the package, so that a first try needs no file."""
 FORMAT_NAMES: Final = click.Choice(format_names())
+ACP: Final = "acp:"
+"""The beginning of a SOURCE that the program of an agent loads itself."""
 _HEAD: Final = 64
 _STANDARD_INPUT: Final = "-"
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -110,7 +114,7 @@ def open_history(
     shown = "standard input" if is_standard_input else given
     _check_place(given)
     try:
-        source = sys.stdin.buffer.read() if is_standard_input else given
+        source = sys.stdin.buffer.read() if is_standard_input else _replayed(given)
         with show_reading():
             history = choose_line(open_source(source, how, name=shown), how).as_history()
     except UnknownFormat:
@@ -131,6 +135,8 @@ def _check_place(given: str) -> bool:
     """
     if given == _STANDARD_INPUT:
         return False
+    if given.startswith(ACP):
+        return True
     agent, colon, rest = given.partition(":")
     if colon and rest and not Path(given).exists():
         record = find_format(agent)
@@ -181,7 +187,23 @@ class SourceFile(click.ParamType[BinaryIO]):
 
 def given_source(file: BinaryIO) -> object:
     """Give what `open_source` takes of a SOURCE."""
-    return file.name if isinstance(file, _Place) else file
+    return _replayed(file.name) if isinstance(file, _Place) else file
+
+
+def _replayed(given: str) -> str | bytes:
+    """Give the log of the program of an agent that loads `acp:AGENT:ID`; every other SOURCE as it is.
+
+    Raises:
+        LoadError: the program is not there, or does not load it.
+        MissingExtra: the package of the protocol is not installed.
+    """
+    if not given.startswith(ACP):
+        return given
+    from segue.cli.acp_client import load_log, parse_name
+
+    name = parse_name(given)
+    assert name is not None, "it has the prefix"
+    return load_log(name)
 
 
 def open_input(file: BinaryIO, protocol: str | None, model: Model | None = None) -> Opened:

@@ -37,6 +37,7 @@ COMMANDS: Final[dict[str, str]] = {
     "facts": "Compare recorded exchanges with the rules, and keep what they show.",
     "probe": "Ask a server what it supports, and write what segue has to know about it.",
     "mcp": "Serve the sessions of agents on this machine to an agent, by the Model Context Protocol.",
+    "acp": "Serve the sessions of agents on this machine to an editor, by the Agent Client Protocol.",
     "ui": "Open the inspector: a local web page that shows the request for each model.",
     "completion": "Print the script that completes commands, options and names of models in a shell.",
 }

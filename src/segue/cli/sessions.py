@@ -12,7 +12,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from segue.cli.inputs import FORMAT_NAMES
+from segue.cli.inputs import ACP, FORMAT_NAMES
 from segue.cli.printable import echo_styled
 from segue.cli.progress import show_searching
 from segue.cli.session_rows import pick_session, session_lines
@@ -58,7 +58,7 @@ def command(
     pick: bool,
     as_json: bool,
 ) -> None:
-    """List the sessions of agents on this machine; or those in SOURCE, a file, folder or database.
+    """List the sessions of agents on this machine; or those in SOURCE, a file, folder, database, or `acp:AGENT`.
 
     Those of the current project come first, then the newest. `segue show ID` prints one, `segue handover ID --to AGENT`
     continues it in another agent; the beginning of the ID is enough, and `last` is the newest. Of long files only the
@@ -68,7 +68,7 @@ def command(
     if source is None:
         found = in_order(find_sessions(formats=agents or None, cwd=folder))
     else:
-        listed = list_source(source, format=agents[0] if len(agents) == 1 else None)
+        listed = _listed(source, agents, folder)
         found = [
             session
             for session in listed
@@ -94,6 +94,16 @@ def command(
         click.echo(f"{chosen.format}:{chosen.id}")
     else:
         _show(found, texts, total)
+
+
+def _listed(source: str, agents: Sequence[str], folder: str | None) -> list[Session]:
+    if source.startswith(ACP):
+        from segue.cli.acp_client import list_sessions, parse_name
+
+        name = parse_name(source)
+        assert name is not None, "it has the prefix"
+        return list_sessions(name.agent, folder)
+    return list_source(source, format=agents[0] if len(agents) == 1 else None)
 
 
 def in_order(sessions: Iterator[Session]) -> list[Session]:

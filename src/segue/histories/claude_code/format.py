@@ -51,6 +51,8 @@ def describe(excerpt: Excerpt) -> Session | None:
     # The first line of the end is most likely cut; a line that cannot be read is left out.
     last = first_objects(excerpt.tail, 400)
     lines = [*first, *last]
+    if any((text_of(line.get("sessionId")) or "").startswith("session-") for line in first[:5]):
+        return None  # iFlow, whose files have the same places
     conversation: list[dict[str, Any]] = []
     stamps: list[str] = []
     models: dict[str, None] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias, final
+from typing import Final, Literal, NamedTuple, TypeAlias, final
 
 from segue.conversation.messages import Message
 from segue.histories.kit.anatomy import Anatomy
@@ -14,6 +14,8 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.models.model import Model
 
+_RUN: Final = (", run", " dump")
+"""How a source says that the program itself wrote what was looked at."""
 FormatKind: TypeAlias = Literal["agent", "framework", "export"]
 
 
@@ -169,3 +171,8 @@ class Format:
     example: Model | None = None
     source: str = ""
     read_on: str = ""
+
+    @property
+    def was_run(self) -> bool:
+        """Whether the program or framework was run, and what it wrote or resumed was looked at; `source` says so."""
+        return any(mark in part for part in self.source.split(";") for mark in _RUN)

@@ -139,6 +139,6 @@ FORMAT: Final = Format(
         patterns=("projects/*/chats/*.jsonl", "tmp/*/chats/*.jsonl"),
     ),
     example=Model("gemini-2.5-pro", "google", "google-genai", reasoning=True, max_tokens=8000),
-    source="Qwen Code 0.15.10, run against a scripted model; its source",
-    read_on="2026-11-16",
+    source="Qwen Code 0.15.10 and 0.24.4, run against a scripted model; its source",
+    read_on="2026-11-18",
 )
