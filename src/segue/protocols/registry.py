@@ -249,7 +249,8 @@ def _rules_of(
     cautious: bool,
 ) -> Rules:
     entry, row = get_protocol(protocol), find_row(provider, base_url)
-    rules = _followed(entry.rules, cautious=cautious)
+    unsure = {} if cautious else {place: None for place, one in entry.rules.rows.items() if not is_sure(one)}
+    rules = override(entry.rules, unsure, where=f"protocol {protocol}")
     if row is not None:
         given = {name: value for name, value in row.rules.get(protocol, {}).items() if cautious or is_sure(value)}
         rules = override(rules, given, where=f"provider {row.name}")
@@ -262,13 +263,6 @@ def _rules_of(
         if cautious or family.grade == "refused":
             rules = override(rules, family.rules, where=f"family {family.pattern}")
     return override(rules, _DECODE(original), where=f"model {provider}/{model_id}") if original else rules
-
-
-def _followed(rules: Rules, *, cautious: bool) -> Rules:
-    """Return the rules of a protocol without the rows that only a strict check follows."""
-    if cautious or all(map(is_sure, rules.rows.values())):
-        return rules
-    return msgspec.structs.replace(rules, rows={place: row for place, row in rules.rows.items() if is_sure(row)})
 
 
 @lru_cache(maxsize=4096)

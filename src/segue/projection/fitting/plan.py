@@ -14,7 +14,6 @@ from segue.counting.counter import TokenCounter
 from segue.counting.media import count_pages
 from segue.counting.upper_estimates import SHORT
 from segue.models.model import Model, Price
-from segue.models.rule import Rule
 from segue.models.rules import Rules
 from segue.projection.passes.media_fit import edge_of, kind_of
 from segue.projection.policy import Fit, Policy
@@ -209,10 +208,8 @@ def _reasoning_price(model: Model) -> float:
 
 
 def _quotas(rules: Rules) -> tuple[Quota, ...]:
-    large = rules.rows.get("large_images", Rule())
-
     def is_large(piece: ImageContent | FileContent) -> int:
-        return 1 if kind_of(piece) == "image" and edge_of(piece) > (large.least or 0) else 0
+        return 1 if kind_of(piece) == "image" and edge_of(piece) > rules.least("large_images") else 0
 
     rows = (
         Quota(name="images", limit=rules.max_images, amount=_one_image),

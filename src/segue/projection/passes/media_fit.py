@@ -260,13 +260,11 @@ def _is_stored_at(piece: Media, kind: Modality, target: Target) -> bool:
 
 
 def _is_too_large(piece: Media, kind: Modality, target: Target) -> bool:
-    rows = target.rules.rows
-    size = len(piece.data or "") * 3 // 4
-    for place in ("media_bytes", f"{kind}_bytes"):
-        if (row := rows.get(place)) is not None and size > (row.most or size):
-            return True
-    edge = rows.get("image_edge")
-    return edge is not None and kind == "image" and edge_of(piece) > (edge.most or 0)
+    rules, size = target.rules, len(piece.data or "") * 3 // 4
+    if kind == "image" and 0 < rules.most("image_edge") < edge_of(piece):
+        return True
+    narrower = {"image": rules.most("image_bytes"), "document": rules.most("document_bytes")}.get(kind, 0)
+    return any(0 < most < size for most in (rules.most("media_bytes"), narrower))
 
 
 # -- replacements ------------------------------------------------------------------------------------------------------

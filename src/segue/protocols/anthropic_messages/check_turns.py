@@ -110,9 +110,8 @@ class Turns:
         if blank and self.rules.refused_text != "none" and not (last and role == "assistant" and not blocks):
             # "text content blocks must be non-empty" / "must contain non-whitespace text" (arunalabs/mode #9,
             # LibreChat-AI/agents #124): refused where a turn has no other text
-            yield Violation(
-                CheckCode.TEXT_BLANK, (*path, "content"), "the turn has no text that is not blank; remove the blank one"
-            )
+            message = "the turn has no text that is not blank; remove the blank one"
+            yield Violation(CheckCode.TEXT_BLANK, (*path, "content"), message)
         for place, block in blocks:
             yield from self._check_block(block, place, role)
         final = blocks[-1] if blocks else None
@@ -184,9 +183,8 @@ class Turns:
                 call_id = text_of(block.get("id"))
                 if call_id in seen:
                     # Refused: "messages.1.content.1: `tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
-                    yield Violation(
-                        CheckCode.CALL_ID_DUPLICATE, (*path, "id"), f"two calls have the id {call_id!r}; change one"
-                    )
+                    message = f"two calls have the id {call_id!r}; change one"
+                    yield Violation(CheckCode.CALL_ID_DUPLICATE, (*path, "id"), message)
                 elif call_id not in answered:
                     # "`tool_use` ids were found without `tool_result` blocks immediately after" (claude-code #1237)
                     message = f"the call {call_id!r} has no result; add one in the next turn"
@@ -227,17 +225,15 @@ class Turns:
             elif texts:
                 # Results come first in their turn, else the calls count as unanswered (vercel/ai #8318, xum #1437;
                 # documentation: handle tool calls)
-                yield Violation(
-                    CheckCode.RESULT_MISPLACED, path, "a result comes after other content; put the results first"
-                )
+                message = "a result comes after other content; put the results first"
+                yield Violation(CheckCode.RESULT_MISPLACED, path, message)
             seen.add(call_id)
             if block.get("is_error") and self.rules.has("error_media"):
                 media = [inner for _, inner in objects_of(block.get("content")) if kind_of(inner) in _MEDIA]
                 if media:
                     # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
-                    yield Violation(
-                        CheckCode.RESULT_MEDIA_UNSUPPORTED, path, "an error result has media; keep its text alone"
-                    )
+                    message = "an error result has media; keep its text alone"
+                    yield Violation(CheckCode.RESULT_MEDIA_UNSUPPORTED, path, message)
 
     def _check_native_pairs(self) -> Iterator[Violation]:
         """Check that calls of tools that the provider runs have their results; `native.REPLAY` has the sources."""
@@ -290,11 +286,8 @@ class Turns:
                 yield Violation(CheckCode.SYSTEM_UNSUPPORTED, path, message)
             elif before is None or (before.role == "assistant" and not before.of(*_SERVER_CALLS)):
                 # Not first; after a user turn, or an assistant's that ends in a server tool (the same)
-                yield Violation(
-                    CheckCode.SYSTEM_MISPLACED,
-                    path,
-                    "instructions must follow a user turn; move them, or write them in `system`",
-                )
+                message = "instructions must follow a user turn; move them, or write them in `system`"
+                yield Violation(CheckCode.SYSTEM_MISPLACED, path, message)
             elif after is not None and after.role != "assistant":
                 # Last, or before an assistant turn (the same)
                 message = "instructions must be last or before an assistant turn; move them"
@@ -394,19 +387,15 @@ class Turns:
         mime, data = text_of(source.get("media_type")), source.get("data")
         if mime not in (_IMAGES if is_image else {"application/pdf"}):
             # "source.base64.media_type: Input should be 'image/jpeg', ..." (anthropic 2.8.0)
-            yield Violation(
-                CheckCode.MEDIA_TYPE_UNSUPPORTED,
-                (*path, "media_type"),
-                f"the type {mime!r} is not supported; convert it",
-            )
+            message = f"the type {mime!r} is not supported; convert it"
+            yield Violation(CheckCode.MEDIA_TYPE_UNSUPPORTED, (*path, "media_type"), message)
         else:
             yield from check_bytes(data, mime, (*path, "data"), exact=self.rules.has("other_image_type"))
         most = self.rules.most("image_bytes" if is_image else "document_bytes")
         if most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # "image exceeds 5 MB maximum: 5404560 bytes > 5242880 bytes", of base64 (claude-code #13381)
-            yield Violation(
-                CheckCode.MEDIA_TOO_LARGE, (*path, "data"), f"the data has more than {most} bytes; make it smaller"
-            )
+            message = f"the data has more than {most} bytes; make it smaller"
+            yield Violation(CheckCode.MEDIA_TOO_LARGE, (*path, "data"), message)
 
     def _media(self) -> Iterator[Placed]:
         for run in self.runs:

@@ -157,9 +157,8 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
         if calls and at == 0:
             # "Please ensure that function call turn comes immediately after a user turn or after a function response
             # turn." (gemini-cli #11814 and #26956, lobehub #10049)
-            yield Violation(
-                CheckCode.FIRST_TURN_WRONG, calls[0][0], "the first turn has a call; add a user turn before it"
-            )
+            message = "the first turn has a call; add a user turn before it"
+            yield Violation(CheckCode.FIRST_TURN_WRONG, calls[0][0], message)
         if calls and at + 1 < len(turns):
             count = len(turns[at + 1].having(RESULT))
             if count != len(calls):
@@ -171,9 +170,8 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
         if results and not (at and turns[at - 1].having(CALL)):
             # "Please ensure that function response turn comes immediately after a function call turn."
             # (langchain #27799)
-            yield Violation(
-                CheckCode.RESULT_ORPHANED, results[0][0], "no call is before it; remove the result, or add the call"
-            )
+            message = "no call is before it; remove the result, or add the call"
+            yield Violation(CheckCode.RESULT_ORPHANED, results[0][0], message)
 
 
 def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violation]:
@@ -262,14 +260,12 @@ def _check_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
             if not isinstance(name, str) or not name_of_tool.fullmatch(name):
                 # "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain
                 # underscores (_), dots (.), colons (:), or dashes (-)" (ccs #25 and #219, gemini-cli #7869)
-                yield Violation(
-                    CheckCode.TOOL_NAME_INVALID, (*path, "name"), f"{name!r} is not a valid tool name; rename it"
-                )
+                message = f"{name!r} is not a valid tool name; rename it"
+                yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
             elif name in seen:
                 # "Duplicate function declaration found: x" (rikkahub #1311, threads-mcp #1)
-                yield Violation(
-                    CheckCode.VALUE_DUPLICATE, (*path, "name"), f"two tools have the name {name!r}; rename one"
-                )
+                message = f"two tools have the name {name!r}; rename one"
+                yield Violation(CheckCode.VALUE_DUPLICATE, (*path, "name"), message)
             else:
                 seen.add(name)
             yield from _check_schema(function, path, rules)
@@ -363,9 +359,8 @@ def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
     yield from check_seed(generation.get("seed"), (root, "seed"), rules)
     if _is_number(most) and cast("float", most) < 1:
         # "the supported range is from 1 (inclusive)" (Vertex; google-genai 3.1.0: the maximum number of tokens)
-        yield Violation(
-            CheckCode.VALUE_OUT_OF_RANGE, (root, "maxOutputTokens"), "the limit has to be at least 1; raise it"
-        )
+        message = "the limit has to be at least 1; raise it"
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, (root, "maxOutputTokens"), message)
     # "up to 5" (Google documentation: GenerationConfig)
     yield from check_stop_sizes(generation.get("stopSequences"), (root, "stopSequences"), rules)
     for key in ("presencePenalty", "frequencyPenalty"):

@@ -236,9 +236,8 @@ def _check_marks(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         return
     marks = [path for root in ("tools", "system", places.turns) for path in _find_key(body.get(root), (root,), key)]
     if len(marks) > most:
-        yield Violation(
-            CheckCode.CACHE_MARKS_TOO_MANY, marks[most], f"{len(marks)} blocks have `{key}`; keep at most {most}"
-        )
+        message = f"{len(marks)} blocks have `{key}`; keep at most {most}"
+        yield Violation(CheckCode.CACHE_MARKS_TOO_MANY, marks[most], message)
 
 
 def _find_key(value: object, path: Path, key: str) -> Iterator[Path]:

@@ -31,9 +31,8 @@ def range_of(option: str, rules: Rules) -> tuple[float, float]:
 def check_greedy(body: Mapping[str, object], rules: Rules) -> Iterator[Violation]:
     """Find a `top_p` next to a temperature of 0, where the target refuses it."""
     if rules.has("greedy_top_p") and body.get("temperature") == 0 and body.get("top_p") not in (None, 1):
-        yield Violation(
-            CheckCode.OPTIONS_CONFLICT, ("top_p",), "top_p has to be 1 while the temperature is 0; remove it"
-        )
+        message = "top_p has to be 1 while the temperature is 0; remove it"
+        yield Violation(CheckCode.OPTIONS_CONFLICT, ("top_p",), message)
 
 
 def fits_seed(value: int, rules: Rules) -> bool:
@@ -73,9 +72,8 @@ def check_stop_sizes(value: object, path: Path, rules: Rules) -> Iterator[Violat
     if 0 < (most := rules.most("stop")) < len(texts):
         yield Violation(CheckCode.STOP_INVALID, path, f"there are more than {most} stop sequences; remove some")
     if any(isinstance(text, str) and not fits_stop(text, rules) for text in texts):
-        yield Violation(
-            CheckCode.STOP_INVALID, path, f"a stop text has more than {rules.most('stop_bytes')} bytes; shorten it"
-        )
+        message = f"a stop text has more than {rules.most('stop_bytes')} bytes; shorten it"
+        yield Violation(CheckCode.STOP_INVALID, path, message)
 
 
 def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:

@@ -151,11 +151,8 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
         for key in refused_references(one, schema) if "schema_references" in rows else ():
             # "references must start with #/$defs/" (command-code #594, 2026-07-27), "conflicting keywords found after
             # $ref expansion: description" (kimi-cli #1903, 2026-04-15)
-            yield Violation(
-                CheckCode.SCHEMA_REFERENCE_INVALID,
-                (*path, key),
-                f"`{key}` is refused with this `$ref`; write the schema out",
-            )
+            message = f"`{key}` is refused with this `$ref`; write the schema out"
+            yield Violation(CheckCode.SCHEMA_REFERENCE_INVALID, (*path, key), message)
         yield from find_invalid(one, path, rules.values("schema_faults"))
         yield from _find_unsupported(one, path, rows, strict=strict)
         if "unknown_required" in rows:
@@ -163,38 +160,33 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
                 message = "the schema has no such property; define it, or do not require it"
                 yield Violation(CheckCode.SCHEMA_INVALID, (*path, "required", at), message)
         for key in refused_in(one, refused):
-            yield Violation(
-                CheckCode.SCHEMA_KEYWORD_UNSUPPORTED,
-                (*path, key),
-                f"`{key}` is not supported here; move it to the description",
-            )
-        if not strict:
-            continue
-        properties = one.get("properties")
-        names = list(cast("JsonObject", properties)) if isinstance(properties, Mapping) else []
-        listed = {name for name in list_of(one.get("required")) if isinstance(name, str)}
-        if one.get("type") == "object" or names:
-            if ("strict_open" in rows or "strict_open_objects" in rows) and one.get(
-                "additionalProperties"
-            ) is not False:
-                message = "`additionalProperties` has to be false; set it"
-                yield Violation(CheckCode.SCHEMA_NOT_STRICT, path, message)
-            elif "strict_open" in rows and any(name not in listed for name in names):
-                missing = ", ".join(name for name in names if name not in listed)
-                yield Violation(
-                    CheckCode.SCHEMA_NOT_STRICT, path, f"every property has to be required, also {missing}; list it"
-                )
-            elif "strict_open" in rows and not listed <= set(names):
-                # "Extra required key 'recipe' supplied." (OpenAI: dotnet/extensions #6302, 2025-04-15)
-                extra = ", ".join(sorted(listed - set(names)))
-                yield Violation(
-                    CheckCode.SCHEMA_INVALID, (*path, "required"), f"there is no property {extra}; do not require it"
-                )
-    if not strict:
-        return
-    if "strict_recursion" in rows and is_recursive(schema):
+            message = f"`{key}` is not supported here; move it to the description"
+            yield Violation(CheckCode.SCHEMA_KEYWORD_UNSUPPORTED, (*path, key), message)
+        if strict and not rows.keys().isdisjoint(_OPEN):
+            yield from _find_open(one, path, is_closed="strict_open" in rows)
+    if strict and "strict_recursion" in rows and is_recursive(schema):
         yield Violation(CheckCode.SCHEMA_RECURSIVE, (), "the schema refers to itself; write out the levels")
-    yield from _find_excess(schema, rules)
+    if strict:
+        yield from _find_excess(schema, rules)
+
+
+_OPEN: Final = ("strict_open", "strict_open_objects")
+
+
+def _find_open(schema: JsonObject, path: Path, *, is_closed: bool) -> Iterator[Violation]:
+    names = list(object_of(schema.get("properties")))
+    listed = {name for name in list_of(schema.get("required")) if isinstance(name, str)}
+    if schema.get("type") != "object" and not names:
+        return
+    if schema.get("additionalProperties") is not False:
+        yield Violation(CheckCode.SCHEMA_NOT_STRICT, path, "`additionalProperties` has to be false; set it")
+    elif is_closed and (missing := [name for name in names if name not in listed]):
+        message = f"every property has to be required, also {', '.join(missing)}; list it"
+        yield Violation(CheckCode.SCHEMA_NOT_STRICT, path, message)
+    elif is_closed and (unknown := sorted(listed.difference(names))):
+        # "Extra required key 'recipe' supplied." (OpenAI: dotnet/extensions #6302, 2025-04-15)
+        message = f"there is no property {', '.join(unknown)}; do not require it"
+        yield Violation(CheckCode.SCHEMA_INVALID, (*path, "required"), message)
 
 
 _SIZES: Final[Mapping[Place, str]] = {
@@ -214,13 +206,11 @@ def _is_union(schema: object) -> bool:
 def _find_root_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool) -> Iterator[Violation]:
     if output and strict and schema.get("type") != "object" and rules.has("strict_open"):
         # "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'." (OpenAI API)
-        yield Violation(
-            CheckCode.SCHEMA_ROOT_INVALID, (), "the root of the schema must have the type object; wrap it in one"
-        )
+        message = "the root of the schema must have the type object; wrap it in one"
+        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (), message)
     if rules.has("missing_properties") and not output and schema.get("type") == "object" and "properties" not in schema:
-        yield Violation(
-            CheckCode.SCHEMA_ROOT_INVALID, (), "the root of the schema needs `properties`; add it, also empty"
-        )
+        message = "the root of the schema needs `properties`; add it, also empty"
+        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (), message)
 
 
 def _find_unsupported(schema: JsonObject, path: Path, rows: Mapping[str, Rule], *, strict: bool) -> Iterator[Violation]:
@@ -228,39 +218,27 @@ def _find_unsupported(schema: JsonObject, path: Path, rows: Mapping[str, Rule], 
     reference = schema.get("$ref")
     if strict and isinstance(reference, str) and not reference.startswith("#"):
         # No references to other documents (Anthropic and OpenAI documentation: structured outputs)
-        yield Violation(
-            CheckCode.SCHEMA_REFERENCE_INVALID, (*path, "$ref"), "the schema is not in this one; write it out"
-        )
+        message = "the schema is not in this one; write it out"
+        yield Violation(CheckCode.SCHEMA_REFERENCE_INVALID, (*path, "$ref"), message)
     kind, given = schema.get("type"), schema.get("format")
     formats = (rows.get("strict_formats") if strict else None) or rows.get("schema_formats")
     if formats is not None and isinstance(given, str) and given not in formats.values and is_text(kind):
-        yield Violation(
-            CheckCode.SCHEMA_FORMAT_UNSUPPORTED,
-            (*path, "format"),
-            f"the format {given!r} is not supported here; remove it",
-        )
-    if "other_enums" in rows and isinstance(schema.get("enum"), list) and kind is not None and not is_text(kind):
-        yield Violation(
-            CheckCode.SCHEMA_ENUM_INVALID,
-            (*path, "enum"),
-            "only texts can be limited to an enumeration; make it a text",
-        )
-    if "other_enums" in rows and is_text(kind) and "" in list_of(schema.get("enum")):
-        yield Violation(
-            CheckCode.SCHEMA_ENUM_INVALID, (*path, "enum"), "a value of the enumeration is empty; remove it"
-        )
+        message = f"the format {given!r} is not supported here; remove it"
+        yield Violation(CheckCode.SCHEMA_FORMAT_UNSUPPORTED, (*path, "format"), message)
+    values = schema.get("enum") if "other_enums" in rows and kind is not None else None
+    if isinstance(values, list) and (not is_text(kind) or "" in values):
+        message = "only texts that are not empty can be limited to an enumeration; change it"
+        yield Violation(CheckCode.SCHEMA_ENUM_INVALID, (*path, "enum"), message)
     if "untyped_properties" in rows or (strict and "strict_untyped" in rows):
         for name in untyped(schema):
             place = (*path, "properties", name)
             yield Violation(CheckCode.SCHEMA_INVALID, place, "the property has no type; add one")
     for key in misplaced(schema) if "mistyped_keywords" in rows else ():
-        yield Violation(
-            CheckCode.SCHEMA_KEYWORD_UNSUPPORTED, (*path, key), f"`{key}` does not fit the type {kind!r}; remove it"
-        )
+        message = f"`{key}` does not fit the type {kind!r}; remove it"
+        yield Violation(CheckCode.SCHEMA_KEYWORD_UNSUPPORTED, (*path, key), message)
     if "typed_unions" in rows and "anyOf" in schema and "type" in schema:
-        yield Violation(
-            CheckCode.SCHEMA_INVALID, (*path, "type"), "the type has to stand in each schema of `anyOf`; move it"
-        )
+        message = "the type has to be in each schema of `anyOf`; move it"
+        yield Violation(CheckCode.SCHEMA_INVALID, (*path, "type"), message)
     if strict and "strict_references" in rows and "$ref" in schema and len(schema) > 1:
         yield Violation(CheckCode.SCHEMA_REFERENCE_INVALID, path, "`$ref` has to stand alone; wrap it in `anyOf`")
 
