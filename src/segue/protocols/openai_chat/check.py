@@ -87,8 +87,9 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
         elif role not in _SYSTEM:
             started = True
         elif not endpoint.rules.system_prompt and own:
-            message = f"the model does not support the role {role!r}; use user"
-            yield Violation(CheckCode.SYSTEM_UNSUPPORTED, path, message)
+            yield Violation(
+                CheckCode.SYSTEM_UNSUPPORTED, path, f"the model does not support the role {role!r}; use user"
+            )
         elif started and endpoint.rules.system_messages == "none":
             # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)
             yield Violation(CheckCode.SYSTEM_MISPLACED, path, "system messages must come first; move or remove it")
@@ -190,8 +191,11 @@ def check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     if not isinstance(name, str) or not name:
         return
     if rules.tool_name_max and len(name) > rules.tool_name_max:
-        message = f"the tool name has more than {rules.tool_name_max} characters; shorten it"
-        yield Violation(CheckCode.TOOL_NAME_INVALID, path, message)
+        yield Violation(
+            CheckCode.TOOL_NAME_INVALID,
+            path,
+            f"the tool name has more than {rules.tool_name_max} characters; shorten it",
+        )
     elif rules.tool_name_alphabet and not matches_alphabet(name, rules.tool_name_alphabet):
         text = f"{name!r} has characters other than {rules.tool_name_alphabet}; rename it"
         yield Violation(CheckCode.TOOL_NAME_INVALID, path, text)
@@ -217,8 +221,11 @@ def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
         if rules.alternate and role == previous and role in ("user", "assistant"):
             yield Violation(CheckCode.TURNS_NOT_ALTERNATING, path, f"two {role} turns in a row; merge them")
         if not rules.user_after_result and role == "user" and previous == "tool":
-            message = "a user message cannot follow a tool result; put an assistant message between them"
-            yield Violation(CheckCode.USER_AFTER_RESULT, path, message)
+            yield Violation(
+                CheckCode.USER_AFTER_RESULT,
+                path,
+                "a user message cannot follow a tool result; put an assistant message between them",
+            )
         previous = role
     last = messages[-1]
     is_open = last.get("role") == "assistant" and not calls_of(last) and endpoint.dialect.prefix_field not in last
@@ -286,8 +293,11 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 yield Violation(CheckCode.CONTENT_MISSING, path, "the part has no text; add it or remove the part")
                 continue
             if own and isinstance(kind, str) and kind in _FOREIGN_PARTS:
-                message = f"unknown part type {kind!r}; use text, image_url, file or input_audio"
-                yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, path, message)
+                yield Violation(
+                    CheckCode.BLOCK_TYPE_UNKNOWN,
+                    path,
+                    f"unknown part type {kind!r}; use text, image_url, file or input_audio",
+                )
                 continue
             if own:
                 yield from _check_fields(block, path)
@@ -303,12 +313,16 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 yield Violation(CheckCode.MEDIA_MISPLACED, path, text)
                 continue
             if media.kind == "image" and "image" in refused_input(model, rules):
-                message = "the model does not support images; remove it or choose another model"
-                yield Violation(CheckCode.MEDIA_UNSUPPORTED, path, message)
+                yield Violation(
+                    CheckCode.MEDIA_UNSUPPORTED,
+                    path,
+                    "the model does not support images; remove it or choose another model",
+                )
                 continue
             if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
-                message = "the model does not support image URLs; send the data"
-                yield Violation(CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, message)
+                yield Violation(
+                    CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, "the model does not support image URLs; send the data"
+                )
             yield from _check_media(block, media, path, rules.url_schemes)
             mime = media.mime_type
             # The protocol's own list is OpenAI's; without a provider nothing is known about this model.
@@ -397,8 +411,9 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
     given = body.get("tools")
     tools = cast("list[object]", given) if isinstance(given, list) else []
     if rules.max_tools and len(tools) > rules.max_tools:
-        message = f"there are more than {rules.max_tools} tools; remove some"
-        yield Violation(CheckCode.TOOLS_TOO_MANY, ("tools",), message)
+        yield Violation(
+            CheckCode.TOOLS_TOO_MANY, ("tools",), f"there are more than {rules.max_tools} tools; remove some"
+        )
     for index, tool in enumerate(tools):
         inner = cast("JsonObject", tool).get("function") if isinstance(tool, Mapping) else None
         if not isinstance(inner, Mapping):
@@ -410,13 +425,19 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         schema = function.get("parameters")
         kind = cast("JsonObject", schema).get("type") if isinstance(schema, Mapping) and schema else "object"
         if rules.schema_root_object and kind != "object":
-            message = "the schema of a tool must have the type object; wrap it in one"
-            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "parameters"), message)
+            yield Violation(
+                CheckCode.SCHEMA_ROOT_INVALID,
+                (*path, "parameters"),
+                "the schema of a tool must have the type object; wrap it in one",
+            )
     if given == [] and endpoint.model.provider == PROVIDER:
         yield Violation(CheckCode.TOOL_LIST_EMPTY, ("tools",), "the list of tools is empty; remove `tools`")
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
-        message = "a tool choice is set without tools; add tools, or remove it"
-        yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, ("tool_choice",), message)
+        yield Violation(
+            CheckCode.TOOL_CHOICE_WITHOUT_TOOLS,
+            ("tool_choice",),
+            "a tool choice is set without tools; add tools, or remove it",
+        )
 
 
 def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -438,8 +459,11 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("n",), "n has to be between 1 and 128; change it")
     likely = real_of(body.get("top_logprobs"))
     if likely is not None and not (0 <= likely <= 20 and body.get("logprobs") is True):
-        message = "top_logprobs has to be between 0 and 20, with logprobs; change it"
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("top_logprobs",), message)
+        yield Violation(
+            CheckCode.VALUE_OUT_OF_RANGE,
+            ("top_logprobs",),
+            "top_logprobs has to be between 0 and 20, with logprobs; change it",
+        )
 
 
 def _check_user(body: JsonObject, endpoint: Endpoint) -> Found:

@@ -79,11 +79,7 @@ RULES: Final = Rules(
     portable_extra=frozenset({"image_url.detail"}),
     # -- what is refused
     rows={
-        "root_keywords": Rule(
-            '"schema must be a JSON Schema of type object", which lists these (OpenAI API)',
-            _READ,
-            values=ROOT_KEYWORDS,
-        ),
+        "root_keywords": Rule('"schema must be ... type object" (OpenAI API)', _READ, values=ROOT_KEYWORDS),
         "session_id": Rule("openai-openapi 2.3.0: prompt_cache_key", _READ, most=64),
         "temperature": Rule("openai-openapi 2.3.0", _READ, most=2.0),
         "stop": Rule("openai-openapi 2.3.0", _READ, most=4),

@@ -81,9 +81,7 @@ RULES: Final = Rules(
     rows={
         "root_keywords": Rule("as openai-chat (OpenAI API)", _READ, values=ROOT_KEYWORDS),
         "text_phases": Rule("openai 3.49.0: `phase` of a message item", _READ),
-        "minimal_with_server_tools": Rule(
-            "\"cannot be used with reasoning.effort 'minimal': web_search.\" (OpenAI API)", _READ
-        ),
+        "minimal_with_server_tools": Rule("\"cannot be used with ... 'minimal': web_search.\" (OpenAI API)", _READ),
         "document_bytes": Rule("openai-openapi 2.3.0: file_data up to 70 MiB of base64", _READ, most=52_428_800),
         "max_tokens": Rule("openai-openapi 2.3.0: max_output_tokens", _READ, least=16),
         "session_id": Rule("openai-openapi 2.3.0: prompt_cache_key", _READ, most=64),
