@@ -40,9 +40,7 @@ from segue.protocols.kit.schemas import (
 Schema = Mapping[str, object]
 
 _ROOT_TYPES: Final = frozenset({"properties", "required"})
-_SUPPORTED: Final = frozenset(
-    {"schema_formats", "other_enums", "typed_unions", "mistyped_keywords", "untyped_properties"}
-)
+_SUPPORTED: Final = ("schema_formats", "other_enums", "typed_unions", "mistyped_keywords", "untyped_properties")
 """Rows that `_with_supported` follows."""
 _CHOICES: Final = ("allOf", "anyOf", "oneOf")
 _MOST_REFERENCES: Final = 8
@@ -54,7 +52,7 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
     fitted, loss = schema, Loss.NONE
     rows = rules.rows
     if "schema_faults" in rows:
-        fitted, loss = _without_invalid(schema, rules)
+        fitted, loss = _without_invalid(schema, rows["schema_faults"].values)
         schema = fitted
     if "schema_keywords" in rows:
         fitted = cast("Schema", _without(schema, rows["schema_keywords"].values))
@@ -72,8 +70,8 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         known = _mapped(fitted, _with_known_required)
         loss = Loss.CONTENT if known != fitted else loss
         fitted = known if known != fitted else fitted
-    if not (refused := rules.values("root_keywords")).isdisjoint(fitted):
-        fitted, loss = _without_choices(fitted, refused), Loss.CONTENT
+    if "root_keywords" in rows and not rows["root_keywords"].values.isdisjoint(fitted):
+        fitted, loss = _without_choices(fitted, rows["root_keywords"].values), Loss.CONTENT
     if rules.schema_root_object and "$ref" in fitted and "type" not in fitted:
         fitted = _with_root(fitted)
     if rules.schema_root_object and fitted.get("type") != "object" and (fitted or rules.schema_needed):
@@ -162,9 +160,9 @@ def _is_valid(schema: bytes, mode: frozenset[str]) -> bool:
     return not any(fault for path, one in every for fault in find_invalid(one, path, mode))
 
 
-def _without_invalid(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
+def _without_invalid(schema: Schema, mode: frozenset[str]) -> tuple[Schema, Loss]:
     """Remove what is no JSON schema, and give lists the schema of their items."""
-    losses, mode = {Loss.NONE}, rules.values("schema_faults")
+    losses = {Loss.NONE}
     if _is_valid(encode_json(schema), mode):
         return schema, Loss.NONE
 
@@ -205,8 +203,7 @@ def _with_supported(one: Schema, rows: Mapping[str, Rule]) -> Schema:
     out, kind = dict(one), one.get("type")
     for key in misplaced(one) if "mistyped_keywords" in rows else ():
         del out[key]
-    given = out.get("format")
-    formats = rows.get("schema_formats")
+    given, formats = out.get("format"), rows.get("schema_formats")
     if formats is not None and isinstance(given, str) and given not in formats.values and is_text(kind):
         _describe(out, ["format"])
     values = out.get("enum")

@@ -248,7 +248,7 @@ class _Tools:
         parameters, loss = fit_schema(cleaned, self.rules)
         if parameters is not cleaned:
             self.note(ChangeCode.TOOL_SCHEMA, (*path, "parameters"), loss)
-        if self.rules.has("property_names"):
+        if "property_names" in self.rules.rows:
             parameters, renamed = rename_properties(parameters, self.rules, digest)
             for given, made in renamed.items():
                 self.note(ChangeCode.NAME_CHANGED, (*path, "parameters", "properties", given), Loss.NONE, made)
@@ -339,7 +339,8 @@ class _Options:
         self.fit_numbers(given)
         self.fit_tool_choice(given, thinks=thinks or (fitted.thinking is None and self.rules.thinks_unasked))
         self.fit_extra(given, thinks=thinks)
-        self.add_needed(given)
+        if self.rules.has("needed_fields"):
+            self.add_needed(given)
         self.clean(given)
         return replace(given, **self.changed) if self.changed else given
 
@@ -460,8 +461,8 @@ class _Options:
 
     def fit_stop(self, stop: tuple[str, ...]) -> None:
         rules = self.rules
-        is_strict = rules.has("blank_stop")
-        usable = tuple(text for text in stop if (text.strip() if is_strict else text) and fits_stop(text, rules))
+        may_be_blank = not rules.has("blank_stop")
+        usable = tuple(text for text in stop if (text if may_be_blank else text.strip()) and fits_stop(text, rules))
         fitted = usable[: rules.most("stop") or None]
         if not fitted:
             if stop:
