@@ -21,6 +21,8 @@ from segue.projection.passes.media_fit import edge_of, kind_of
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection
 from segue.projection.workspace.ownership import Ownership
+from segue.protocols.api import resolve_described
+from segue.protocols.kit.capabilities import refused_input
 from segue.protocols.registry import resolve_rules
 
 
@@ -43,6 +45,7 @@ def find_faults(projection: Projection, model: Model, policy: Policy) -> list[st
 class _Validator:
     def __init__(self, model: Model, policy: Policy) -> None:
         self.model = model
+        self.described: Model = resolve_described(model).model
         self.policy = policy
         self.rules: Rules = resolve_rules(model)
         self.own_turns = Ownership(model, policy.same_model)
@@ -213,7 +216,7 @@ class _Validator:
         if piece.kind != "image" and piece.kind != "file":
             return
         kind = kind_of(piece)
-        if kind not in self.model.input:
+        if kind in refused_input(self.described, rules):
             yield f"{message.role}: a {kind} that the model cannot read"
         patterns = rules.result_media if message.role == "toolResult" else rules.user_media
         mime = (piece.mime_type or f"{kind}/").split(";")[0].lower()

@@ -44,6 +44,8 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.ids import digest
 from segue.projection.passes.names import wire_name
+from segue.protocols.api import resolve_described
+from segue.protocols.kit.capabilities import refused_input
 from segue.protocols.registry import resolve_rules
 
 T = TypeVar("T")
@@ -444,6 +446,8 @@ class _OwnTurns:
         self.pick, self.chance = self.dice.pick, self.dice.chance
         self.model = model
         self.rules: Rules = resolve_rules(model)
+        described = resolve_described(model).model
+        self.takes_images: bool = "image" in described.input and "image" not in refused_input(described, self.rules)
         self.made = 0
 
     def extra(self) -> Extra | None:
@@ -456,7 +460,7 @@ class _OwnTurns:
     def media(self, patterns: tuple[str, ...]) -> tuple[UserContent, ...]:
         accepts = any(pattern in {"*", "image/*", "image/png"} for pattern in patterns)
         fits = not self.rules.has("media_bytes") or len(PNG) * 3 // 4 <= self.rules.most("media_bytes")
-        if accepts and fits and "image" in self.model.input and self.chance(4):
+        if accepts and fits and self.takes_images and self.chance(4):
             return (ImageContent(data=PNG, mime_type="image/png", extra=self.extra()),)
         return ()
 
