@@ -157,7 +157,7 @@ CASES: dict[ChangeCode, Needs] = {
         CONTENT,
     ),
     C.MEDIA_TOO_LARGE: Needs(
-        Model("m", "p", "openai-chat", rules={"max_media_bytes": 10}),
+        Model("m", "p", "openai-chat", rules={"media_bytes": {"most": 10}}),
         (UserMessage.of("hi", IMAGE),),
         ("messages", 0, "content", 1),
         CONTENT,
