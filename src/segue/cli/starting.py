@@ -13,7 +13,7 @@ import click
 
 from segue.cli.statuses import Status
 from segue.cli.targets import PROTOCOL_NAMES, ModelWords, catalogue_option, find_target, gather
-from segue.client.local.user_files import key_sources, read_settings
+from segue.client.local.user_files import key_sources, read_settings, reads_url_variables
 from segue.conversation.context import ThinkingLevel
 from segue.errors import SegueError, install_line
 from segue.histories.sessions import read_session
@@ -37,6 +37,7 @@ class Sending(NamedTuple):
 
     protocol: str | None
     base_url: str | None
+    url_variables: bool
     key: str | None
     system: str | None
     thinking: ThinkingLevel | None
@@ -50,6 +51,8 @@ class Sending(NamedTuple):
             settings["api_key"] = {provider: key}
         if self.base_url is not None:
             settings["base_url"] = {provider: self.base_url}
+        if not (self.url_variables and reads_url_variables(os.environ)):
+            settings["url_variables"] = False
         return settings
 
 
@@ -77,6 +80,11 @@ _OPTIONS: Final = (
         help="The protocol of the model, if the catalogue does not have it.",
     ),
     click.option("--base-url", metavar="URL", help="The URL of the server, instead of the provider's own."),
+    click.option(
+        "--url-variables/--no-url-variables",
+        default=True,
+        help="Use the URLs in variables such as OPENAI_BASE_URL, as the providers' SDKs do.  [default: use them]",
+    ),
     click.option(
         "--key",
         metavar="KEY|@FILE",

@@ -17,7 +17,7 @@ from segue.models.first_party import FIRST_PARTY
 from segue.models.provider import Provider
 from segue.models.third_party import THIRD_PARTY
 
-__all__ = ["DEFAULT_MODELS", "OTHER_NAMES", "PROVIDERS", "Provider", "find_row", "provider_name"]
+__all__ = ["DEFAULT_MODELS", "FAMILIES", "OTHER_NAMES", "PROVIDERS", "Provider", "find_row", "provider_name"]
 
 PROVIDERS: Final[Mapping[str, Provider]] = {row.name: row for row in (*FIRST_PARTY, *THIRD_PARTY)}
 
@@ -67,6 +67,21 @@ DEFAULT_MODELS: Final[Mapping[str, str]] = {
 }
 """The model of each provider that is used if only its key is known: a current one that calls tools, neither the
 cheapest nor the most expensive. Chosen from the catalogue, 2026-11-17."""
+
+FAMILIES: Final[Mapping[str, str]] = {
+    "claude": "anthropic",
+    "command": "cohere",
+    "deepseek": "deepseek",
+    "gemini": "google",
+    "glm": "zai",
+    "gpt": "openai",
+    "grok": "xai",
+    "kimi": "moonshotai",
+    "mistral": "mistral",
+    "qwen": "alibaba",
+}
+"""The name of a family alone -> the provider whose default model it means: neither the cheapest nor the most expensive
+of the newest, as a question without further wishes needs (`DEFAULT_MODELS`, chosen 2026-11-17)."""
 
 OTHER_NAMES: Final[Mapping[str, str]] = {
     "aws": "amazon-bedrock",
