@@ -15,7 +15,7 @@ from segue.client.flow.backoff import Retry
 from segue.client.http.base_urls import find_url
 from segue.client.http.keys import ApiKey, Auth, choose_for, find_key
 from segue.client.http.telemetry import Telemetry
-from segue.client.local.echo import echo_mounts
+from segue.client.local.echo import NO_HTTP, echo_mounts
 from segue.client.local.gguf import local_mounts
 from segue.client.local.user_files import read_stored_key
 from segue.conversation.context import Options
@@ -188,4 +188,4 @@ def import_httpx2() -> ModuleType:
     try:
         return import_module("httpx2")
     except ModuleNotFoundError as error:
-        raise MissingExtra("sending requests needs httpx2, which is not installed", extra="client") from error
+        raise MissingExtra(NO_HTTP, extra="client") from error
