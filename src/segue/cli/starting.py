@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, final
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ from segue.models.providers import PROVIDERS
 from segue.models.thinking import THINKING_LEVELS
 
 if TYPE_CHECKING:
+    from segue.client.http.clients import Client
     from segue.client.http.settings import ClientSettings
     from segue.gateway.service import Gateway
 
@@ -168,6 +170,38 @@ def check_usable(gateway: Gateway, name: str) -> None:
         url = model.base_url or (None if row is None else row.base_url)
         if url is not None and not _has_server(url):
             raise NotUsable(f"{model.full_name()} cannot answer: no server answers at {url}; start it first")
+
+
+def find_obstacle(client: Client, model: Model) -> str | None:
+    """Describe what every request to a model would fail for: no key, no file, no package. None if nothing is known."""
+    from segue.client.local.gguf import check_ready
+
+    missing = client.find_missing(model)
+    if missing is None and model.base_url == LOCAL.base_url:
+        try:
+            check_ready(model.id, os.environ)
+        except SegueError as error:
+            return str(error)
+    return missing
+
+
+def start_local(model: Model) -> bool:
+    """Start the server of a model of this machine while the user still types; whether it is one."""
+    from threading import Thread
+
+    from segue.client.local.gguf import check_ready, start
+
+    if model.base_url != LOCAL.base_url:
+        return False
+    path = check_ready(model.id, os.environ)
+
+    def run() -> None:
+        with suppress(SegueError, OSError):  # the first request tries again, and reports it
+            start(path)
+
+    click.secho(f"(starting {path.name}, {path.stat().st_size / 1e6:,.0f} MB, on this machine)", dim=True, err=True)
+    Thread(target=run, daemon=True).start()
+    return True
 
 
 def _has_server(url: str) -> bool:
