@@ -36,6 +36,7 @@ COMMANDS: Final[dict[str, str]] = {
     "probe": "Ask a server what it supports, and write what segue has to know about it.",
     "mcp": "Serve the sessions of agents on this machine to an agent, by the Model Context Protocol.",
     "ui": "Open the inspector: a local web page that shows the request for each model.",
+    "doctor": "Show the keys, URLs, extras, sessions and stores that segue finds, and what is missing.",
     "completion": "Print the script that completes commands, options and names of models in a shell.",
 }
 
