@@ -4,6 +4,8 @@ Facts this file rests on:
 - Some providers support fewer keywords and refuse the others.                          (protocols' rules)
 - Some require an object at the root and refuse `anyOf` and the like there, but not inside.
                                                         (Codewhale #4329, 2026-07; OpenAI's refusal lists them)
+- What a schema says is lost only if it is nowhere in the new one: a keyword that moved into the description, a
+  reference that is written out and a type that moved into the choices are still read.                 (our own rule)
 - Strict mode has a subset of its own. What it lacks can be written into descriptions, where the model reads it, as the
   SDKs do: `{minimum: 1}`; `oneOf` becomes `anyOf`.                      (anthropic 2.8.0: transform_schema, 2026-11-15)
 """
@@ -55,8 +57,9 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         loss = Loss.CONTENT if fitted is not schema else loss
     if rules.schema_definitions_only:
         whole = fitted
-        expanded = _mapped(whole, lambda one: _with_definitions(one, whole))
-        loss = Loss.CONTENT if expanded != fitted else loss
+        losses = {loss}
+        expanded = _mapped(whole, lambda one: _with_definitions(one, whole, losses))
+        loss = Loss.CONTENT if Loss.CONTENT in losses else loss
         fitted = expanded if expanded != fitted else fitted
     if (
         rules.schema_formats is not None
@@ -65,8 +68,9 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         or rules.schema_keywords_typed
         or rules.schema_typed == "always"
     ):
-        supported = _mapped(fitted, lambda one: _with_supported(one, rules))
-        loss = Loss.CONTENT if supported != fitted else loss
+        losses = {loss}
+        supported = _mapped(fitted, lambda one: _with_supported(one, rules, losses))
+        loss = Loss.CONTENT if Loss.CONTENT in losses else loss
         fitted = supported if supported != fitted else fitted
     if rules.schema_required_known:
         known = _mapped(fitted, _with_known_required)
@@ -199,11 +203,12 @@ def _of_this_draft(one: Schema) -> dict[str, object]:
     return out
 
 
-def _with_supported(one: Schema, rules: Rules) -> Schema:
+def _with_supported(one: Schema, rules: Rules, losses: set[Loss]) -> Schema:
     """Move formats, enumerations and types of unions that the target refuses to where it accepts them."""
     out, kind = dict(one), one.get("type")
     for key in misplaced(one) if rules.schema_keywords_typed else ():
         del out[key]
+        losses.add(Loss.CONTENT)
     given = out.get("format")
     formats = rules.schema_formats
     if formats is not None and isinstance(given, str) and given not in formats and is_text(kind):
@@ -213,6 +218,7 @@ def _with_supported(one: Schema, rules: Rules) -> Schema:
     if rules.schema_text_enums and isinstance(values, list) and (is_other or "" in values):
         _describe(out, ["enum"])
     if rules.schema_typed == "always" and (names := untyped(out)):
+        losses.add(Loss.CONTENT)
         properties = cast("Schema", out["properties"])
         out["properties"] = {
             name: {"type": "string", **cast("Schema", below)} if name in names else below
@@ -228,16 +234,19 @@ def _with_supported(one: Schema, rules: Rules) -> Schema:
     return one if out == one else out
 
 
-def _with_definitions(one: Schema, root: Schema) -> Schema:
+def _with_definitions(one: Schema, root: Schema, losses: set[Loss]) -> Schema:
     """Write a reference that is refused as the schema that it names; one that names others in turn is left out."""
     refused = refused_references(one, root)
     if not refused:
         return one
     rest = {key: value for key, value in one.items() if key not in refused}
     if "$ref" not in refused:
+        losses.add(Loss.CONTENT)
         return rest
     meant = referred(root, str(one["$ref"]))
     is_plain = not any("$ref" in inner for _, inner in walk_schema(meant))
+    if not is_plain or not meant:
+        losses.add(Loss.CONTENT)
     return {**meant, **rest} if is_plain else rest
 
 
