@@ -47,9 +47,9 @@ def register_models(register: Any) -> None:
 
 
 def _usable() -> Iterator[segue.Model]:
-    """Yield the models of the providers that have a key, in the environment, of `segue keys` or of `llm keys`, and echo.
+    """Yield the models of providers with a key, and echo; thousands of others could not answer.
 
-    A list of every model would be of thousands that cannot answer.
+    A key is in the environment, in `segue keys` or in `llm keys`.
     """
     keyed: dict[str, bool] = {}
     with segue.Client() as client:
