@@ -14,7 +14,7 @@ from typing import Final
 
 from doc_commands import commands, output, statuses
 from doc_fields import shared_fields
-from doc_histories import formats
+from doc_histories import formats, resumed
 from doc_protocols import content_types, dialect_fields, facts, families, rules, weights
 from doc_reference import groups, page_of, reference, reference_pages, title_of
 from doc_server_tools import server_tools
@@ -51,6 +51,7 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "protocols": protocols,
     "reference": reference,
     "reference_pages": reference_pages,
+    "resumed": resumed,
     "rules": rules,
     "server_tools": server_tools,
     "settings": settings,

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, final
 
 import click
 
+from segue.cli.printable import echo_styled
 from segue.cli.targets import ASK, catalogue_option, find_target, open_catalogue
 from segue.client.http.addressing import split_login, without_query_secrets
 from segue.client.http.base_urls import find_url, list_urls
@@ -54,7 +55,7 @@ def command(*, as_json: bool, catalogue: str | None) -> None:
         click.echo(encode_json([finding._asdict() for finding in findings]))
     else:
         for state, subject, text in findings:
-            click.echo(f"{click.style(f'{state:4}', fg=_COLOURS[state])}  {subject}: {text}")
+            echo_styled(f"{state:4}", fg=_COLOURS[state], after=f"  {subject}: {text}")
     if any(finding.state == "fail" for finding in findings):
         raise click.exceptions.Exit(1)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import click
 
+from segue.cli.printable import Control, draw, echo_styled, open_console, write_lines
 from segue.histories.regular_files import WATCH
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def print_line(text: str | bytes) -> None:
     elif isinstance(text, str):
         click.echo(text, err=True)
     else:
-        sys.stderr.buffer.write(text + b"\n")
+        write_lines(text + b"\n")
 
 
 class Waiting:
@@ -62,7 +63,7 @@ class Waiting:
         with self._lock, suppress(OSError, ValueError):  # standard error may be closed by now
             if not self._is_over:
                 self._is_shown = True
-                click.secho(f"(waiting for {self._what()})", dim=True, err=True, nl=not _erases())
+                echo_styled(f"(waiting for {self._what()})", dim=True, err=True, nl=not _erases())
 
     def end(self) -> None:
         """Say nothing more, and remove the line where a terminal can; calling it again does nothing."""
@@ -72,7 +73,7 @@ class Waiting:
         with self._lock:
             self._is_over = True
             if self._is_shown and _erases():
-                click.echo("\r\x1b[K", err=True, nl=False)
+                draw([Control("\r\x1b[K")])
 
     def __enter__(self) -> Self:
         return self
@@ -107,7 +108,7 @@ def show_reading() -> Generator[None]:
         if time.monotonic() - shown >= _REFRESH:
             shown = time.monotonic()
             share = min(passes + position / size, 2) / 2
-            click.echo(f"\rreading {size / 1e6:,.0f} MB: {share:.0%}", err=True, nl=False)
+            draw((Control("\r"), f"reading {size / 1e6:,.0f} MB: {share:.0%}"))
 
     token = WATCH.set(watch)
     try:
@@ -115,7 +116,7 @@ def show_reading() -> Generator[None]:
     finally:
         WATCH.reset(token)
         if shown:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            draw((Control("\r\x1b[K"),))
 
 
 @contextmanager
@@ -130,13 +131,13 @@ def show_searching(total: int) -> Generator[Callable[[int], None]]:
         nonlocal shown
         if time.monotonic() - shown >= _REFRESH:
             shown = time.monotonic()
-            click.echo(f"\rsearching: {count:,} of {total:,} sessions", err=True, nl=False)
+            draw((Control("\r"), f"searching: {count:,} of {total:,} sessions"))
 
     try:
         yield searched
     finally:
         if shown > started:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            draw((Control("\r\x1b[K"),))
 
 
 @contextmanager
@@ -145,7 +146,6 @@ def show_progress(total: int | None, *, shows: bool = True) -> Generator[Advance
     if not shows or not sys.stderr.isatty():
         yield lambda read, rows, messages: None  # noqa: ARG005 - no terminal
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -155,7 +155,7 @@ def show_progress(total: int | None, *, shows: bool = True) -> Generator[Advance
         TimeRemainingColumn(),
     )
     # Without a thread that refreshes it: processes are forked during the run.
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+    with Progress(*columns, console=open_console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=total, rows=0, messages=0, rate=0.0)
         seen = counted = 0
         shown = 0.0

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from segue.cli.printable import echo_styled
 from segue.cli.statuses import Status
 from segue.cli.targets import PROTOCOL_NAMES, ModelWords, catalogue_option, find_target, gather
 from segue.client.local.user_files import key_sources, read_settings, reads_url_variables
@@ -199,7 +200,7 @@ def start_local(model: Model) -> bool:
         with suppress(SegueError, OSError):  # the first request tries again, and reports it
             start(path)
 
-    click.secho(f"(starting {path.name}, {path.stat().st_size / 1e6:,.0f} MB, on this machine)", dim=True, err=True)
+    echo_styled(f"(starting {path.name}, {path.stat().st_size / 1e6:,.0f} MB, on this machine)", dim=True, err=True)
     Thread(target=run, daemon=True).start()
     return True
 

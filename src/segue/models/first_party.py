@@ -52,7 +52,7 @@ _TAKEN_FIELDS: Final = frozenset(
 }
 """What clients return of a reply or keep from older forms, and OpenAI and Azure take (recorded 200s of gpt-3.5-turbo to
 gpt-5-nano, read 2026-11-17). No refusal of reasoning is known; that of other models is not sent to them."""
-_STRICT: Final[Mapping[str, object]] = {
+OPENAI_SCHEMAS: Final[Mapping[str, object]] = {
     "strict_closed": True,
     # "'oneOf' is not permitted", "'uniqueItems' is not permitted" (OpenAI documentation: structured outputs)
     "strict_refused": frozenset(
@@ -130,6 +130,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "anthropic-messages": {
                 "server_tools": _ANTHROPIC_TOOLS,
                 "body_fields": "closed",
+                "added_fields": frozenset({"billing_policy"}),  # anthropic 2.10.0, read 2026-11-18
                 **_CLAUDE_USER,
                 "refused_user_id": r"\S+@\S+\.\w+",  # "user_id appears to contain an email address" (Anthropic API)
             },
@@ -173,7 +174,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "body_fields": "closed",
                 "added_fields": _TAKEN_FIELDS,
                 "max_tokens_refused": True,
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
             },
@@ -183,7 +184,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 # the first: vercel/ai #18035, 2026-07-28; no refusal of the second is known
                 "added_fields": frozenset({"Filters.blocked_domains", "ResponseOutputTextParam.id"}),
                 "unique_items": True,  # "Duplicate item found with id rs_..." (continue #10723, 2026-02-22)
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_USER,
             },
         },
@@ -226,7 +227,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "server_tools": _NONE,
                 "body_fields": "closed",
                 "added_fields": _TAKEN_FIELDS | {"data_sources", "enhancements", "user_security_context"},
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
             },
@@ -236,7 +237,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "body_fields": "closed",  # the same service (cline #5419, azure-sdk-for-python #46146)
                 "refused_fields": frozenset({"Reasoning2.generate_summary"}),  # openai-dotnet #457, 2025-06-14
                 "unique_items": True,  # the same service
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_USER,
             },
         },

@@ -381,7 +381,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     input_cache_marks: bool = False
     """Whether only input may have cache marks: the system prompt, user messages and content of tool results."""
     cache_mark_refused_beside: frozenset[str] = frozenset()
-    """Fields of a tool beside which a cache mark is refused, if they are set and not false."""
+    """Fields of a tool beside which a cache mark is refused, if they are set and not false; MIME types of files that
+    cannot have one."""
     portable_extra: frozenset[str] = frozenset()
     """Keys of `extra` that every provider of the protocol accepts, whichever provider they were written for; `a.b` is a
     key of an object."""

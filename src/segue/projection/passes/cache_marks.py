@@ -3,6 +3,7 @@
 Facts this file rests on:
 - A mark on thinking, on a blank text or on a tool whose loading is deferred is refused.
       (Anthropic documentation: prompt caching; claude-code #55302; on Bedrock: opencode #36517, strands #1820)
+- A mark on a document that is not a PDF is refused for Claude on Bedrock.      (strands harness-sdk #1966, 2026-03-24)
 - A fifth mark is refused: "A maximum of 4 blocks with cache_control may be provided."     (sub2api #176, zeph #1568)
 - A lifetime of an hour is refused behind one of five minutes; order: tools, system, messages.         (headroom #2939)
 - Later requests read from the newest marks. Marks on tools and on the system prompt count too.
@@ -67,10 +68,10 @@ def move_marks(workspace: Workspace) -> None:
                 workspace, index, message, [at for at, piece in enumerate(message.content) if _is_marked(piece)]
             )
             continue
-        moves = _find_moves(message.content, rules.cache_mark_key)
+        moves = _find_moves(message.content, rules)
         if not moves:
             if message.role == "toolResult":
-                _mark_result(workspace, index, message, _refused(message.content))
+                _mark_result(workspace, index, message, _refused(message.content, rules))
             continue
         for position, nearest in moves:
             _note_move(workspace, index, position, nearest)
@@ -81,7 +82,7 @@ def move_system_marks(
     pieces: tuple[SystemContent, ...], target: Target
 ) -> tuple[tuple[SystemContent, ...], list[Change]]:
     """Move marks of blank texts of the system prompt; the same object when there are none."""
-    moves = _find_moves(pieces, target.rules.cache_mark_key) if target.rules.cache_marks else []
+    moves = _find_moves(pieces, target.rules) if target.rules.cache_marks else []
     changes: list[Change] = []
     for position, nearest in moves:
         changes += _changes(("system_prompt", position), ("system_prompt", nearest), pieces[nearest].cache_mark)
@@ -117,21 +118,24 @@ def is_markable_tool(tool: Tool, rules: Rules, protocol: str) -> bool:
     return not any(fields.get(key) for key in rules.cache_mark_refused_beside)
 
 
-def _is_markable(content: AnyContent) -> bool:
+def _is_markable(content: AnyContent, rules: Rules) -> bool:
+    if content.kind == "file":
+        return content.mime_type not in rules.cache_mark_refused_beside
     return content.kind != "thinking" and not (content.kind == "text" and not content.text.strip())
 
 
-def _find_moves(content: Sequence[AnyContent], key: str | None) -> list[tuple[int, int]]:
+def _find_moves(content: Sequence[AnyContent], rules: Rules) -> list[tuple[int, int]]:
     """Give the positions of marks that have to move, each with the nearest position that may have one.
 
     The later of two equally near ones is used, because its mark covers the original one. Native blocks come last:
     some of them cannot have a mark, and a native cache point is one itself.
     """
     moves: list[tuple[int, int]] = []
+    key = rules.cache_mark_key
     for position, piece in enumerate(content):
-        if piece.cache_mark is None or _is_markable(piece):
+        if piece.cache_mark is None or _is_markable(piece, rules):
             continue
-        free = [place for place, other in enumerate(content) if _is_markable(other)]
+        free = [place for place, other in enumerate(content) if _is_markable(other, rules)]
         plain = [place for place in free if content[place].kind != "native"]
         spare = [place for place in free if key is None or key not in getattr(content[place], "block", {})]
         nearest = min(plain or spare, key=lambda place: (abs(place - position), -place), default=None)
@@ -149,8 +153,8 @@ def _moved(content: Sequence[_Content], moves: list[tuple[int, int]]) -> tuple[_
     return tuple(out)
 
 
-def _refused(content: Sequence[AnyContent]) -> list[int]:
-    return [position for position, piece in enumerate(content) if _is_marked(piece) and not _is_markable(piece)]
+def _refused(content: Sequence[AnyContent], rules: Rules) -> list[int]:
+    return [position for position, piece in enumerate(content) if _is_marked(piece) and not _is_markable(piece, rules)]
 
 
 def _mark_result(workspace: Workspace, index: int, message: ToolResultMessage, marked: list[int]) -> None:
@@ -298,7 +302,8 @@ def _without_excess(
         for mark in marks
         if mark[1] is not None
         and (
-            not _is_markable(messages[mark[0]].content[mark[1]]) or (is_input and messages[mark[0]].role == "assistant")
+            not _is_markable(messages[mark[0]].content[mark[1]], target.rules)
+            or (is_input and messages[mark[0]].role == "assistant")
         )
     ]
     if refused:

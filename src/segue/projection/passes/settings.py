@@ -27,6 +27,7 @@ from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, share_fields
 from segue.projection.passes.held_content import lost_references, note_reference
+from segue.projection.passes.ids import digest
 from segue.projection.passes.names import wire_name
 from segue.projection.passes.namespaces import flat_functions, load_called
 from segue.projection.passes.schemas import fit_schema, fit_strict
@@ -44,6 +45,7 @@ from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.kit.shared_fields import find_unplaced
+from segue.protocols.property_names import place_of, rename_properties
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
@@ -252,6 +254,11 @@ class _Tools:
         parameters, loss = fit_schema(cleaned, self.rules)
         if parameters is not cleaned:
             self.note(ChangeCode.TOOL_SCHEMA, (*path, "parameters"), loss)
+        if self.rules.property_names is not None:
+            parameters, renamed = rename_properties(parameters, self.rules, digest)
+            for given, made in renamed.items():
+                self.note(ChangeCode.NAME_CHANGED, (*path, "parameters", "properties", given), Loss.NONE, made)
+                self.wire_names[place_of(tool.name, given)] = place_of(name, made)
         is_same = name == tool.name and description is tool.description and parameters is tool.parameters
         strict = tool.strict
         if strict:

@@ -298,11 +298,17 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
     marks = [
         (path, block, object_of(block[key])) for path, block in _blocks(body) if isinstance(block.get(key), Mapping)
     ]
-    # The mark of the request is put on its last block (documentation: prompt caching, automatic caching).
+    # The mark of the request is put on its last block, and has no effect where that one has the same. Where four blocks
+    # are marked, or the last one has another lifetime, it is refused (documentation: prompt caching, automatic caching;
+    # it uses one of the four slots: Anthropic's cookbook on prompt caching, read 2026-11-18).
     turns = [turn for _, turn in objects_of(body.get("messages"))]
     last = [block for _, block in objects_of(turns[-1].get("content"))][-1:] if turns else []
-    is_marked = any(isinstance(block.get(key), Mapping) for block in last)
-    count = len(marks) + (isinstance(body.get(key), Mapping) and not is_marked)
+    marked = [object_of(block[key]) for block in last if isinstance(block.get(key), Mapping)]
+    automatic = object_of(body.get(key))
+    count = len(marks) + bool(automatic and (not marked or len(marks) >= most))
+    if automatic and marked and count <= most and _lifetime(automatic) != _lifetime(marked[0]):
+        message = f"the last block has a `{key}` with another ttl; remove one of them, or use one ttl for both"
+        yield Violation(CheckCode.CACHE_MARK_ORDER, (key,), message)
     if most and count > most:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (sub2api #176, #2013)
         message = f"{count} blocks have `{key}`; keep at most {most}"
@@ -329,6 +335,10 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             # A mark for an hour must not come after one for five minutes; tools, system, messages (headroom #2939)
             message = "a mark with ttl 1h comes after one with 5m; use one ttl for both"
             yield Violation(CheckCode.CACHE_MARK_ORDER, (*path, key), message)
+
+
+def _lifetime(mark: Mapping[str, object]) -> object:
+    return mark.get("ttl", "5m")
 
 
 def _blocks(body: Mapping[str, object]) -> Iterator[tuple[Path, Mapping[str, object]]]:

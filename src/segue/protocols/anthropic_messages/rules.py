@@ -50,10 +50,12 @@ _STRICT_REFUSED: Final = frozenset(
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
         *("minItems>1", "maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties"),
         *("not", "if", "then", "else", "dependentRequired", "dependentSchemas", "propertyNames", "contains"),
+        "oneOf",
     }
 )
 """Keywords that structured outputs do not have (Anthropic documentation: JSON schema limitations; the schema
-transformation of anthropic 2.8.0; read 2026-11-15)."""
+transformation of anthropic 2.8.0; read 2026-11-15). "Schema type 'oneOf' is not supported" (vercel/ai #12876 of
+2026-02-26, reproduced live on 2026-07-02)."""
 
 RULES: Final = Rules(
     # -- tools: ids and names outside these answer 400, "String should match pattern ..."

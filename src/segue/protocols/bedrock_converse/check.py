@@ -20,7 +20,7 @@ from segue.models.model_ids import is_claude
 from segue.models.rules import Rules
 from segue.protocols.bedrock_converse.content import MEMBERS
 from segue.protocols.bedrock_converse.limits import LIMITS
-from segue.protocols.bedrock_converse.media_types import ALIASES, TYPES, Kind
+from segue.protocols.bedrock_converse.media_types import ALIASES, FORMATS, TYPES, Kind
 from segue.protocols.bedrock_converse.native import LONGEST, MARK, REPLAY, SERVER_CALL
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
@@ -721,11 +721,11 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (AWS documentation: four checkpoints)
         message = f"there are {len(marks)} cache points; keep at most {most}"
         yield Violation(CheckCode.CACHE_MARKS_TOO_MANY, marks[most][0], message)
-    for path in _behind_reasoning(body):
-        # "Cache point cannot be inserted after reasoning block" (opencode #36517, strands #1820, langchain-aws #1290)
-        yield Violation(
-            CheckCode.CACHE_MARK_MISPLACED, path, "a cache point cannot follow reasoning; put it behind other content"
-        )
+    for path, before in _misplaced(body, endpoint):
+        # "Cache point cannot be inserted after reasoning block" (opencode #36517, strands #1820, langchain-aws #1290);
+        # "messages.0.content.3.type: Field required" after a document that is not a PDF (strands harness-sdk #1966)
+        message = f"a cache point cannot follow {before}; put it after other content"
+        yield Violation(CheckCode.CACHE_MARK_MISPLACED, path, message)
     short = False
     for path, mark in marks:
         if path[-1] == 0:
@@ -738,12 +738,19 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
             yield Violation(CheckCode.CACHE_MARK_ORDER, path, "a ttl of 1h follows a shorter one; reorder them")
 
 
-def _behind_reasoning(body: Block) -> Iterator[Path]:
-    """Give the cache points that directly follow reasoning."""
+def _misplaced(body: Block, endpoint: Endpoint) -> Iterator[tuple[Path, str]]:
+    """Find the cache points that directly follow reasoning, or a document that cannot have one."""
+    refused = {FORMATS["document"].get(one) for one in endpoint.rules.cache_mark_refused_beside}
     for turn_index, turn in objects_of(body.get("messages")):
         for (_, before), (index, block) in pairwise(objects_of(turn.get("content"))):
-            if MARK in block and "reasoningContent" in before:
-                yield ("messages", turn_index, "content", index)
+            if MARK not in block:
+                continue
+            path: Path = ("messages", turn_index, "content", index)
+            kind = text_of(object_of(before.get("document")).get("format"))
+            if "reasoningContent" in before:
+                yield path, "reasoning"
+            elif kind is not None and kind in refused:
+                yield path, f"a document of the format {kind}"
 
 
 def _blocks(body: Block) -> Iterator[tuple[Path, Block]]:

@@ -141,6 +141,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
             "refused_with_thinking": _SAMPLING,
             "cache_marks": 4,
+            # "messages.0.content.3.type: Field required" (strands harness-sdk #1966, 2026-03-24, and #2001, live)
+            "cache_mark_refused_beside": frozenset(_DOCUMENTS) - {"application/pdf"},
             "thinking_types": frozenset({"adaptive", "disabled"}),
             # AWS documentation: Claude, additional fields; `reasoning_config` is the first name of `thinking`
             "added_fields": ["anthropic_version", "anthropic_beta", "reasoning_config"],

@@ -335,11 +335,8 @@ def _check_thinking(generation: Block, endpoint: Endpoint) -> Iterator[Violation
         # "You can only set only one of thinking budget and thinking level." (quoted by many clients, found 2026-11-15)
         message = "a thinking budget and a thinking level are set; remove one of them"
         yield Violation(CheckCode.OPTIONS_CONFLICT, (*path, "thinkingBudget"), message)
-    if isinstance(level, str) and endpoint.model.thinking_levels.get(level.lower(), "") is None:
+    if isinstance(level, str):
         # "Thinking level MINIMAL is not supported for this model." (vellum-assistant #32687)
-        message = f"{endpoint.model.id} does not support the thinking level {level}; choose another level"
-        yield Violation(CheckCode.EFFORT_UNSUPPORTED, (*path, "thinkingLevel"), message)
-    elif isinstance(level, str):
         yield from check_effort(level.lower(), (*path, "thinkingLevel"), endpoint)
     if level is not None and _BUDGET_ONLY.search(endpoint.model.id):
         # "Thinking level is not supported for this model." (Roo-Code #10700)

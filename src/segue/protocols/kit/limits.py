@@ -87,6 +87,11 @@ class Limits:
             and (not limit.models or re.search(limit.models, model, re.IGNORECASE))
         )
 
+    def pins(self, path: str, body: JsonObject, endpoint: Endpoint) -> bool:
+        """Whether a row lists the values that a place of a body can have, so that no other rule judges it."""
+        rows = self._applicable(endpoint.model.provider, endpoint.model.id, endpoint.cautious)
+        return any(row.path == path and row.allowed and all(_holds(one, body) for one in row.when) for row in rows)
+
     def check(self, body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
         """Find values outside of the limits of an endpoint."""
         facts = _Facts(body)

@@ -67,5 +67,13 @@ DIALECT: Final = Dialect(
     strict_tools=True,
 )
 
-FAMILIES: Final[tuple[Family, ...]] = ()
-"""None: the library checks ids and tool results by the version of a model's tokenizer, the service does not."""
+FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        pattern="devstral",
+        rules={"user_after_result": False},
+        source="'Unexpected role 'user' after role 'tool'' of devstral-small-latest and devstral-medium-latest"
+        " (avante.nvim #2562, 2025-08-01; zed #37021, 2025-08-27); other models answer (recorded traffic, 2026-11)",
+        read="2026-11-18",
+    ),
+)
+"""The library checks ids and tool results by the version of a model's tokenizer, the service only what is here."""

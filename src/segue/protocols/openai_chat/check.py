@@ -447,7 +447,7 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
     yield from check_range("temperature", body.get("temperature"), ("temperature",), rules)
     yield from check_range("top_p", body.get("top_p"), ("top_p",), rules)
     yield from check_greedy(body, rules)
-    if endpoint.model.provider == PROVIDER:  # local servers accept -1 for no limit
+    if endpoint.model.provider == PROVIDER or rules.min_max_tokens > 1:  # local servers accept -1 for no limit
         # "integer below minimum value. Expected a value >= 1" (ChatDev #446)
         for key in ("max_tokens", "max_completion_tokens"):
             yield from check_range("max_tokens", body.get(key), (key,), rules)
@@ -498,7 +498,11 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
             message = f"the model does not support `{key}`; remove it or choose another model"
             yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), message)
     for option in ("stop", "temperature", "top_p"):
-        if option in refused - rules.refused_extra and body.get(option) not in (None, 1, []):
+        if (
+            option in refused - rules.refused_extra
+            and body.get(option) not in (None, 1, [])
+            and not LIMITS.pins(option, body, endpoint)
+        ):
             message = f"the model does not support `{option}`; remove it or choose another model"
             yield Violation(CheckCode.OPTION_UNSUPPORTED, (option,), message)
 
@@ -541,12 +545,13 @@ def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
     if endpoint.dialect.thinking_format != "openrouter" or endpoint.model.thinking_levels.get("off", "") is not None:
         return
     asked = object_of(body.get("reasoning"))
-    key = "enabled" if asked.get("enabled") is False else "effort"
-    if key == "enabled" or asked.get(key) == "none":
-        # "Reasoning is mandatory for this endpoint and cannot be disabled." (claude-code-router #1215, 2026-02-15, and
-        # #1229; pi #4316)
-        message = f"{endpoint.model.id} always thinks; remove `reasoning.{key}`"
-        yield Violation(CheckCode.EFFORT_UNSUPPORTED, ("reasoning", key), message)
+    given = {("reasoning", "enabled"): asked.get("enabled"), ("reasoning", "effort"): asked.get("effort")}
+    for path, value in {**given, ("reasoning_effort",): body.get("reasoning_effort")}.items():
+        if value is False or value == "none":
+            # "Reasoning is mandatory for this endpoint and cannot be disabled." (claude-code-router #1215, 2026-02-15,
+            # and #1229; pi #4316)
+            message = f"{endpoint.model.id} always thinks; remove `{'.'.join(path)}`"
+            yield Violation(CheckCode.EFFORT_UNSUPPORTED, path, message)
 
 
 def _check_functions(body: JsonObject, endpoint: Endpoint) -> Found:

@@ -19,6 +19,7 @@ from typing import Final
 
 from segue.models.dialect import Dialect
 from segue.models.family import Family
+from segue.models.first_party import OPENAI_SCHEMAS
 from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_4_6,
@@ -350,6 +351,23 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"^~?openai/(?!gpt-oss)",
+        rules={key: rule for key, rule in OPENAI_SCHEMAS.items() if "strict" in key or key.startswith("schema")},
+        providers=("openrouter",),
+        source="'Invalid schema for function ...: schema must be a JSON Schema of 'type: \"object\"'' by OpenAI and"
+        " Azure behind it (Alpaca #1027, 2025-10-26)",
+        read="2026-11-18",
+    ),
+    Family(
+        pattern=r"^~?openai/(?!gpt-oss|gpt-4o|gpt-4-|gpt-4$|gpt-3)",
+        rules={"min_max_tokens": 16},  # OpenRouter sends `max_output_tokens` of Responses
+        providers=("openrouter",),
+        source="'Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16' of gpt-5,"
+        " gpt-4.1-mini and o3 (claude-code-router #994, 2025-11-13; guidellm #370; dify-official-plugins #1694);"
+        " gpt-4o-mini answers 10 (recorded traffic, 2026-11)",
+        read="2026-11-18",
+    ),
+    Family(
         pattern=r"(?:^|/)openai/",
         rules={"call_id_max": 40},
         providers=("openrouter", "huggingface", "vercel-ai-gateway", "litellm"),
@@ -376,6 +394,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         providers=("mistral",),
         source="mistral-common 1.13.0; answered with 200 by Mistral's own service (recorded traffic, 2026-11)",
         read="2026-11-15",
+    ),
+    Family(
+        pattern="devstral",
+        rules={"user_after_result": False},
+        providers=("mistral",),
+        source="'Unexpected role 'user' after role 'tool'' of Mistral's own service too (avante.nvim #2562, 2025-08)",
+        read="2026-11-18",
     ),
     Family(
         pattern=r"deepseek-(?:r1|reasoner)",
