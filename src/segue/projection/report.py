@@ -477,6 +477,9 @@ class Report(msgspec.Struct, frozen=True):
             found.setdefault((change.loss, change.code), []).append(change)
         return sorted(found.items(), key=lambda kind: weight_of(kind[1]))
 
+    def _has_opaque(self) -> bool:
+        return any(change.loss == Loss.OPAQUE for change in self.changes)
+
     def summary(self) -> str:
         """Summarise the report: one line for each code that loses something, the worst loss first, with the first path.
 
@@ -487,7 +490,6 @@ class Report(msgspec.Struct, frozen=True):
         losses = self.losses
         count = counted(len(losses), "change drops", "changes drop")
         lines = [f"{count} content or provider data:" if losses else "Nothing is dropped."]
-        meaning = f"  ({OPAQUE_MEANING})" if any(change.loss == Loss.OPAQUE for change in losses) else ""
         for (loss, code), changes in self.kinds():
             if loss == Loss.NONE:
                 continue
@@ -498,8 +500,7 @@ class Report(msgspec.Struct, frozen=True):
                 f"  {len(changes):>4} x {code.value} [{dropped} dropped{size}] {SENTENCES[code]}"
                 f" First at {render_path(first.path)}{detail}."
             )
-        if meaning:
-            lines.append(meaning)
+        lines += [f"  ({OPAQUE_MEANING})"] * self._has_opaque()
         forms = Counter(change.code.value for change in self.changes if change.loss == Loss.NONE)
         if forms:
             named = (f"{number} x {code}" if number > 1 else code for code, number in forms.items())
@@ -518,11 +519,9 @@ class Report(msgspec.Struct, frozen=True):
             f"<td>{'<br>'.join(map(place, changes))}</td><td>{escape(SENTENCES[code])}</td></tr>"
             for (loss, code), changes in self.kinds()
         ]
-        if not rows:
-            return "<p>Nothing was changed.</p>"
         head = "<tr><th>count</th><th>dropped</th><th>change</th><th>at</th><th>meaning</th></tr>"
-        meaning = "" if all(change.loss != Loss.OPAQUE for change in self.changes) else f"<p>{OPAQUE_MEANING}</p>"
-        return f"<table>{head}{''.join(rows)}</table>{meaning}"
+        table = f"<table>{head}{''.join(rows)}</table>{f'<p>{OPAQUE_MEANING}</p>' * self._has_opaque()}"
+        return table if rows else "<p>Nothing was changed.</p>"
 
     def to_json(self) -> bytes:
         """Write the report as JSON: a list of changes with code, path, loss, detail."""

@@ -71,10 +71,10 @@ def test_a_request_goes_to_the_address_of_the_environment(server: ScriptedServer
         assert client.complete(HELLO, model).text() == TEXT
         assert client.find_missing(model) is None
     other = {**environment, "OPENAI_BASE_URL": "http://127.0.0.1:1"}
-    for settings in ({"base_url": server.url}, {}):  # an address of the settings, or of the model, goes before it
-        given = model if settings else Model("a-model", "openai", "openai-chat", base_url=server.url)
+    own = Model("a-model", "openai", "openai-chat", base_url=server.url)
+    for url, given in ((server.url, model), (None, own)):  # an address of the settings, or of the model, goes before it
         server.reply(reply)
-        with Client(environment=other, **settings) as client:
+        with Client(environment=other, base_url=url) as client:
             assert client.complete(HELLO, given).text() == TEXT
 
 
