@@ -51,12 +51,8 @@ class _EchoReply:
     extensions: Final[Mapping[str, object]] = {}
 
     def __init__(self, content: bytes, kind: str) -> None:
-        self._content = content
-        # A reply with an encoding is read by `iter_bytes`; the others by the streams of httpx2.
-        self.headers = {"content-type": kind, "content-encoding": "identity"}
-
-    def iter_bytes(self) -> Iterator[bytes]:
-        yield self._content
+        self.stream = (content,)
+        self.headers = {"content-type": kind}
 
     def close(self) -> None:
         """Release nothing."""
