@@ -305,7 +305,7 @@ def test_removing_sampling_is_a_loss_unless_it_is_the_default(options, loss):
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 KIMI = Model("kimi-k3", "moonshotai", "openai-chat", reasoning=True)
-STRICT = replace(GPT, rules={"schema_refused": ["$schema", "default"], "max_tools": 2})
+STRICT = replace(GPT, rules={"schema_keywords": {"values": ["$schema", "default"]}, "max_tools": 2})
 
 SCHEMAS = {
     "a root that is an object": (GPT, OBJECT, OBJECT),
@@ -484,7 +484,7 @@ def test_a_user_id_that_is_too_short_is_hashed():
 def test_a_user_id_stays_where_no_limit_is_known():
     other = Model("some-model", "my-server", "openai-chat")
     assert asked(other, Options(user_id="u" * 999)).user_id == "u" * 999
-    strict = replace(other, rules={"max_user_id": 10})
+    strict = replace(other, rules={"user_id": {"most": 10}})
     assert asked(strict, Options(user_id="u" * 11)).user_id == sha256(b"u" * 11).hexdigest()[:10]
 
 

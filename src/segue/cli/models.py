@@ -251,7 +251,11 @@ def _show_one(model: Model, *, as_json: bool) -> None:
     console.print(f"[bold]{model.full_name()}[/]  {model.name}", soft_wrap=True)
     for title, rows in (
         ("", _non_default_fields(model, skip=("id", "provider", "name", "rules", "dialect"))),
-        ("Rules: what a request may contain (values that differ from the default)", _non_default_fields(rules)),
+        (
+            "Rules: what a request may contain (values that differ from the default)",
+            _non_default_fields(rules, skip=("rows",)),
+        ),
+        ("Rows: what is refused or bounded, and who says so", _rows_of(rules)),
         ("Dialect: how the provider's format differs from the protocol", _non_default_fields(dialect)),
     ):
         if title:
@@ -280,6 +284,11 @@ def _non_default_fields(record: Model | Rules | Dialect, skip: tuple[str, ...] =
         value = getattr(record, name)
         if name not in skip and value != defaults[name] and value not in ((), {}, frozenset()):
             yield name, _format_value(value)
+
+
+def _rows_of(rules: Rules) -> Iterator[tuple[str, str]]:
+    for place, row in sorted(rules.rows.items()):
+        yield place, f"{row.bounds()}  ({row.source})" if row.source else row.bounds()
 
 
 def _format_value(value: object) -> str:

@@ -298,8 +298,11 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         find_marks=outcome.marks,
         covered=covered_before(messages, target.protocol) if outcome.has_native else 0,
     )
-    keys = target.rules.window_option
-    asked = asked_window(settings.options, keys, target.model.protocol) if keys else None
+    asked = (
+        asked_window(settings.options, target.rules, target.model.protocol)
+        if "window_field" in target.rules.rows
+        else None
+    )
     fitter = outcome.settled.fitter_for(asked, target)
     fitted = fitter.fit(given)
     changes, marks = outcome.changes, outcome.marks() if not fitted.is_cut else fitted.marks

@@ -325,7 +325,7 @@ def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation
     """
     violations = get_protocol(endpoint.model.protocol).check(body, endpoint)
     window = endpoint.model.context_window
-    if window and not endpoint.rules.window_option and body.get("truncation") != "auto":
+    if window and not endpoint.rules.has("window_field") and body.get("truncation") != "auto":
         words = count_words(body)
         if words > window:
             message = f"{words:,} words are at least as many tokens, and the window has {window:,}; shorten the request"

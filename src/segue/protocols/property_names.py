@@ -5,7 +5,7 @@ so that it reaches every place that reads a reply. A call keeps the names on the
 sent what it wrote, and reasoning after it stays valid.
 
 Facts:
-- Claude refuses other names than `[a-zA-Z0-9_.-]{1,64}` on the first level of a schema.       (`Rules.property_names`)
+- Claude refuses other names than `[a-zA-Z0-9_.-]{1,64}` on the first level of a schema.      (the row `property_names`)
 - MCP servers and forms have properties such as `$filter`, `user id` and `größe`.            (n8n #30590, 2026-05-17)
 """
 

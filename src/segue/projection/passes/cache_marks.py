@@ -63,7 +63,7 @@ def move_marks(workspace: Workspace) -> None:
         return
     rules = workspace.target.rules
     for index, message in enumerate(workspace.messages):
-        if message.role == "toolResult" and not rules.result_cache_marks:
+        if message.role == "toolResult" and "result_content" in rules.values("cache_mark_places"):
             _mark_result(
                 workspace, index, message, [at for at, piece in enumerate(message.content) if _is_marked(piece)]
             )
@@ -112,15 +112,15 @@ def move_tool_marks(tools: list[Tool], given: list[int], rules: Rules, protocol:
 
 def is_markable_tool(tool: Tool, rules: Rules, protocol: str) -> bool:
     """Whether a tool may have a mark; the target refuses it beside some of the tool's own fields."""
-    if rules.input_cache_marks or not rules.tool_cache_marks:
+    if "tool" in rules.values("cache_mark_places"):
         return False
     fields = tool.definition if tool.kind == "native" else (tool.extra or {}).get(protocol, {})
-    return not any(fields.get(key) for key in rules.cache_mark_refused_beside)
+    return not any(fields.get(key) for key in rules.values("cache_mark_beside"))
 
 
 def _is_markable(content: AnyContent, rules: Rules) -> bool:
     if content.kind == "file":
-        return content.mime_type not in rules.cache_mark_refused_beside
+        return content.mime_type not in rules.values("cache_mark_beside")
     return content.kind != "thinking" and not (content.kind == "text" and not content.text.strip())
 
 
@@ -209,7 +209,7 @@ def limit_marks(
     """Remove marks beyond the limit, and shorten lifetimes that are refused in their place."""
     limited = _without_excess(target, messages, marks, prompt, tools, given=given)
     if target.rules.cache_marks and (marks or tools or isinstance(prompt, tuple)):
-        lifetimes = _Lifetimes(ordered=target.rules.cache_marks_longest_first)
+        lifetimes = _Lifetimes(ordered=target.rules.has("cache_mark_order"))
         tools_given, prompt_given = tools is given.tools, prompt is given.system_prompt
         _shorten(limited, marks, lifetimes, tools_given=tools_given, prompt_given=prompt_given)
     return limited
@@ -296,7 +296,7 @@ def _without_excess(
         places += [("system_prompt", index) for index, piece in enumerate(pieces) if _is_marked(piece)]
     if not marks and len(places) <= target.rules.cache_marks:
         return limited
-    is_input = target.rules.input_cache_marks
+    is_input = "assistant" in target.rules.values("cache_mark_places")
     refused = [
         mark
         for mark in marks

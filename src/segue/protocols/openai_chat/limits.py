@@ -527,5 +527,6 @@ LIMITS: Final = Limits(
             allowed=("text", "json_schema", "regex"),
             providers=("perplexity",),
         ),
-    )
+    ),
+    read="2026-11-17",
 )

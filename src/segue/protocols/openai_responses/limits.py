@@ -302,5 +302,6 @@ LIMITS: Final = Limits(
                 excludes=("previous_response_id",),
             ),
         ),
-    )
+    ),
+    read="2026-11-17",
 )

@@ -315,7 +315,7 @@ def _with_server_tool(
     if opened is not None and opened.kind == "native" and opened.block.get("type") == _SERVER_CALL["type"]:
         result: dict[str, object] = {"type": "web_search_tool_result", "tool_use_id": opened.block["id"], "content": []}
         content = [NativeContent(protocol=model.protocol, block=result), *content]
-    stops = resolve_rules(model).resumable_stops
+    stops = resolve_rules(model).values("resumable_stops")
     if not step.paused or not stops:
         return content, None
     block = {**_SERVER_CALL, "id": f"srvtoolu_{len(prompt.context.messages)}"}
