@@ -20,6 +20,7 @@ from xdist import plugin
 from merging import merge, run_rows
 from property_testing import fix_constants
 from protocols import traffic
+from segue.client.http.base_urls import URL_VARIABLES
 
 os.environ["SEGUE_LOCAL_SERVERS"] = "off"  # a server beside the tests, on a usual port, is none of theirs
 _SETTINGS = tempfile.TemporaryDirectory(prefix="segue-tests-")  # removed when the tests end
@@ -28,6 +29,9 @@ os.environ.setdefault(
     "SEGUE_TEST_DATA", os.environ.get("XDG_DATA_HOME", "")
 )  # only tests with a fetched model look there
 os.environ["XDG_DATA_HOME"] = _SETTINGS.name
+for _variables in URL_VARIABLES.values():
+    for _variable in _variables:
+        os.environ.pop(_variable.name, None)  # nor do their requests go where the developer's go
 settings.load_profile("default")  # regardless of the environment: Hypothesis itself would look for CI
 fix_constants()
 

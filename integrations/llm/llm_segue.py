@@ -42,8 +42,24 @@ class Options(llm.Options):
 
 @llm.hookimpl
 def register_models(register: Any) -> None:
-    for model in segue.packaged_catalogue().models:
+    for model in _usable():
         register(SegueModel(model), AsyncSegueModel(model))
+
+
+def _usable() -> Iterator[segue.Model]:
+    """Yield the models of providers with a key, and echo; thousands of others could not answer.
+
+    A key is in the environment, in `segue keys` or in `llm keys`.
+    """
+    keyed: dict[str, bool] = {}
+    with segue.Client() as client:
+        for model in segue.find_models():
+            if model.provider not in keyed:
+                has_key = client.has_key(model) and not client.find_missing(model)
+                keyed[model.provider] = has_key or bool(llm.get_key(alias=model.provider))
+            if keyed[model.provider]:
+                yield model
+    yield segue.get_model("echo")
 
 
 class _Base:

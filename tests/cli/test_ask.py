@@ -205,3 +205,16 @@ def test_a_terminal_asks_for_a_question():
         assert terminal.process.wait(timeout=60) == 2
     finally:
         terminal.close()
+
+
+def test_the_url_of_the_environment_is_used_and_can_be_refused(server, tmp_path):
+    answering, _ = server("From the proxy.")
+    env = {"OPENAI_BASE_URL": answering.url, "XDG_CONFIG_HOME": str(tmp_path)}
+    words = ("well?", "-m", "openai/some-model", "--protocol", "openai-chat")
+    assert ask(*words, env=env).out == "From the proxy.\n"
+    refused = ask(*words, "--no-url-variables", env=env)
+    assert (refused.status, "there is no API key for openai" in refused.err) == (3, True)
+    assert run("config", "set", "url_variables", "maybe", env=env).status == 2
+    assert run("config", "set", "url_variables", "off", env=env).status == 0
+    assert ask(*words, env=env).status == 3
+    assert len(answering.requests) == 1

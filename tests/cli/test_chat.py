@@ -6,7 +6,12 @@ import json
 import os
 import re
 import signal
+import socket
+import sys
+from contextlib import closing
 from pathlib import Path
+from queue import Queue
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,12 +20,15 @@ from cli.running import SESSION, run
 from cli.terminal import NO_KEYS, Terminal
 from client.wires import WIRES
 from segue import AssistantMessage, TextContent, UserMessage, append_message, read_session
-from segue.cli import answers
+from segue.cli import answers, progress
+from segue.cli.answers import describe_waiting
 from segue.cli.chat_session import ChatSession
 from segue.cli.prompt import read_question
+from segue.cli.starting import start_local
 from segue.client.http.clients import Client
 from segue.conversation.context import Options
 from segue.models.catalogue import get_model, installed_catalogue
+from segue.models.model import Model
 from servers.scripted import ScriptedServer
 
 pytest.importorskip("httpx2")
@@ -408,3 +416,74 @@ def test_an_answer_in_a_terminal_is_drawn_as_markdown_with_its_words_wrapped():
     assert all(
         len(re.sub(r"\x1b\[[\d;?]*[a-zA-Z]|\r", "", line)) <= 60 for line in seen.split("\r\n") if "word" in line
     )
+
+
+EAGER = "import segue.cli.progress as p; p.PATIENCE = 0.01; from segue.cli.entry import main; main()"
+"""The program, which says at once what it waits for."""
+
+
+def test_a_program_that_waits_says_on_what():
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it accepts connections and says nothing
+        place = f"127.0.0.1:{silent.getsockname()[1]}"
+        words = ("local/x", "--protocol", "openai-chat", "--base-url", f"http://{place}")
+        terminal = Terminal("ask", "hi", "-m", *words, program=(sys.executable, "-c", EAGER))
+        try:
+            assert "Traceback" not in terminal.wait_for(re.escape(f"(waiting for local/x at {place})"))
+        finally:
+            terminal.close()
+
+
+def test_a_program_that_waits_for_a_pipe_says_so_in_a_terminal_alone(monkeypatch, capsys):
+    before = "import segue.cli.progress as p; p.PATIENCE = 0"
+    assert "waiting" not in run("ask", "-m", "echo", stdin="hi", before=before).err
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    waiting = progress.Waiting(lambda: "the end of standard input")
+    waiting._timer.join(60)
+    waiting.end()
+    waiting.end()
+    assert capsys.readouterr().err.count("(waiting for the end of standard input)") == 1
+
+
+def test_what_is_waited_for_after_a_failure_is_the_next_attempt():
+    with closing(AnsweringServer(status=503)) as server, Client(base_url=server.url, retry=0) as client:
+        stream = client.stream("hi", Model("m", "openai", "openai-chat"))
+        assert describe_waiting(stream) == f"openai/m at {urlsplit(server.url).netloc}"
+        for _ in stream:
+            pass
+        assert describe_waiting(stream).startswith("the next attempt to ask openai/m: ")
+    local = Client().stream("hi", "local")
+    assert describe_waiting(local) == "local/default, which is starting on this machine"
+    local.close()
+
+
+def test_a_paragraph_is_shown_while_it_is_written():
+    slow = SlowServer()
+    words = ("local/slow", "--protocol", "openai-chat", "--base-url", slow.url)
+    terminal = Terminal("ask", "hi", "-m", *words, term="xterm")
+    try:
+        terminal.wait_for("Once upon a time")  # it never ends
+    finally:
+        terminal.close()
+        slow.close()
+
+
+def test_a_switch_to_a_model_without_a_key_is_warned_of_at_once():
+    chatted = chat("/model openai/gpt-5.4\n/model echo\n/model local:/missing.gguf\n", "echo")
+    assert chatted.err.count("It cannot answer yet: ") == 2
+    assert "there is no API key for openai; set OPENAI_API_KEY" in chatted.err
+    assert "use --key" in chatted.err
+
+
+def test_a_chat_with_a_model_of_this_machine_starts_it_at_once(tmp_path, monkeypatch, capsys):
+    from segue.client.local import gguf
+
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"x" * 2_000_000)
+    started: Queue[Path] = Queue()
+    monkeypatch.setattr(gguf, "check_ready", lambda model_id, _: Path(model_id))
+    monkeypatch.setattr(gguf, "start", started.put)
+    assert start_local(get_model(f"local:{file}"))
+    assert started.get(timeout=60) == file
+    assert "(starting tiny.gguf, 2 MB, on this machine)" in capsys.readouterr().err
+    assert not start_local(get_model("echo"))

@@ -50,7 +50,7 @@ WRONG = {
     "a model that does not exist": (("config", "set", "model", "gpt-99-nano"), "gpt-99-nano"),
     "a setting that does not exist": (
         ("config", "set", "colour", "red"),
-        "'colour' is not one of 'model', 'local_model'",
+        "'colour' is not one of 'model', 'local_model', 'url_variables'",
     ),
     "a file that does not exist": (("config", "set", "local_model", "missing.gguf"), "missing.gguf is not a file"),
     "a provider that does not exist": (("keys", "set", "opnai"), "did you mean openai"),

@@ -89,12 +89,12 @@ def test_the_end_of_a_pipe_ends_a_chat_quietly():
     assert done.returncode == Status.CLOSED_PIPE
 
 
-@pytest.mark.parametrize("command", ["ui --example --no-browser --port", "emulate --port", "serve --address"])
+@pytest.mark.parametrize("command", ["ui --example --no-browser --port", "emulate --port", "serve --port"])
 def test_a_busy_port_is_one_sentence(command):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
         *words, option = command.split()
-        done = run(*words, option, f"127.0.0.1:{port}" if option == "--address" else port)
+        done = run(*words, option, port)
     assert done.status == Status.USAGE
     assert f"port {port} of 127.0.0.1 is in use; choose another one with {option}" in done.err
 

@@ -10,14 +10,17 @@ import stat
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from cli.running import SESSION, run
 from cli.terminal import Terminal
-from segue import read_history, read_session
+from segue import Context, UserMessage, read_history, read_session
 from segue.cli import progress
+from segue.cli.handover import default_model
 from segue.histories.registry import FORMATS, get_format
 from segue.histories.regular_files import WATCH
+from segue.models.providers import DEFAULT_MODELS
 
 AGENTS = [name for name, record in FORMATS.items() if record.kind == "agent" and record.write is not None]
 SOURCES = {name: get_format(name).samples()[0].source for name in AGENTS}
@@ -465,3 +468,14 @@ def test_formats_tells_what_is_read_written_and_listed_and_how_sure_that_is():
     shown = run("formats")
     assert re.search(r"^claude-code +Claude Code +yes +yes +yes +run +Claude Code 2", shown.out, re.MULTILINE)
     assert shown.err == f"{len(rows)} formats\n"
+
+
+def test_a_handover_without_a_fitting_answer_goes_to_a_current_model() -> None:
+    opened = read_history(SOURCES["claude-code"].data or b"", format="claude-code")
+    history = replace(opened, context=Context(messages=(UserMessage.of("Go on."),)))
+    for record in map(get_format, AGENTS):
+        chosen = default_model(record, history, None, None)
+        assert record.wire in (None, chosen.protocol), record.name
+        assert record.example is not None
+        if DEFAULT_MODELS.get(record.example.provider):
+            assert chosen.id == DEFAULT_MODELS[record.example.provider], record.name

@@ -251,3 +251,11 @@ def test_what_is_no_step_is_refused_with_a_sentence_when_it_is_given(given, reas
     with pytest.raises(SettingsError) as caught:
         Emulator(given)
     assert str(caught.value).startswith(reason)
+
+
+def test_a_server_of_the_users_own_may_have_loaded_any_family_of_models():
+    with emulate() as running, Client(base_url=running.url, retry=0) as client:
+        for name in ("ollama/qwen3", "ollama/gemma4", "ollama/qwen3:8b", "ollama/llama3.2"):
+            assert client.complete("Hello", name).text()
+        with pytest.raises(RequestFailed, match="model 'no-such-family' not found"):
+            client.complete("Hello", "ollama/no-such-family")

@@ -18,6 +18,7 @@ from segue.models.catalogue import Catalogue, CatalogueSource, find_models, find
 from segue.models.dialect import Dialect
 from segue.models.model import Model, Price
 from segue.models.provider import Provider
+from segue.models.providers import DEFAULT_MODELS, FAMILIES
 from segue.models.rules import Rules
 from segue.models.thinking import THINKING_LEVELS
 from segue.models.third_party import THIRD_PARTY
@@ -249,6 +250,26 @@ def test_an_unknown_name_gets_suggestions(name, meant):
     assert raised.value.suggestions[0] == meant
     assert meant in str(raised.value)
     assert name in str(raised.value)
+
+
+def test_the_name_of_a_family_is_its_current_model():
+    for family, provider in FAMILIES.items():
+        model = get_model(family.upper())
+        assert model.full_name() == f"{provider}/{DEFAULT_MODELS[provider]}"
+        assert not model.deprecated
+        assert family in model.id
+    with pytest.raises(UnknownModel):
+        Catalogue(models=()).get("claude")
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [("claud", "claude"), ("claude-latest", "claude"), ("gpt-99", "gpt"), ("google/gemini-ultra", "gemini")],
+)
+def test_suggestions_begin_with_the_current_model_of_a_family(name, family):
+    with pytest.raises(UnknownModel) as raised:
+        get_model(name)
+    assert raised.value.suggestions[0] == get_model(family).full_name()
 
 
 def test_suggestions_are_few_full_names_and_each_model_once():

@@ -27,6 +27,7 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import ProjectionRefused, SettingsError
+from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.passes.extra import lost_fields
 from segue.projection.policy import Fit, Policy, Texts
@@ -397,7 +398,7 @@ def test_a_summary_lists_each_code_once_the_worst_loss_first():
         "1 change drops content or provider data:\n"
         "     1 x result_orphaned [content dropped] "
         f"{SENTENCES[C.RESULT_ORPHANED]} First at messages[5].\n"
-        "Changed without a loss: id_changed."
+        "Changed without a loss: 2 x id_changed."
     )
 
 
@@ -629,3 +630,42 @@ RESULTS_MOVED: dict[str, tuple[tuple[Message, ...], list[int]]] = {
 def test_only_results_that_moved_are_reported_as_moved(messages, moved):
     report = project(Context(messages=messages), GPT).report
     assert [change.path for change in report.of(C.RESULT_MOVED)] == [("messages", index) for index in moved]
+
+
+def test_opaque_losses_are_explained_where_they_are_shown():
+    lost = Change(code=C.SIGNATURE_REMOVED, path=("messages", 1, "content", 0), loss=Loss.OPAQUE)
+    report = Report((lost, lost, Change(code=C.ID_CHANGED, path=("messages", 1), loss=NONE, detail="x")))
+    meaning = "provider data: what a provider reads and no model does"
+    assert meaning in report.summary()
+    assert meaning in report._repr_html_()
+    assert "<td>2</td><td>signature</td>" in report._repr_html_()
+    assert meaning not in Report(report.changes[2:]).summary() + Report(report.changes[2:])._repr_html_()
+
+
+@pytest.mark.parametrize("target", ["google/gemini-2.5-pro", "ollama/qwen3", "cohere/command-a-03-2025"])
+def test_what_no_model_reads_is_not_content(target):
+    options = Options(user_id="u-1", session_id="s-1")
+    changes = project(Context(messages=(HI,)), get_model(target), options=options).report.changes
+    assert {change.path[1] for change in changes} == {"user_id", "session_id"}
+    assert {change.loss for change in changes} == {Loss.OPAQUE}
+
+
+SCHEMA_CHANGES = {
+    "a keyword that moves into the description": ({"type": "string", "format": "hostname"}, NONE),
+    "an enumeration of numbers, which moves into the description": ({"type": "integer", "enum": [1, 2]}, NONE),
+    "a keyword that is removed": ({"type": "string", "properties": {"a": {"type": "string"}}}, CONTENT),
+}
+
+
+@pytest.mark.parametrize("name", SCHEMA_CHANGES)
+def test_a_schema_loses_only_what_is_nowhere_in_the_new_one(name):
+    """The same rule for every target: strict tools of Claude, and all tools of Gemini."""
+    one, loss = SCHEMA_CHANGES[name]
+    schema = {"type": "object", "properties": {"x": one}, "required": ["x"], "additionalProperties": False}
+    found: set[Loss] = set()
+    for target, strict in (("google/gemini-2.5-pro", False), ("anthropic/claude-sonnet-4-5", True)):
+        tool = ToolDefinition(name="f", description="F.", parameters=schema, strict=strict)
+        report = project(Context(messages=(HI,), tools=(tool,)), get_model(target)).report
+        found |= {change.loss for change in report.of(C.TOOL_SCHEMA) if change.path[-1] == "parameters"}
+    assert (CONTENT in found) == (loss == CONTENT)
+    assert found

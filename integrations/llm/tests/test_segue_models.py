@@ -150,11 +150,23 @@ def test_a_schema_and_an_attachment(server, name):
     assert "iVBORw0KGgo" in str(server.emulator.requests[0].body)
 
 
-def test_every_model_of_the_catalogue_is_registered_by_its_name():
-    names: list[str] = []
-    register_models(lambda model, _: names.append(model.model_id))
+def test_the_models_that_have_a_key_are_registered_and_echo(home, monkeypatch):
+    for name in [name for name in os.environ if name.endswith(("_KEY", "_TOKEN")) or name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+
+    def registered() -> list[str]:
+        names: list[str] = []
+        register_models(lambda model, _: names.append(model.model_id))
+        return names
+
+    names = registered()  # the keys of `llm keys`
     assert {f"segue/{name}" for name in MODELS} <= set(names)
-    assert len(names) == len(segue.packaged_catalogue().models)
+    assert {name.split("/")[1] for name in names} == {name.partition("/")[0] for name in MODELS} | {"segue"}
+    (home / "keys.json").unlink()
+    assert registered() == ["segue/segue/echo"]
+    monkeypatch.setenv("MISTRAL_API_KEY", "any")
+    assert {name.split("/")[1] for name in registered()} == {"mistral", "segue"}
 
 
 def run(*words: str) -> str:

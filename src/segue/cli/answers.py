@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import click
 
 from segue.cli.printable import echo_data, echo_styled, open_console
+from segue.cli.progress import Waiting
 from segue.cli.statuses import Status
 from segue.cli.wording import in_program_words
 from segue.client.flow.attempts import Attempt
@@ -16,6 +20,16 @@ from segue.client.http.streams import Stream
 from segue.conversation.messages import AssistantMessage, Usage
 from segue.failures.failure import FailureKind
 from segue.foundation.plurals import counted
+from segue.models.built_in import LOCAL_HOST
+from segue.models.providers import find_row
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+_REDRAW: Final = 0.05
+"""Seconds between two drawings of a block that grows."""
+_SHOWN: Final = 200
+"""Characters of a failure that are shown while the next attempt is waited for."""
 
 
 def print_answer(
@@ -28,8 +42,11 @@ def print_answer(
     has_begun = thinks = False
     blocks = MarkdownBlocks() if _shows_markdown() else None
     ends_line = True
+    waiting = Waiting(lambda: describe_waiting(stream))
     try:
         for event in stream:
+            if event.type != "start":
+                waiting.end()
             if not has_begun and event.type not in ("start", "error"):
                 has_begun = True
                 on_first()
@@ -48,6 +65,10 @@ def print_answer(
                 ends_line = event.delta.endswith("\n")
     except KeyboardInterrupt:
         stream.close()
+    finally:
+        waiting.end()
+        if blocks is not None:
+            blocks.pause()
     if blocks is not None and not quiet:
         blocks.finish()
         return stream.message
@@ -58,17 +79,34 @@ def print_answer(
     return stream.message
 
 
+def describe_waiting(stream: Stream) -> str:
+    """Name what an answer waits for: a model that starts, a server, or the next attempt after a failure."""
+    name = stream.model.full_name()
+    last = stream.attempts[-1].failure if stream.attempts else None
+    if last is not None:
+        return f"the next attempt to ask {name}: {in_program_words(last.message)[:_SHOWN]}"
+    row = find_row(stream.model.provider)
+    host = urlsplit(stream.model.base_url or (row and row.base_url) or "").netloc.rpartition("@")[2]
+    return f"{name}, which is starting on this machine" if host == LOCAL_HOST else f"{name} at {host or 'its server'}"
+
+
 def _shows_markdown() -> bool:
     """Whether answers are drawn: in a terminal that can do so."""
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 class MarkdownBlocks:
-    """Prints Markdown while it arrives: each paragraph, list or block of code when it is complete, words wrapped."""
+    """Prints Markdown while it arrives, words wrapped.
+
+    The paragraph, list or block of code that is being written is drawn again with each part, as far as it fits on the
+    screen; once it is complete it stays.
+    """
 
     def __init__(self) -> None:
         self._console = open_console()
         self._text = ""
+        self._live: Live | None = None
+        self._drawn = 0.0
 
     def feed(self, text: str) -> None:
         """Print the blocks that are complete with this text."""
@@ -76,6 +114,33 @@ class MarkdownBlocks:
         while (end := _end_of_block(self._text)) is not None:
             self._print(self._text[:end])
             self._text = self._text[end:]
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draw the block that is not complete, not more often than an eye can follow."""
+        from rich.live import Live
+        from rich.markdown import Markdown
+
+        if not self._text.strip() or time.monotonic() - self._drawn < _REDRAW:
+            return
+        self._drawn = time.monotonic()
+        if self._live is None:
+            self._live = Live(
+                console=self._console,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+                vertical_overflow="ellipsis",
+            )
+            self._live.start()
+        self._live.update(Markdown(self._text.strip("\n"), hyperlinks=False), refresh=True)
+
+    def pause(self) -> None:
+        """Remove what is drawn of the block that is not complete."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
     def finish(self) -> None:
         """Print the rest."""
@@ -85,6 +150,7 @@ class MarkdownBlocks:
     def _print(self, block: str) -> None:
         from rich.markdown import Markdown
 
+        self.pause()
         if block.strip():
             self._console.print(Markdown(block.strip("\n"), hyperlinks=False))
             self._console.print()

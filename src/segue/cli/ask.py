@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from segue.cli.printable import echo_styled
+from segue.cli.progress import read_pipe
 from segue.cli.starting import NoModel, Sending, Start, find_start, offer_models, sending_options, session_option
 from segue.cli.statuses import Status
 from segue.cli.targets import ASK, complete_model, open_catalogue
@@ -123,7 +124,7 @@ def _read_content(question: tuple[str, ...], files: tuple[Path, ...]) -> list[st
     content: list[str | UserContent] = [read_attachment(path) for path in files]
     stdin = cast("TextIO | None", sys.stdin)  # None if the program was started with a closed standard input
     if stdin is not None and (question == ("-",) or not stdin.isatty()):
-        piped = stdin.buffer.read()
+        piped = read_pipe()
         try:
             content.append(piped.decode("utf-8").strip())
         except UnicodeDecodeError:

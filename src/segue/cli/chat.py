@@ -66,6 +66,8 @@ def command(
             reason = f" ({start.reason})" if start.reason else ""
             name = session_chat.model.full_name()
             click.echo(f"Chatting with {name}{reason}. /help lists the commands.", err=True)
+            if sys.stdin.isatty():
+                session_chat.prepare_model()
             for line in read_questions(session_chat.complete):
                 if not session_chat.handle(line):
                     break

@@ -15,6 +15,7 @@ import click
 from segue.cli.answers import describe_usage, print_answer, print_end, print_usage, status_of
 from segue.cli.attachments import read_attachment
 from segue.cli.printable import echo_styled
+from segue.cli.starting import find_obstacle, start_local
 from segue.cli.statuses import Status
 from segue.cli.targets import IN_CHAT, explain_unknown, find_near
 from segue.cli.wording import in_program_words
@@ -167,6 +168,14 @@ class ChatSession:
             summary = project(self.context.add(UserMessage.of(_NEXT)), model).report.summary()
             changes = " " + "\n".join(map(in_program_words, summary.split("\n")))
         click.echo(f"Your next message goes to {model.full_name()}.{changes}")
+        self.prepare_model()
+
+    def prepare_model(self) -> None:
+        """Warn at once if the model cannot answer, such as without its key; a model of this machine is started."""
+        if (obstacle := find_obstacle(self._client, self.model)) is not None:
+            echo_styled(f"It cannot answer yet: {in_program_words(obstacle)}", fg="yellow", err=True)
+        else:
+            start_local(self.model)
 
     def _list(self, query: str) -> None:
         found = self._catalogue.find(query or None)

@@ -20,8 +20,9 @@ def command() -> None:
     """Settings that are used if nothing else is named: in the file config.json of your configuration folder.
 
     \b
-    model        the model of `segue ask`, `segue chat` and `segue run`
-    local_model  the GGUF file of the model `local`
+    model          the model of `segue ask`, `segue chat` and `segue run`
+    local_model    the GGUF file of the model `local`
+    url_variables  `off`: no URLs from variables such as OPENAI_BASE_URL
     """  # noqa: D301 - click's own mark of a paragraph that is not wrapped
 
 
@@ -44,6 +45,9 @@ def set_setting(*, name: str, value: str, catalogue: str | None) -> None:
     """Set a setting."""
     if name == "model":
         find_target(value, None, catalogue, _MODEL)  # raises if there is no such model
+    elif name == "url_variables":
+        if value not in ("on", "off"):
+            raise click.UsageError(f"{name} is `on` or `off`, not {value!r}")
     else:
         path = Path(value).expanduser().absolute()
         if not path.is_file():

@@ -29,7 +29,15 @@ from segue.cli.inputs import (
 )
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.sessions import in_order, pick_one
-from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option, reasoning_option
+from segue.cli.targets import (
+    TO,
+    catalogue_option,
+    complete_model,
+    find_target,
+    name_option,
+    open_catalogue,
+    reasoning_option,
+)
 from segue.conversation.pages import PAGES
 from segue.errors import LoadError
 from segue.foundation.plurals import counted
@@ -41,6 +49,7 @@ from segue.histories.kit.stamps import make_id
 from segue.histories.redacting import new_redactor, redact
 from segue.histories.registry import all_formats, get_format
 from segue.models.model import Model
+from segue.models.providers import DEFAULT_MODELS
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Report
 
@@ -60,7 +69,7 @@ _PROMPT: Final = (
     "--model",
     metavar="MODEL",
     shell_complete=complete_model,
-    help="The model that continues it.  [default: that of the last answer, or one of the agent]",
+    help="The model that continues it.  [default: that of the last answer, or the current one of the agent]",
 )
 @click.option("--cwd", metavar="DIR", help="The folder of the project.  [default: that of the session]")
 @name_option
@@ -258,7 +267,8 @@ def _from_message(history: History, first: int) -> History:
 def default_model(record: Format, history: History, name: str | None, catalogue: str | None) -> Model:
     """Find the model that continues a history.
 
-    Without a name it is the one of the last answer, if the format can hold it, else the example of the format.
+    Without a name it is the one of the last answer, if the format can hold it, else the current model of the provider
+    that the agent is made for.
 
     Raises:
         UnknownModel: the catalogue has no model of that name.
@@ -269,4 +279,6 @@ def default_model(record: Format, history: History, name: str | None, catalogue:
         if message.role == "assistant" and message.model and record.wire in (None, message.protocol):
             return Model(message.model, message.provider, message.protocol, reasoning=True)
     assert record.example is not None, "the conformance kit asks for one"
-    return record.example
+    provider = record.example.provider
+    current = open_catalogue(catalogue).lookup(f"{provider}/{DEFAULT_MODELS.get(provider, '')}")
+    return current if current is not None and record.wire in (None, current.protocol) else record.example

@@ -8,7 +8,6 @@ What it is and how it is read, `segue.histories.opening` decides, for every comm
 from __future__ import annotations
 
 import io
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import BinaryIO, Final, NoReturn, TypeVar, cast, final
 
 import click
 
-from segue.cli.progress import show_reading
+from segue.cli.progress import read_pipe, show_reading
 from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
 from segue.foundation.redaction import Redactor
 from segue.histories.kit.history import History
@@ -114,7 +113,7 @@ def open_history(
     shown = "standard input" if is_standard_input else given
     _check_place(given)
     try:
-        source = sys.stdin.buffer.read() if is_standard_input else _replayed(given)
+        source = read_pipe() if is_standard_input else _replayed(given)
         with show_reading():
             history = choose_line(open_source(source, how, name=shown), how).as_history()
     except UnknownFormat:

@@ -39,6 +39,7 @@ COMMANDS: Final[dict[str, str]] = {
     "mcp": "Serve the sessions of agents on this machine to an agent, by the Model Context Protocol.",
     "acp": "Serve the sessions of agents on this machine to an editor, by the Agent Client Protocol.",
     "ui": "Open the inspector: a local web page that shows the request for each model.",
+    "doctor": "Show the keys, URLs, extras, sessions and stores that segue finds, and what is missing.",
     "completion": "Print the script that completes commands, options and names of models in a shell.",
 }
 

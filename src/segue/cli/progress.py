@@ -1,21 +1,25 @@
-"""The progress of a long run: a bar in the terminal."""
+"""The progress of a long run: a bar in the terminal, and what a program waits for."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol
+from contextlib import contextmanager, suppress
+from threading import Lock, Timer
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import click
 
-from segue.cli.printable import Control, draw, open_console, write_lines
+from segue.cli.printable import Control, draw, echo_styled, open_console, write_lines
 from segue.histories.regular_files import WATCH
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+PATIENCE: Final = 3.0
+"""Seconds until a program that waits says for what."""
 _REFRESH: Final = 0.1
 """Seconds between two refreshes of the bar."""
 
@@ -40,6 +44,52 @@ def print_line(text: str | bytes) -> None:
         click.echo(text, err=True)
     else:
         write_lines(text + b"\n")
+
+
+class Waiting:
+    """Says in a terminal what the program waits for, once it has waited for a while; nothing in a pipe."""
+
+    def __init__(self, what: Callable[[], str]) -> None:
+        self._what = what
+        self._lock = Lock()
+        self._is_over = not sys.stderr.isatty()
+        self._is_shown = False
+        self._timer = Timer(PATIENCE, self._show)
+        self._timer.daemon = True
+        if not self._is_over:
+            self._timer.start()
+
+    def _show(self) -> None:
+        with self._lock, suppress(OSError, ValueError):  # standard error may be closed by now
+            if not self._is_over:
+                self._is_shown = True
+                echo_styled(f"(waiting for {self._what()})", dim=True, err=True, nl=not _erases())
+
+    def end(self) -> None:
+        """Say nothing more, and remove the line where a terminal can; calling it again does nothing."""
+        if self._is_over:
+            return
+        self._timer.cancel()
+        with self._lock:
+            self._is_over = True
+            if self._is_shown and _erases():
+                draw([Control("\r\x1b[K")])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+def _erases() -> bool:
+    return os.environ.get("TERM", "dumb") != "dumb"
+
+
+def read_pipe() -> bytes:
+    """Read standard input to its end; a pipe that nobody closes is named."""
+    with Waiting(lambda: "the end of standard input; close it, or add < /dev/null if there is none"):
+        return sys.stdin.buffer.read()
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
@@ -13,7 +13,16 @@ from segue.cli.wording import in_program_words
 from segue.errors import render_path
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.safe_text import printable
-from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report, describe_loss, describe_size, weight_of
+from segue.projection.report import (
+    OPAQUE_MEANING,
+    SENTENCES,
+    Change,
+    ChangeCode,
+    Loss,
+    Report,
+    describe_loss,
+    describe_size,
+)
 from segue.requests.tokens import Length
 
 if TYPE_CHECKING:
@@ -67,13 +76,11 @@ def show_report(report: Report, *, converts: bool = False) -> None:
     if not report.changes:
         console.print("No changes.")
         return
-    changes: defaultdict[tuple[Loss, ChangeCode], list[Change]] = defaultdict(list)
-    for change in report.changes:
-        changes[change.loss, change.code].append(change)
-    ordered = sorted(changes, key=lambda kind: weight_of(changes[kind]))
-    places = {kind: [_place(change) for change in changes[kind]] for kind in ordered}
-    sizes = {kind: describe_size(changes[kind]) for kind in ordered}
-    _show_kinds(console, {kind: len(changes[kind]) for kind in ordered}, places, converts=converts, sizes=sizes)
+    kinds = dict(report.kinds())
+    places = {kind: [_place(change) for change in changes] for kind, changes in kinds.items()}
+    sizes = {kind: describe_size(changes) for kind, changes in kinds.items()}
+    counts = {kind: len(changes) for kind, changes in kinds.items()}
+    _show_kinds(console, counts, places, converts=converts, sizes=sizes)
 
 
 def _place(change: Change) -> str:
@@ -126,6 +133,8 @@ def _show_kinds(
             table.add_row(str(count), dropped, code.value, meaning)
     if not is_narrow:
         console.print(table)
+    if any(loss == Loss.OPAQUE for loss, _ in kinds):
+        console.print(f"[dim]{OPAQUE_MEANING}[/]")
 
 
 def _plain(text: str) -> str:

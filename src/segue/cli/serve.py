@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from segue.cli.listening import listen
 from segue.cli.starting import LOCAL_OFFER, check_usable
+from segue.client.http.base_urls import list_urls
 from segue.errors import SegueError
 from segue.foundation.plurals import counted
 from segue.gateway.config import SETUP_NAMES, Config, load_config, read_config
@@ -23,6 +24,9 @@ from segue.models.built_in import LOCAL
     "--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="A TOML file with routes."
 )
 @click.option("--address", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8787]")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="The port, at the same host; 0 takes a free one.  [default: 8787]"
+)
 @click.option("-m", "--model", metavar="NAME", help="Send every request to this model, whatever the client asks for.")
 @click.option("--store", metavar="STORE", help='"sqlite:FILE", "postgresql://..." or "none".')
 @click.option(
@@ -42,6 +46,7 @@ def command(
     *,
     config: Path | None,
     address: str | None,
+    port: int | None,
     model: str | None,
     store: str | None,
     setup: str | None,
@@ -59,8 +64,12 @@ def command(
             read = replace(read, state=replace(read.state, store=store))
         if address is not None:
             read = replace(read, listen=replace(read.listen, address=address))
+        if port is not None:
+            read = replace(read, listen=replace(read.listen, address=read_address(read.listen.address).at(port)))
         return read if model is None else with_model(read, model)
 
+    if address is not None and port is not None:
+        raise click.UsageError("--address names a port already; leave out --port")
     known = adapt(read_config(config) if config is not None else load_config(""))
     place = read_address(known.listen.address)
     if setup is not None:
@@ -150,7 +159,7 @@ def serve(
     gateway.owns_process = True
     if model is not None:
         check_usable(gateway, model)
-    listener = listen(place.name, place.port, another="choose another one with --address HOST:PORT")
+    listener = listen(place.name, place.port, another="choose another one with --port")
     place = Address(place.name, listener.getsockname()[1])
     click.echo(f"The gateway is at {place.url}")
     if is_echo(config):
@@ -161,6 +170,9 @@ def serve(
     if gateway.needs_key(gateway.runtime):
         kept = f" (the store has {counted(len(gateway.keys), 'key')})" if len(gateway.keys) else ""
         click.echo(f"Every client needs a key{kept}: segue gateway keys create NAME makes one.")
+    for provider, variable in list_urls(os.environ):
+        if provider not in config.providers or config.providers[provider].base_url is None:
+            click.echo(f"{variable} is for clients, and is not used here; providers.{provider}.base_url is.")
     click.echo("Point a client to it: segue serve --setup claude-code (or codex, gemini-cli, ...). Ctrl-C ends it.")
     settings = uvicorn.Config(
         create_app(gateway=gateway),

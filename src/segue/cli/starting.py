@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, final
 from urllib.parse import urlsplit
 
 import click
 
+from segue.cli.printable import echo_styled
 from segue.cli.statuses import Status
 from segue.cli.targets import PROTOCOL_NAMES, ModelWords, catalogue_option, find_target, gather
-from segue.client.local.user_files import key_sources, read_settings
+from segue.client.local.user_files import key_sources, read_settings, reads_url_variables
 from segue.conversation.context import ThinkingLevel
 from segue.errors import SegueError, install_line
 from segue.histories.sessions import read_session
@@ -24,6 +26,7 @@ from segue.models.providers import PROVIDERS
 from segue.models.thinking import THINKING_LEVELS
 
 if TYPE_CHECKING:
+    from segue.client.http.clients import Client
     from segue.client.http.settings import ClientSettings
     from segue.gateway.service import Gateway
 
@@ -37,6 +40,7 @@ class Sending(NamedTuple):
 
     protocol: str | None
     base_url: str | None
+    url_variables: bool
     key: str | None
     system: str | None
     thinking: ThinkingLevel | None
@@ -50,6 +54,8 @@ class Sending(NamedTuple):
             settings["api_key"] = {provider: key}
         if self.base_url is not None:
             settings["base_url"] = {provider: self.base_url}
+        if not (self.url_variables and reads_url_variables(os.environ)):
+            settings["url_variables"] = False
         return settings
 
 
@@ -77,6 +83,11 @@ _OPTIONS: Final = (
         help="The protocol of the model, if the catalogue does not have it.",
     ),
     click.option("--base-url", metavar="URL", help="The URL of the server, instead of the provider's own."),
+    click.option(
+        "--url-variables/--no-url-variables",
+        default=True,
+        help="Use the URLs in variables such as OPENAI_BASE_URL, as the providers' SDKs do.  [default: use them]",
+    ),
     click.option(
         "--key",
         metavar="KEY|@FILE",
@@ -160,6 +171,38 @@ def check_usable(gateway: Gateway, name: str) -> None:
         url = model.base_url or (None if row is None else row.base_url)
         if url is not None and not _has_server(url):
             raise NotUsable(f"{model.full_name()} cannot answer: no server answers at {url}; start it first")
+
+
+def find_obstacle(client: Client, model: Model) -> str | None:
+    """Describe what every request to a model would fail for: no key, no file, no package. None if nothing is known."""
+    from segue.client.local.gguf import check_ready
+
+    missing = client.find_missing(model)
+    if missing is None and model.base_url == LOCAL.base_url:
+        try:
+            check_ready(model.id, os.environ)
+        except SegueError as error:
+            return str(error)
+    return missing
+
+
+def start_local(model: Model) -> bool:
+    """Start the server of a model of this machine while the user still types; whether it is one."""
+    from threading import Thread
+
+    from segue.client.local.gguf import check_ready, start
+
+    if model.base_url != LOCAL.base_url:
+        return False
+    path = check_ready(model.id, os.environ)
+
+    def run() -> None:
+        with suppress(SegueError, OSError):  # the first request tries again, and reports it
+            start(path)
+
+    echo_styled(f"(starting {path.name}, {path.stat().st_size / 1e6:,.0f} MB, on this machine)", dim=True, err=True)
+    Thread(target=run, daemon=True).start()
+    return True
 
 
 def _has_server(url: str) -> bool:

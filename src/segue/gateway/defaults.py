@@ -36,6 +36,10 @@ class Address(NamedTuple):
         name = "127.0.0.1" if self.name in ("0.0.0.0", "::", "") else self.name  # noqa: S104 - compared, not bound
         return f"http://[{name}]:{self.port}" if ":" in name else f"http://{name}:{self.port}"
 
+    def at(self, port: int) -> str:
+        """Write the address with another port."""
+        return f"[{self.name}]:{port}" if ":" in self.name else f"{self.name}:{port}"
+
 
 def read_address(text: str) -> Address:
     """Read `HOST:PORT`.

@@ -164,6 +164,7 @@ def _make_client(
         catalogue=catalogue,
         telemetry=telemetry,
         environment=environment,
+        url_variables=False,  # in a shell that is set up for clients they name this gateway
         timeout=config.limits.timeout_seconds,
         retry=Retry(
             max_retries=config.limits.retries,

@@ -16,8 +16,9 @@ A package adds models and providers with an entry point of the group `segue.prov
 loaded when a name is not found in the packaged one, or when all models are listed.
 
 A full name is `provider/id`. An id alone is enough if it is unambiguous: the model at its first-party provider, or the
-only model with that id. A name that begins with a provider means a model of that provider: `cohere/command-a` is never
-the model of a gateway whose id begins so. Case is ignored, and a provider may have another name (`togetherai/...`).
+only model with that id. The name of a family alone (`claude`, `gpt`) is its current model (`FAMILIES`). A name that
+begins with a provider means a model of that provider: `cohere/command-a` is never the model of a gateway whose id
+begins so. Case is ignored, and a provider may have another name (`togetherai/...`).
 Other forms of a listed id are found by rule (`VARIANTS`): the ARN of a model of Bedrock, a dated snapshot. A later
 version of a listed family has what the newest listed one has. Nothing else is guessed: the error lists similar names.
 """
@@ -46,10 +47,12 @@ from segue.models.catalogue_file import CatalogueFile, CatalogueSource, parse_ca
 from segue.models.model import Modality, Model, Price
 from segue.models.model_ids import first_party_providers, listed_variants
 from segue.models.provider import Provider
-from segue.models.providers import PROVIDERS, provider_name
+from segue.models.providers import DEFAULT_MODELS, FAMILIES, PROVIDERS, provider_name
 
 _NEAR_PROVIDER: Final = 0.75
 """How alike the name of a provider has to be to be suggested."""
+_TYPO: Final = 0.9
+"""How alike an id has to be to a listed one to be that one with a typo."""
 _NEAR: Final = 0.6
 _PART: Final = 3
 _SUGGESTIONS: Final = 5
@@ -185,8 +188,15 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return served[0]
         if (built_in := find_built_in(name)) is not None:
             return built_in
+        if wanted in FAMILIES and (current := self._current(wanted)) is not None:
+            return current
         found = self._find_loaded(name) or (self._find_variant(name, forms) if forms else None)
         return found or (self._find_newer(wanted) if forms == _FORMS else None)
+
+    def _current(self, family: str) -> Model | None:
+        """Return the model that the name of a family alone means."""
+        provider = FAMILIES[family]
+        return self._by_name.get(f"{provider}/{DEFAULT_MODELS[provider]}".lower())
 
     def _find_newer(self, name: str) -> Model | None:
         """Find a newer model of a listed family by its name: `gemini-4-hydrogen`, `kimi-k3.1`.
@@ -265,6 +275,15 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 yield f"{near}/{model_id}"
         else:
             yield from get_close_matches(name[:_LONGEST].lower(), [each for each in BUILT_IN if "/" not in each], n=1)
+
+    def _near_current(self, name: str, nearest: tuple[str, ...]) -> Iterator[str]:
+        """Yield the current model of the family that a name begins with, unless it is a listed one with a typo."""
+        plain = _plain(name[:_LONGEST].rpartition("/")[2])
+        family = get_close_matches(re.split(r"[^a-z]", plain)[0], FAMILIES, n=1, cutoff=_NEAR_PROVIDER)
+        if nearest and SequenceMatcher(None, plain, _plain(nearest[0].rpartition("/")[2])).ratio() >= _TYPO:
+            return
+        if family and (model := self._current(family[0])) is not None:
+            yield model.full_name()
 
     def _provider_of(self, name: str) -> str | None:
         """Give the provider that a name begins with; None without a slash, or if it is not a known provider."""
@@ -405,7 +424,9 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 return UnknownModel(text, name=name, suggestions=(f"{provider}/NAME",))
             names = self._suggestions.get(name)
             if names is None:
-                names = tuple(islice(dict.fromkeys((*self._near_own(name), *self._nearest(name))), _SUGGESTIONS))
+                nearest = tuple(self._nearest(name))
+                near = (*self._near_own(name), *self._near_current(name, nearest), *nearest)
+                names = tuple(islice(dict.fromkeys(near), _SUGGESTIONS))
                 if len(self._suggestions) >= _REMEMBERED:
                     self._suggestions.clear()
                 self._suggestions[name] = names

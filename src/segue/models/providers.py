@@ -17,56 +17,55 @@ from segue.models.first_party import FIRST_PARTY
 from segue.models.provider import Provider
 from segue.models.third_party import THIRD_PARTY
 
-__all__ = ["DEFAULT_MODELS", "OTHER_NAMES", "PROVIDERS", "Provider", "find_row", "provider_name"]
+__all__ = ["DEFAULT_MODELS", "FAMILIES", "OTHER_NAMES", "PROVIDERS", "Provider", "find_row", "provider_name"]
 
 PROVIDERS: Final[Mapping[str, Provider]] = {row.name: row for row in (*FIRST_PARTY, *THIRD_PARTY)}
 
 DEFAULT_MODELS: Final[Mapping[str, str]] = {
-    "alibaba": "qwen3.7-plus",
     "amazon-bedrock": "global.anthropic.claude-sonnet-5-5",
     "ant-ling": "Ling-2.6-1T",
-    "anthropic": "claude-sonnet-5-5",
-    "azure": "gpt-6.1-terra",
-    "baseten": "zai-org/GLM-5.3",
     "cerebras": "gpt-oss-120b",
-    "cloudflare-ai-gateway": "claude-sonnet-5-5",
     "cloudflare-workers-ai": "@cf/zai-org/glm-5.3",
     "cohere": "command-a-03-2025",
     "deepseek": "deepseek-v4-pro",
     "fireworks": "accounts/fireworks/models/glm-5p3",
-    "github-copilot": "gpt-6.1-terra",
-    "google": "gemini-3.8-flash",
-    "google-vertex": "gemini-3.8-flash",
     "groq": "qwen/qwen3.8-27b",
-    "huggingface": "zai-org/GLM-5.3",
     "kimi-coding": "k3",
     "meta": "muse-spark-1.3",
-    "minimax": "MiniMax-M3",
-    "minimax-cn": "MiniMax-M3",
     "mistral": "mistral-medium-3.5",
-    "moonshotai": "kimi-k3.1-pro",
-    "moonshotai-cn": "kimi-k3.1-pro",
     "nvidia": "nvidia/nemotron-3-ultra-550b-a55b",
-    "openai": "gpt-6.1-terra",
-    "opencode": "claude-sonnet-5-5",
-    "opencode-go": "glm-5.3",
-    "openrouter": "anthropic/claude-sonnet-5.5",
     "perplexity": "sonar-pro",
-    "qwen-token-plan": "qwen3.7-plus",
-    "qwen-token-plan-cn": "qwen3.7-plus",
-    "qwen-token-plan-individual": "qwen3.7-plus",
-    "together": "zai-org/GLM-5.3",
-    "vercel-ai-gateway": "anthropic/claude-sonnet-5.5",
     "xai": "grok-4.7",
-    "xiaomi": "mimo-v2.6-pro",
-    "xiaomi-token-plan-ams": "mimo-v2.6-pro",
-    "xiaomi-token-plan-cn": "mimo-v2.6-pro",
-    "xiaomi-token-plan-sgp": "mimo-v2.6-pro",
-    "zai": "glm-5.3",
-    "zai-coding-cn": "glm-5.3",
+    **dict.fromkeys(("alibaba", "qwen-token-plan", "qwen-token-plan-cn", "qwen-token-plan-individual"), "qwen3.7-plus"),
+    **dict.fromkeys(("anthropic", "cloudflare-ai-gateway", "opencode"), "claude-sonnet-5-5"),
+    **dict.fromkeys(("azure", "github-copilot", "openai"), "gpt-6.1-terra"),
+    **dict.fromkeys(("baseten", "huggingface", "together"), "zai-org/GLM-5.3"),
+    **dict.fromkeys(("google", "google-vertex"), "gemini-3.8-flash"),
+    **dict.fromkeys(("minimax", "minimax-cn"), "MiniMax-M3"),
+    **dict.fromkeys(("moonshotai", "moonshotai-cn"), "kimi-k3.1-pro"),
+    **dict.fromkeys(("opencode-go", "zai", "zai-coding-cn"), "glm-5.3"),
+    **dict.fromkeys(("openrouter", "vercel-ai-gateway"), "anthropic/claude-sonnet-5.5"),
+    **dict.fromkeys(
+        ("xiaomi", "xiaomi-token-plan-ams", "xiaomi-token-plan-cn", "xiaomi-token-plan-sgp"), "mimo-v2.6-pro"
+    ),
 }
 """The model of each provider that is used if only its key is known: a current one that calls tools, neither the
 cheapest nor the most expensive. Chosen from the catalogue, 2026-11-17."""
+
+FAMILIES: Final[Mapping[str, str]] = {
+    "claude": "anthropic",
+    "command": "cohere",
+    "deepseek": "deepseek",
+    "gemini": "google",
+    "glm": "zai",
+    "gpt": "openai",
+    "grok": "xai",
+    "kimi": "moonshotai",
+    "mistral": "mistral",
+    "qwen": "alibaba",
+}
+"""The name of a family alone -> the provider whose default model it means: neither the cheapest nor the most expensive
+of the newest, as a question without further wishes needs (`DEFAULT_MODELS`, chosen 2026-11-17)."""
 
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     "alibaba": "dashscope qwen",

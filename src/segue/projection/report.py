@@ -7,6 +7,7 @@ file. An inserted message has the path of the message before it, `("messages",)`
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, final
@@ -361,6 +362,10 @@ _SIGNED: Final = frozenset(
 _DROPPED: Final[dict[Loss, str]] = {Loss.CONTENT: "content", Loss.OPAQUE: "provider data", Loss.NONE: "nothing"}
 
 
+OPAQUE_MEANING: Final = "provider data: what a provider reads and no model does, such as a signature or a user id"
+"""What the opaque losses of a report are, for people who see one for the first time."""
+
+
 def describe_loss(code: ChangeCode, loss: Loss) -> str:
     """Return a word for what a change drops: content, signature, provider data or nothing."""
     return "signature" if loss == Loss.OPAQUE and code in _SIGNED else _DROPPED[loss]
@@ -465,20 +470,29 @@ class Report(msgspec.Struct, frozen=True):
         """Return the changes with these codes, in order."""
         return tuple(change for change in self.changes if change.code in codes)
 
+    def kinds(self) -> list[tuple[tuple[Loss, ChangeCode], list[Change]]]:
+        """Return the changes by what they drop and their code, the worst loss first."""
+        found: dict[tuple[Loss, ChangeCode], list[Change]] = {}
+        for change in self.changes:
+            found.setdefault((change.loss, change.code), []).append(change)
+        return sorted(found.items(), key=lambda kind: weight_of(kind[1]))
+
+    def _has_opaque(self) -> bool:
+        return any(change.loss == Loss.OPAQUE for change in self.changes)
+
     def summary(self) -> str:
         """Summarise the report: one line for each code that loses something, the worst loss first, with the first path.
 
-        Changes that lose nothing are not counted; their codes are named at the end.
+        Changes that lose nothing are named at the end, by their codes.
         """
         if not self.changes:
             return "Nothing was changed."
         losses = self.losses
-        kinds: dict[tuple[Loss, ChangeCode], list[Change]] = {}
-        for change in losses:
-            kinds.setdefault((change.loss, change.code), []).append(change)
         count = counted(len(losses), "change drops", "changes drop")
         lines = [f"{count} content or provider data:" if losses else "Nothing is dropped."]
-        for (loss, code), changes in sorted(kinds.items(), key=lambda kind: weight_of(kind[1])):
+        for (loss, code), changes in self.kinds():
+            if loss == Loss.NONE:
+                continue
             dropped, first = describe_loss(code, loss), changes[0]
             size = f": {text}" if (text := describe_size(changes)) else ""
             detail = f" ({first.detail})" if first.detail and not first.tokens else ""
@@ -486,23 +500,28 @@ class Report(msgspec.Struct, frozen=True):
                 f"  {len(changes):>4} x {code.value} [{dropped} dropped{size}] {SENTENCES[code]}"
                 f" First at {render_path(first.path)}{detail}."
             )
-        forms = dict.fromkeys(change.code.value for change in self.changes if change.loss == Loss.NONE)
+        lines += [f"  ({OPAQUE_MEANING})"] * self._has_opaque()
+        forms = Counter(change.code.value for change in self.changes if change.loss == Loss.NONE)
         if forms:
-            lines.append(f"Changed without a loss: {', '.join(forms)}.")
+            named = (f"{number} x {code}" if number > 1 else code for code, number in forms.items())
+            lines.append(f"Changed without a loss: {', '.join(named)}.")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Show the report in a notebook: a row for each change, the worst first."""
+        """Show the report in a notebook: a row for each kind of change, the worst first, with all its places."""
         from html import escape  # few programs are notebooks
 
+        def place(each: Change) -> str:
+            return f"<code>{escape(render_path(each.path))}</code>{f' ({escape(each.detail)})' if each.detail else ''}"
+
         rows = [
-            f"<tr><td>{describe_loss(each.code, each.loss)}</td><td><code>{each.code.value}</code></td>"
-            f"<td><code>{escape(render_path(each.path))}</code></td>"
-            f"<td>{escape(SENTENCES[each.code])}{f' ({escape(each.detail)})' if each.detail else ''}</td></tr>"
-            for each in sorted(self.changes, key=lambda change: weight_of((change,)))
+            f"<tr><td>{len(changes)}</td><td>{describe_loss(code, loss)}</td><td><code>{code.value}</code></td>"
+            f"<td>{'<br>'.join(map(place, changes))}</td><td>{escape(SENTENCES[code])}</td></tr>"
+            for (loss, code), changes in self.kinds()
         ]
-        head = "<tr><th>dropped</th><th>change</th><th>at</th><th>meaning</th></tr>"
-        return f"<table>{head}{''.join(rows)}</table>" if rows else "<p>Nothing was changed.</p>"
+        head = "<tr><th>count</th><th>dropped</th><th>change</th><th>at</th><th>meaning</th></tr>"
+        table = f"<table>{head}{''.join(rows)}</table>{f'<p>{OPAQUE_MEANING}</p>' * self._has_opaque()}"
+        return table if rows else "<p>Nothing was changed.</p>"
 
     def to_json(self) -> bytes:
         """Write the report as JSON: a list of changes with code, path, loss, detail."""

@@ -41,9 +41,11 @@ from segue.client.http.sending import Wire
 from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
 from segue.client.http.shell import OnEnd
 from segue.client.http.streams import Stream, SummariseStep, TypedStream, count_tokens
+from segue.client.local.echo import EchoOnly
 from segue.client.output.ladder import Output
 from segue.conversation.context import Options
 from segue.conversation.messages import AssistantMessage
+from segue.errors import MissingExtra
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -225,7 +227,11 @@ class Client(_BaseClient[Stream, Iterator[RunEvent]]):
 
     def __init__(self, **settings: Unpack[ClientSettings]) -> None:
         super().__init__(settings)
-        http = import_httpx2()
+        try:
+            http = import_httpx2()
+        except MissingExtra:
+            self._http = cast("httpx2.Client", EchoOnly())  # other models raise it
+            return
         self._http: httpx2.Client = http.Client(
             timeout=self._setup.resolve_timeout(),
             limits=http.Limits(max_connections=None, max_keepalive_connections=_MAX_IDLE),

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from segue.client.flow.steps import Broken
 from segue.client.http.keys import conceal
 from segue.client.http.settings import import_httpx2
+from segue.errors import MissingExtra
 from segue.failures.failure import FailureKind
 
 _KINDS: Final[Mapping[str, FailureKind]] = {
@@ -41,7 +42,10 @@ _UNREACHABLE: Final = (
 
 def list_faults() -> tuple[type[Exception], ...]:
     """Return the exceptions that mean that this HTTP exchange failed."""
-    httpx2 = import_httpx2()
+    try:
+        httpx2 = import_httpx2()
+    except MissingExtra:  # only the echo model answers
+        return (OSError,)
     return (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
 
 

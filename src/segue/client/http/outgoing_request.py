@@ -99,7 +99,7 @@ class RequestBuilder:
             )
         found = [get_model(name, catalogue=self.setup.catalogue) for name in (model, *fallback_models)]
         first = found[0].provider
-        return tuple(at_base_url(each, choose_for(self.setup.base_url, each.provider, first)) for each in found)
+        return tuple(at_base_url(each, self.setup.find_url(each, first)) for each in found)
 
     def _find_row(self, model: Model) -> Provider | None:
         """Find the row of a model's provider: the user's own, segue's, or that of an installed package."""
@@ -130,10 +130,10 @@ class RequestBuilder:
     def find_missing(self, model: Model) -> str | None:
         """Describe what every request to a model would fail for: no key, or no variable of its URL. None if nothing."""
         setup, row = self.setup, self._find_row(model)
-        url = model.base_url or (None if row is None else row.base_url)
-        if url is None:
-            return None
         try:
+            url = setup.find_url(model, model.provider) or model.base_url or (None if row is None else row.base_url)
+            if url is None:
+                return None
             url = fill_url(url, setup.environment)
         except SettingsError as error:
             return str(error)

@@ -10,7 +10,7 @@ Facts:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from threading import Event as Signal
 from threading import Timer
@@ -156,10 +156,8 @@ class Wire:
 
 
 def _iterate(response: httpx2.Response) -> Iterator[bytes]:
-    import httpx2
-
-    assert isinstance(response.stream, httpx2.SyncByteStream), "a sync client returns sync streams"
-    return iter(response.stream)
+    # The echo model has a stream of its own, for programs without httpx2; a sync client returns no other ones.
+    return iter(cast("Iterable[bytes]", response.stream))
 
 
 def _shut_down(connection: socket.socket | None) -> None:

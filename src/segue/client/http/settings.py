@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict, cast
 
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.backoff import Retry
-from segue.client.http.keys import ApiKey, Auth, find_key
+from segue.client.http.base_urls import find_url
+from segue.client.http.keys import ApiKey, Auth, choose_for, find_key
 from segue.client.http.telemetry import Telemetry
-from segue.client.local.echo import echo_mounts
+from segue.client.local.echo import NO_HTTP, echo_mounts
 from segue.client.local.gguf import local_mounts
 from segue.client.local.user_files import read_stored_key
 from segue.conversation.context import Options
 from segue.errors import MissingExtra, SettingsError
 from segue.models.catalogue import Catalogue
+from segue.models.model import Model
 from segue.models.provider import Provider
 from segue.requests.prepare import Request
 
@@ -49,6 +51,9 @@ class ClientSettings(TypedDict, total=False):
     returns a token, sent as a bearer, or headers. By provider like `api_key`. It may be async in an `AsyncClient`."""
     base_url: str | Mapping[str, str] | None
     """The URL to send requests to instead of the provider's own; by provider like `api_key`."""
+    url_variables: bool
+    """Whether the variables that the providers' own SDKs read, such as OPENAI_BASE_URL, name the URL of a model that
+    has none of its own, if `base_url` does not; true by default."""
     headers: Mapping[str, str] | None
     """Additional headers of every request."""
     timeout: float | httpx2.Timeout | None
@@ -93,6 +98,7 @@ class Setup:
         self.api_key: ApiKey = settings.get("api_key")
         self.auth: Auth | Mapping[str, Auth] | None = settings.get("auth")
         self.base_url: str | Mapping[str, str] | None = settings.get("base_url")
+        self.url_variables: bool = settings.get("url_variables", True)
         self.headers: dict[str, str] = {name.lower(): value for name, value in (settings.get("headers") or {}).items()}
         self.timeout: float | httpx2.Timeout | None = settings.get("timeout", READ_TIMEOUT)
         self.retry: Retry = Retry(max_retries=retry) if isinstance(retry, int) else retry or Retry()
@@ -117,6 +123,17 @@ class Setup:
         if row.name not in self._stored_keys:
             self._stored_keys[row.name] = read_stored_key(row.name, self.environment)
         return self._stored_keys[row.name]
+
+    def find_url(self, model: Model, first: str) -> str | None:
+        """Return the base URL for a model that the settings have, else that of the environment.
+
+        Raises:
+            SettingsError: the environment has one that is not a URL.
+        """
+        given = choose_for(self.base_url, model.provider, first)
+        if given is not None or model.base_url is not None or not self.url_variables:
+            return given
+        return find_url(model.provider, self.environment)
 
     def transports(self) -> dict[str, object]:
         """Return the transports as keyword arguments of an httpx2 client; segue's own models have theirs."""
@@ -171,4 +188,4 @@ def import_httpx2() -> ModuleType:
     try:
         return import_module("httpx2")
     except ModuleNotFoundError as error:
-        raise MissingExtra("sending requests needs httpx2, which is not installed", extra="client") from error
+        raise MissingExtra(NO_HTTP, extra="client") from error

@@ -1,17 +1,20 @@
 """The echo model: answers with the user's text, in this process, so that a first request needs no key and no server.
 
 The client sends to it as to any provider: its replies are those of OpenAI chat, whole or streamed. Requests to other
-models use the default transport, including the proxies of the environment.
+models use the default transport, including the proxies of the environment. Without httpx2, which is an extra, a sync
+client still answers for this model (`EchoOnly`): a first program needs nothing but segue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from urllib.parse import urlsplit
 
 import msgspec
 
+from segue.errors import MissingExtra
 from segue.models.built_in import ECHO_HOST
 
 if TYPE_CHECKING:
@@ -33,16 +36,65 @@ def echo_mounts() -> Mapping[str, httpx2.BaseTransport | httpx2.AsyncBaseTranspo
     return {f"all://{ECHO_HOST}": EchoTransport()}
 
 
+NO_HTTP: Final = "sending requests needs httpx2, which is not installed"
+
+
+class _EchoRequest(NamedTuple):
+    url: str
+    content: bytes
+
+
+class _EchoReply:
+    """What the client reads of an `httpx2.Response`."""
+
+    status_code = 200
+    extensions: Final[Mapping[str, object]] = {}
+
+    def __init__(self, content: bytes, kind: str) -> None:
+        self.stream = (content,)
+        self.headers = {"content-type": kind}
+
+    def close(self) -> None:
+        """Release nothing."""
+
+
+class EchoOnly:
+    """What the client uses of an `httpx2.Client`, for the echo model alone."""
+
+    def build_request(self, method: str, url: str, *, content: bytes, **_: object) -> _EchoRequest:  # noqa: ARG002
+        """Keep what the reply depends on."""
+        return _EchoRequest(url, content)
+
+    def send(self, request: _EchoRequest, **_: object) -> _EchoReply:
+        """Answer for the echo model.
+
+        Raises:
+            MissingExtra: the request is for another model.
+        """
+        if urlsplit(request.url).hostname != ECHO_HOST:
+            raise MissingExtra(NO_HTTP, extra="client")
+        return _EchoReply(*_reply(request.content))
+
+    def close(self) -> None:
+        """Release nothing."""
+
+
 def _answer(response: type[httpx2.Response], data: bytes) -> httpx2.Response:
+    content, kind = _reply(data)
+    return response(200, headers={"content-type": kind}, content=content)
+
+
+def _reply(data: bytes) -> tuple[bytes, str]:
+    """Return the body of the answer to a request, and its type."""
     body = cast("Mapping[str, object]", msgspec.json.decode(data))
     given = _last_text(cast("list[Mapping[str, object]]", body["messages"]))
     if body.get("stream"):
-        return response(200, headers={"content-type": "text/event-stream"}, content=b"".join(_frames(given)))
+        return b"".join(_frames(given)), "text/event-stream"
     message = {"role": "assistant", "content": given}
     choice: dict[str, object] = {"index": 0, "message": message, "finish_reason": "stop"}
     usage = _usage(given)
     reply = {"id": "echo", "object": "chat.completion", "created": 0, "model": "echo"}
-    return response(200, json={**reply, "choices": [choice], "usage": usage})
+    return msgspec.json.encode({**reply, "choices": [choice], "usage": usage}), "application/json"
 
 
 def _last_text(messages: list[Mapping[str, object]]) -> str:

@@ -25,6 +25,7 @@ from segue.models.providers import PROVIDERS
 SETTINGS: Final[Mapping[str, str]] = {
     "model": "the model of `segue ask`, `segue chat` and `segue run` if none is named",
     "local_model": "the GGUF file of the model `local`",
+    "url_variables": "`off`: the program does not use URLs in variables such as OPENAI_BASE_URL",
 }
 """The settings of `config.json`, and what they are for."""
 
@@ -59,6 +60,11 @@ def read_settings(environment: Mapping[str, str]) -> dict[str, str]:
         SettingsError: the file cannot be read.
     """
     return {name: value for name, value in _read(environment, "config.json").items() if isinstance(value, str)}
+
+
+def reads_url_variables(environment: Mapping[str, str]) -> bool:
+    """Whether the program uses the URLs in the variables of the providers' SDKs: unless the settings refuse it."""
+    return read_settings(environment).get("url_variables") != "off"
 
 
 def write_setting(name: str, value: str | None, environment: Mapping[str, str]) -> None:

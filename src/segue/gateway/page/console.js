@@ -1,11 +1,11 @@
 // The console of a gateway: live requests, one request opened, conversations, figures over time, what was new in replies.
 
-import { $, make, number, plural } from "./elements.js";
+import { $, LOSS_MEANINGS, make, number, plural } from "./elements.js";
 import { plot } from "./plots.js";
 
 const PAGE = 100;
 const EVERY = 2000;
-const LOSS = { content: "content", opaque: "opaque", none: "none" };
+const LOSS = { content: "content", opaque: "provider data", none: "nothing" };
 let key = "";
 let next = null; // where the older requests begin
 let isNewest = true;
@@ -100,7 +100,7 @@ function facts(pairs) {
 function changeList(changes, empty) {
   if (!changes.length) return make("p", { class: "quiet" }, empty);
   const text = (change) => `${change.code.replaceAll("_", " ")} at ${change.path.join(".")}${change.cause || change.detail ? `: ${change.cause || change.detail}` : ""}`;
-  return make("ul", {}, ...changes.map((change) => make("li", {}, make("span", { class: `chip ${LOSS[change.loss]}` }, change.loss), " ", text(change))));
+  return make("ul", {}, ...changes.map((change) => make("li", {}, make("span", { class: `chip ${change.loss}`, title: LOSS_MEANINGS[change.loss] }, LOSS[change.loss]), " ", text(change))));
 }
 
 function json(value) {

@@ -1,6 +1,11 @@
 // Makes the elements of the page: a message, its pieces of content, and its changes. All text is set as text, never as HTML.
 
 export const LOSSES = ["content", "opaque", "none"];
+export const LOSS_MEANINGS = {
+  content: "what a model would read",
+  opaque: "what a provider reads and no model does, such as a signature or a user id",
+  none: "only form or place",
+};
 export const LOSS_WORDS = { content: "content dropped", opaque: "provider data dropped", none: "nothing dropped" };
 const ROLES = { toolResult: "tool result" };
 const KINDS = { thinking: "thinking", toolCall: "call", image: "image", file: "file", native: "native block", tools: "tools" };
@@ -99,8 +104,15 @@ function makeImage(piece, actions) {
 }
 
 function makeChanges(row) {
-  const items = row.changes.map((change) => make("li", { class: change.loss },
-    make("b", {}, `${change.dropped} dropped`), " ", make("code", {}, change.code), ` at ${change.where}: ${change.sentence}`, change.detail ? ` (${change.detail})` : ""));
+  const kinds = new Map(); // changes of one kind are one item, with their number and their places
+  for (const change of row.changes) {
+    const kind = `${change.loss} ${change.code}`;
+    kinds.set(kind, [...(kinds.get(kind) ?? []), change]);
+  }
+  const place = (change) => `${change.where}${change.detail ? ` (${change.detail})` : ""}`;
+  const items = [...kinds.values()].map((changes) => make("li", { class: changes[0].loss, "data-count": changes.length },
+    changes.length > 1 ? `${number(changes.length)} × ` : "",
+    make("b", { title: LOSS_MEANINGS[changes[0].loss] }, `${changes[0].dropped} dropped`), " ", make("code", {}, changes[0].code), ` at ${changes.map(place).join(", ")}: ${changes[0].sentence}`));
   if (row.moreChanges) items.push(make("li", { class: "quiet" }, `and ${number(row.moreChanges)} more`));
   return make("ul", { class: "changes", "aria-label": "Changes" }, ...items);
 }

@@ -1,6 +1,6 @@
 // The targets: a card for each, with what it would lose, how much of its window is used and what the input costs.
 
-import { $, LOSSES, LOSS_WORDS, make, makeFacts, number, plural } from "./elements.js";
+import { $, LOSSES, LOSS_MEANINGS, LOSS_WORDS, make, makeFacts, number, plural } from "./elements.js";
 
 const FULL_WORDS = { content: "content dropped", opaque: "provider data dropped", none: "format only" };
 const SHORT_WORDS = { content: "content dropped", opaque: "provider data", none: "format" };
@@ -51,7 +51,7 @@ export function makeCard(target, { selected, at, select, remove }) {
 function makeChips(summary) {
   if (summary.problem) return make("span", { class: "chips" }, make("span", { class: "chip content" }, "cannot be sent"));
   const chips = LOSSES.filter((loss) => summary.counts[loss]).map((loss) =>
-    make("span", { class: `chip ${loss}`, title: FULL_WORDS[loss] }, `${SHORT_WORDS[loss]}: ${summary.sizes[loss]}`));
+    make("span", { class: `chip ${loss}`, title: `${FULL_WORDS[loss]}: ${LOSS_MEANINGS[loss]}` }, `${SHORT_WORDS[loss]}: ${summary.sizes[loss]}`));
   return make("span", { class: "chips" }, ...(chips.length ? chips : [make("span", { class: "chip none" }, "no changes")]));
 }
 
@@ -74,7 +74,7 @@ export function drawMatrix(targets) {
   const columns = [...kinds.values()].sort((a, b) => LOSSES.indexOf(a.loss) - LOSSES.indexOf(b.loss) || a.code.localeCompare(b.code));
   const cell = (count, loss) => make("td", { class: loss, "data-count": count }, count ? number(count) : "·");
   $("matrix").tHead.replaceChildren(make("tr", {}, make("th", { scope: "col" }, "Target"),
-    ...LOSSES.map((loss) => make("th", { scope: "col" }, LOSS_WORDS[loss])),
+    ...LOSSES.map((loss) => make("th", { scope: "col", title: LOSS_MEANINGS[loss] }, LOSS_WORDS[loss])),
     ...columns.map((kind) => make("th", { scope: "col", title: kind.sentence }, kind.code.replaceAll("_", " "), make("small", {}, `${kind.dropped} dropped`)))));
   $("matrix").tBodies[0].replaceChildren(...summaries.map((summary) => make("tr", {}, make("th", { scope: "row" }, summary.name),
     ...LOSSES.map((loss) => cell(summary.counts[loss], loss)),

@@ -4,6 +4,8 @@ Facts this file rests on:
 - Some providers support fewer keywords and refuse the others.                          (protocols' rules)
 - Some require an object at the root and refuse `anyOf` and the like there, but not inside.
                                                         (Codewhale #4329, 2026-07; OpenAI's refusal lists them)
+- What a schema says is lost only if it is nowhere in the new one: a keyword that moved into the description, a
+  reference that is written out and a type that moved into the choices are still read.                 (our own rule)
 - Strict mode has a subset of its own. What it lacks can be written into descriptions, where the model reads it, as the
   SDKs do: `{minimum: 1}`; `oneOf` becomes `anyOf`.                      (anthropic 2.8.0: transform_schema, 2026-11-15)
 """
@@ -59,12 +61,14 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         loss = Loss.CONTENT if fitted is not schema else loss
     if "schema_references" in rows:
         whole = fitted
-        expanded = _mapped(whole, lambda one: _with_definitions(one, whole))
-        loss = Loss.CONTENT if expanded != fitted else loss
+        losses = {loss}
+        expanded = _mapped(whole, lambda one: _with_definitions(one, whole, losses))
+        loss = Loss.CONTENT if Loss.CONTENT in losses else loss
         fitted = expanded if expanded != fitted else fitted
     if not rows.keys().isdisjoint(_SUPPORTED):
-        supported = _mapped(fitted, lambda one: _with_supported(one, rows))
-        loss = Loss.CONTENT if supported != fitted else loss
+        losses = {loss}
+        supported = _mapped(fitted, lambda one: _with_supported(one, rows, losses))
+        loss = Loss.CONTENT if Loss.CONTENT in losses else loss
         fitted = supported if supported != fitted else fitted
     if "unknown_required" in rows:
         known = _mapped(fitted, _with_known_required)
@@ -198,11 +202,12 @@ def _of_this_draft(one: Schema) -> dict[str, object]:
     return out
 
 
-def _with_supported(one: Schema, rows: Mapping[str, Rule]) -> Schema:
+def _with_supported(one: Schema, rows: Mapping[str, Rule], losses: set[Loss]) -> Schema:
     """Move formats, enumerations and types of unions that the target refuses to where it accepts them."""
     out, kind = dict(one), one.get("type")
     for key in misplaced(one) if "mistyped_keywords" in rows else ():
         del out[key]
+        losses.add(Loss.CONTENT)
     given, formats = out.get("format"), rows.get("schema_formats")
     if formats is not None and isinstance(given, str) and given not in formats.values and is_text(kind):
         _describe(out, ["format"])
@@ -211,6 +216,7 @@ def _with_supported(one: Schema, rows: Mapping[str, Rule]) -> Schema:
     if "other_enums" in rows and isinstance(values, list) and (is_other or "" in values):
         _describe(out, ["enum"])
     if "untyped_properties" in rows and (names := untyped(out)):
+        losses.add(Loss.CONTENT)
         properties = cast("Schema", out["properties"])
         out["properties"] = {
             name: {"type": "string", **cast("Schema", below)} if name in names else below
@@ -226,16 +232,19 @@ def _with_supported(one: Schema, rows: Mapping[str, Rule]) -> Schema:
     return one if out == one else out
 
 
-def _with_definitions(one: Schema, root: Schema) -> Schema:
+def _with_definitions(one: Schema, root: Schema, losses: set[Loss]) -> Schema:
     """Write a reference that is refused as the schema that it names; one that names others in turn is left out."""
     refused = refused_references(one, root)
     if not refused:
         return one
     rest = {key: value for key, value in one.items() if key not in refused}
     if "$ref" not in refused:
+        losses.add(Loss.CONTENT)
         return rest
     meant = referred(root, str(one["$ref"]))
     is_plain = not any("$ref" in inner for _, inner in walk_schema(meant))
+    if not is_plain or not meant:
+        losses.add(Loss.CONTENT)
     return {**meant, **rest} if is_plain else rest
 
 

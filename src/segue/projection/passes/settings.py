@@ -51,6 +51,11 @@ _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
 _HASHED: Final = "the SHA-256 of the id, because the target does not accept the id itself"
 _UNSUPPORTED: Final = "the target does not support it"
+_UNREAD: Final = frozenset(
+    {"user_id", "session_id", "cache_retention", "user", "safety_identifier", "prompt_cache_key", "metadata", "store"}
+    | {"prompt_cache_retention", "service_tier", "serviceTier", "labels", "requestMetadata"}
+)
+"""Options and fields of bodies that a provider reads and no model does: without them, no content is lost."""
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 """Providers that refuse these use the value 1, so removing a 1 loses nothing.
 (OpenAI: "Only the default (1) value is supported", qwen-code #921 of 2025-10; recorded: gpt-5-nano took a 1)"""
@@ -345,6 +350,7 @@ class _Options:
         return replace(given, **self.changed) if self.changed else given
 
     def remove(self, name: str, why: str, loss: Loss = Loss.CONTENT) -> None:
+        loss = Loss.OPAQUE if name in _UNREAD and loss == Loss.CONTENT else loss
         self.note(ChangeCode.OPTION_REMOVED, ("options", name), loss, why)
         self.changed[name] = None
 
@@ -603,7 +609,7 @@ class _Options:
                 continue
             lost = lost_fields(given, kept)
             detail = f"{removal_of(lost)[1]}{self.own_names(lost)}; {refused[field]}"
-            loss = Loss.CONTENT if lost else Loss.NONE
+            loss = Loss.NONE if not lost else Loss.OPAQUE if lost.keys() <= _UNREAD else Loss.CONTENT
             self.note(ChangeCode.OPTION_REMOVED, ("options", "extra"), loss, detail)
         if rest is part:
             return extra

@@ -30,6 +30,7 @@ from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
 from segue.models.catalogue import find_models, installed_catalogue
 from segue.models.model import Model
+from segue.models.providers import PROVIDERS
 from segue.protocols.api import WINDOW_EXCEEDED, check
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Violation
@@ -37,6 +38,9 @@ from segue.protocols.registry import all_protocols, get_protocol, protocol_names
 from segue.requests.tokens import estimate_tokens
 from segue.testing.emulator.claude import claude_of
 
+_NO_NAME: Final = re.compile(r"[^a-z0-9]")
+_SHORTEST_FAMILY: Final = 4
+"""Characters from which the beginning of listed ids is taken for the name of a family."""
 _DATED: Final = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|latest)$")
 
 
@@ -199,7 +203,7 @@ def refuse_headers(call: Call, headers: Mapping[str, str]) -> Refusal | None:
 
 def refuse_model(call: Call) -> Refusal | None:
     """Refuse a model that is not served."""
-    if not call.model or is_known_model(call.model):
+    if not call.model or is_known_model(call.model) or _is_loadable(call):
         return None
     text, status = _WORDS.get(call.protocol, _DEFAULT).model
     failure = Failure(kind=FailureKind.NOT_FOUND, status=status, message=text.format(model=call.model[:200]))
@@ -210,6 +214,15 @@ def is_known_model(model_id: str) -> bool:
     """Whether a catalogue has a model, at any provider and under any of its versions, or it is a later Claude."""
     names = {model_id, model_id.rpartition("/")[2], _DATED.sub("", model_id)}
     return claude_of(model_id) is not None or not names.isdisjoint(_known_ids())
+
+
+def _is_loadable(call: Call) -> bool:
+    """Whether a server of the user's own could have loaded a model: it has the name of a family (`qwen3:8b`)."""
+    row = PROVIDERS.get(get_protocol(call.protocol).provider)
+    if row is None or not row.any_id:
+        return False
+    family = _NO_NAME.sub("", (call.model or "").rpartition("/")[2].partition(":")[0].lower())
+    return len(family) >= _SHORTEST_FAMILY and any(_NO_NAME.sub("", each).startswith(family) for each in _known_ids())
 
 
 def _known_ids() -> frozenset[str]:
