@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import msgspec
 from conformance_cases import ANTHROPIC, CASES, CHAT, GOOGLE, REPLY, RESPONSES, Draft, Fields, Source, Step
 
-from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.context import Context, Prompt
 from segue.errors import SegueError
 from segue.models.catalogue import get_model
 from segue.models.model import Model
@@ -107,8 +107,10 @@ def _write_case(name: str, source: Source, wire: str) -> Fields:
 
 
 def _write_step(step: Step, at: int, wire: str, model: str, draft: Draft) -> Fields:
-    options = step.options if step.options.max_tokens or wire != ANTHROPIC else msgspec.structs.replace(
-        step.options, max_tokens=2000
+    options = (
+        step.options
+        if step.options.max_tokens or wire != ANTHROPIC
+        else msgspec.structs.replace(step.options, max_tokens=2000)
     )
     target = get_model(f"{WIRES[wire]['provider']}/{model}")
     try:
@@ -122,7 +124,7 @@ def _write_step(step: Step, at: int, wire: str, model: str, draft: Draft) -> Fie
     patch = cast("Mapping[str, Any]", step.patch.get(wire, {} if set(step.patch) & set(WIRES) else step.patch))
     for key, value in patch.items():
         body[key] = {**body.get(key, {}), **value} if isinstance(value, dict) and "$id" not in value else value
-    named = {key: "resp_0" if isinstance(value, dict) and "$id" in value else value for key, value in body.items()}
+    named: Fields = {**body, "previous_response_id": "resp_0"} if "previous_response_id" in body else body
     findings = check(named, protocol=wire, model=target)
     if not findings and "also" in WIRES[wire] and model == WIRES[wire]["model"]:
         findings = check({**named, "model": "gpt-4o"}, protocol=wire, model=WIRES[wire]["also"])
@@ -154,7 +156,7 @@ def _with_places(turns: Sequence[Any]) -> list[Any]:
     return placed
 
 
-def _step_of(turn: Any) -> int | None:
+def _step_of(turn: Mapping[str, Any]) -> int | None:
     """Return the step whose reply a turn is; None if it is another turn."""
     if turn.get("role") in ("assistant", "model") or turn.get("type") in ("function_call", "reasoning"):
         text = json.dumps(turn)
@@ -163,7 +165,7 @@ def _step_of(turn: Any) -> int | None:
     return None
 
 
-def _with_ids(value: Any) -> Any:
+def _with_ids(value: object) -> object:
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {key: _with_ids(each) for key, each in fields.items()}
@@ -190,7 +192,7 @@ def write_schema() -> str:
 
 def generated() -> dict[Path, str]:
     """Return every generated file with its text."""
-    folder = Path(FOLDER)
+    folder = Path(str(FOLDER))
     files = {folder / f"{wire}.json": render(write_wire(wire)[0]) for wire in WIRES}
     return {**files, folder / "schema.json": write_schema()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,14 +26,21 @@ _FILE: Final = click.Path(dir_okay=False, path_type=Path)
 
 @click.command("conformance")
 @click.argument("target", metavar="URL|gateway", required=False)
-@click.option("--wire", "wires", multiple=True, type=click.Choice(wire_names()), help="The wire; repeatable.  [default: all]")
+@click.option(
+    "--wire", "wires", multiple=True, type=click.Choice(wire_names()), help="The wire; repeatable.  [default: all]"
+)
 @click.option("--case", "cases", metavar="ID", multiple=True, help="Send only this case; repeatable.")
 @click.option("--model", metavar="NAME", help="The model to ask for.  [default: the one that a case is written for]")
 @click.option(
-    "--upstream", metavar="PORT", type=click.IntRange(1, 65535), help="Run the scripted provider at this port; the gateway sends there."
+    "--upstream",
+    metavar="PORT",
+    type=click.IntRange(1, 65535),
+    help="Run the scripted provider at this port; the gateway sends there.",
 )
 @click.option("--key-variable", metavar="NAME", help="The environment variable with the API key.")
-@click.option("--report-header", "headers", metavar="NAME", multiple=True, help="A header that reports losses; repeatable.")
+@click.option(
+    "--report-header", "headers", metavar="NAME", multiple=True, help="A header that reports losses; repeatable."
+)
 @click.option("--strict", is_flag=True, help="Fail also for losses that were reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print the card as JSON.")
 @click.option("--junit", metavar="FILE", type=_FILE, help="Write the outcomes as JUnit.")
@@ -75,17 +82,21 @@ def command(
     is_own = target == _OWN
     if not is_own and urlsplit(target).scheme not in ("http", "https"):
         raise click.UsageError(f"{target} is not an address; it begins with http:// or https://, or is `{_OWN}`")
-    with run_upstream(upstream or 0, (model,) if model else ()) if is_own or upstream else nullcontext(("", None)) as (
-        upstream_url,
-        provider,
+    with (
+        run_upstream(upstream or 0, (model,) if model else ()) if is_own or upstream else nullcontext(("", None)) as (
+            upstream_url,
+            provider,
+        )
     ):
-        own = _own_gateway(upstream_url, model) if is_own else nullcontext(target)
+        own = own_gateway(upstream_url, model) if is_own else nullcontext(target)
         with own as url:
             if not is_own and not _answers(url):
                 click.echo(f"segue: nothing answers at {url}; start the server first", err=True)
                 ctx.exit(Status.FAILED)
             known = (*REPORT_HEADERS, *headers)
-            card = run_suite(url, upstream=provider, wires=wires, cases=cases, model=model, key=key, report_headers=known)
+            card = run_suite(
+                url, upstream=provider, wires=wires, cases=cases, model=model, key=key, report_headers=known
+            )
     click.echo(card.render_json() if as_json else printable(card.render_text()), nl=False)
     if junit is not None:
         junit.write_text(card.render_junit(strict=strict), "utf-8")
@@ -121,7 +132,7 @@ def _answers(url: str) -> bool:
 
 
 @contextmanager
-def _own_gateway(upstream: str, model: str | None) -> Iterator[str]:
+def own_gateway(upstream: str, model: str | None) -> Generator[str]:
     """Run segue's gateway, with every provider of the cases at one address."""
     from segue.gateway.app import create_app
     from segue.gateway.config import load_config

@@ -120,5 +120,11 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         colour = next(colour for least, colour in _COLOURS if self.score >= least)
         left, right = 62, 12 + 7 * len(score)
         return _BADGE.format(
-            label=f"histories: {score}", score=score, colour=colour, left=left, right=right - 3, text=left + 6, width=left + right
+            label=f"histories: {score}",
+            score=score,
+            colour=colour,
+            left=left,
+            right=right - 3,
+            text=left + 6,
+            width=left + right,
         )

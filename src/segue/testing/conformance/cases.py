@@ -25,11 +25,15 @@ Role = Literal["user", "assistant", "tool"]
 
 @final
 class Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A text that the provider has to receive, verbatim: what it is, and the role of its turn if that matters."""
+    """A text that the provider has to receive, verbatim: what it is, and the role of its turn if that matters.
+
+    With `own`, only a provider of the wire on which the case is sent can read it.
+    """
 
     word: str
     part: str
     role: Role | None = None
+    own: bool = False
 
 
 @final

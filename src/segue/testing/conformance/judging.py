@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast, final
 
 import msgspec
@@ -56,8 +56,10 @@ def state_of(reply: bytes) -> frozenset[str]:
     return frozenset(_STATE.findall(reply.decode("utf-8", "replace")))
 
 
-def find_losses(expected: Expectation, received: Received, earlier: Sequence[Received], state: Iterable[str]) -> list[str]:
-    """List what the provider did not receive as it was sent.
+def find_losses(
+    expected: Expectation, wire: str, received: Received, earlier: Sequence[Received], state: Collection[str]
+) -> list[str]:
+    """List what the provider did not receive as it was sent on a wire.
 
     `earlier` are the requests before it, whose content a request that names the reply before it does not repeat.
     `state` are the signatures that have to be there again.
@@ -69,17 +71,20 @@ def find_losses(expected: Expectation, received: Received, earlier: Sequence[Rec
     messages = [
         message for each in chain if each.call.prompt is not None for message in each.call.prompt.context.messages
     ]
-    lost = [f"lost: {part.part}" for part in expected.kept if not any(part.word in text for text in texts)]
-    missing = {part.word for part in expected.kept if not any(part.word in text for text in texts)}
-    for part in expected.kept:
-        if part.role is not None and part.word not in missing and part.role not in _roles(part.word, messages):
-            lost.append(f"another role: {part.part}")
+    parts = [part for part in expected.kept if not part.own or received.call.protocol == wire]
+    missing = {part.word for part in parts if not any(part.word in text for text in texts)}
+    lost = [f"lost: {part.part}" for part in parts if part.word in missing]
+    lost += [
+        f"another role: {part.part}"
+        for part in parts
+        if part.role is not None and part.word not in missing and part.role not in _roles(part.word, messages)
+    ]
     places = [_place(word, turns) for word in expected.order if word not in missing]
     if places != sorted(places):
         lost.append("another order of turns")
     lost += _lost_pairs(expected.pairs, messages, missing)
     if not is_continued and (count := sum(not any(token in text for text in texts) for token in state)):
-        lost.append(f"lost: {count} of {len(tuple(state))} signatures")
+        lost.append(f"lost: {count} of {len(state)} signatures")
     return [*dict.fromkeys(lost), *_lost_settings(expected.asked, received, texts)]
 
 
@@ -96,7 +101,9 @@ def _roles(word: str, messages: Iterable[Message]) -> set[str]:
 
 
 def _lost_pairs(pairs: Iterable[tuple[str, str]], messages: Sequence[Message], missing: set[str]) -> Iterator[str]:
-    calls = [piece for each in messages if each.role == "assistant" for piece in each.content if piece.kind == "toolCall"]
+    calls = [
+        piece for each in messages if each.role == "assistant" for piece in each.content if piece.kind == "toolCall"
+    ]
     results = [each for each in messages if each.role == "toolResult"]
     for called, answered in pairs:
         ids = {call.id for call in calls if any(called in text for text in leaves(call.arguments))}
@@ -120,8 +127,10 @@ def _lost_settings(asked: Asked, received: Received, texts: Sequence[str]) -> It
             yield f"lost: {name}"
 
 
-def find_reply_faults(reply: AssistantMessage, step: Mapping[str, Any], *, pieces: int | None = None) -> list[str]:
-    """List how a reply differs from what the scripted provider answered; `pieces` is how many texts a stream had."""
+def find_reply_faults(
+    reply: AssistantMessage, step: Mapping[str, Any], *, pieces: Sequence[str] | None = None
+) -> list[str]:
+    """List how a reply differs from what the scripted provider answered; `pieces` are the texts of a stream."""
     text, calls = str(step.get("text") or ""), cast("list[dict[str, Any]]", step.get("calls", []))
     if pieces is not None and any(key in step for key in FAILING):
         is_shown = reply.stop_reason in (StopReason.ERROR, StopReason.ABORTED) or reply.text() == text
@@ -135,6 +144,8 @@ def find_reply_faults(reply: AssistantMessage, step: Mapping[str, Any], *, piece
     ended = StopReason.LENGTH if step.get("too-long") else StopReason.TOOL_USE if calls else StopReason.STOP
     if reply.stop_reason != ended:
         faults.append(f"the reply ends with {reply.stop_reason.value}, not {ended.value}")
-    if pieces == 1 and text.count(" ") >= _SEVERAL_WORDS:
+    if pieces is not None and "".join(pieces) != text:
+        faults.append("the pieces of the stream are not the whole text")
+    if pieces is not None and len(pieces) == 1 and text.count(" ") >= _SEVERAL_WORDS:
         faults.append("the stream arrived as one piece")
     return faults

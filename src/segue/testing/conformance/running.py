@@ -6,9 +6,8 @@ reasoning. The gateway has to send its requests there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
 from typing import Any, Final, NamedTuple, cast, final
 from urllib.parse import quote
 
@@ -72,7 +71,7 @@ class Upstream:
 
 
 @contextmanager
-def run_upstream(port: int = 0, models: Collection[str] = ()) -> Iterator[tuple[str, Upstream]]:
+def run_upstream(port: int = 0, models: Collection[str] = ()) -> Generator[tuple[str, Upstream]]:
     """Run a scripted provider on this machine while the block runs; gives its URL, and the provider."""
     upstream = Upstream(models)
     with serve_in_thread(upstream, port=port) as url:
@@ -92,8 +91,8 @@ def run_suite(
 ) -> Card:
     """Send the cases of some wires, or of all, to a server or gateway.
 
-    `url` is its address without the `/v1` of a wire. Without `upstream`, what arrives is not judged. `model` is the name
-    to ask for, in place of the one that a case is written for.
+    `url` is its address without the `/v1` of a wire. Without `upstream`, what arrives is not judged. `model` is the
+    name to ask for, in place of the one that a case is written for.
     """
     outcomes: list[Outcome] = []
     skipped = 0
@@ -123,7 +122,7 @@ class _Answer(NamedTuple):
 
     body: Mapping[str, Any]
     reply: AssistantMessage | None
-    pieces: int | None
+    pieces: Sequence[str] | None
     is_reported: bool
     fault: str | None = None
 
@@ -192,7 +191,7 @@ class _Target(NamedTuple):
             if received is None:
                 return _Run(["no request reached the scripted provider", *refusals], [], [], answer.is_reported)
             if is_last:
-                lost = find_losses(case.expect, received, earlier, state)
+                lost = find_losses(case.expect, self.wire.wire, received, earlier, state)
             earlier.append(received)
             state.update(*(state_of(reply) for reply in self.upstream.replies[replies:]))
         last = answers[-1]
@@ -231,12 +230,13 @@ class _Target(NamedTuple):
 
     def _read_stream(self, response: httpx2.Response, *, is_reported: bool) -> _Answer:
         if "event-stream" not in response.headers.get("content-type", ""):
-            return _Answer({}, None, 0, is_reported, "a stream was asked for, and the answer is not one")
-        decoder, frames, pieces = stream_decoder(protocol=self.wire.wire), SseDecoder(), 0
+            return _Answer({}, None, (), is_reported, "a stream was asked for, and the answer is not one")
+        decoder, frames = stream_decoder(protocol=self.wire.wire), SseDecoder()
+        pieces: list[str] = []
         try:
             for data in response.iter_bytes():
                 for frame in frames.feed(data):
-                    pieces += sum(event.type == "text_delta" for event in decoder.feed(frame.data))
+                    pieces += [event.delta for event in decoder.feed(frame.data) if event.type == "text_delta"]
         except httpx2.HTTPError:
             pass  # a cut connection is an end that the client sees
         for frame in frames.finish():
@@ -246,27 +246,29 @@ class _Target(NamedTuple):
 
     def _filled(self, value: Any, answers: Sequence[_Answer]) -> Any:  # noqa: ANN401 - JSON
         """Put what earlier replies had into their places."""
-        if isinstance(value, dict):
-            fields = cast("dict[str, Any]", value)
-            if "$call" in fields:
-                step, at = fields["$call"]
-                reply = answers[step].reply
-                calls = [] if reply is None else reply.tool_calls()
-                return calls[at].id if at < len(calls) else "call_that_was_not_made"
-            if "$id" in fields:
-                return answers[fields["$id"]].body.get("id")
-            return {key: self._filled(each, answers) for key, each in fields.items()}
         if isinstance(value, list):
             filled: list[Any] = []
             for each in cast("list[Any]", value):
-                is_place = isinstance(each, dict) and "$reply" in each
-                filled += self._turns(answers[each["$reply"]].body) if is_place else [self._filled(each, answers)]
+                place = cast("dict[str, int]", each).get("$reply") if isinstance(each, dict) else None
+                filled += [self._filled(each, answers)] if place is None else self._turns(place, answers)
             return filled
-        return value
+        if not isinstance(value, dict):
+            return value
+        fields = cast("dict[str, Any]", value)
+        if "$call" in fields:
+            step, at = cast("tuple[int, int]", fields["$call"])
+            reply = answers[step].reply
+            calls = () if reply is None else reply.tool_calls()
+            return calls[at].id if at < len(calls) else "call_that_was_not_made"
+        if "$id" in fields:
+            return answers[cast("int", fields["$id"])].body.get("id")
+        return {key: self._filled(inner, answers) for key, inner in fields.items()}
 
-    def _turns(self, reply: Mapping[str, Any]) -> list[Any]:
+    def _turns(self, step: int, answers: Sequence[_Answer]) -> list[Any]:
         """Return the turns of a reply, for the next request."""
-        found = reduce(lambda at, key: at[key], self.wire.reply_path, cast("Any", reply))
+        found: Any = answers[step].body
+        for key in self.wire.reply_path:
+            found = found[key]
         if self.wire.reply_role is not None:
             return [{"role": self.wire.reply_role, "content": found}]
-        return found if isinstance(found, list) else [found]
+        return cast("list[Any]", found) if isinstance(found, list) else [found]
