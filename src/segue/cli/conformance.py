@@ -11,14 +11,15 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import click
+from msgspec.structs import replace
 
 from segue.cli.printable import printable
 from segue.cli.statuses import Status
 from segue.errors import SegueError
+from segue.foundation.version import __version__
 from segue.models.catalogue import find_models, get_model
 from segue.models.providers import PROVIDERS
 from segue.testing.conformance.cases import load_wire, wire_names
-from segue.testing.conformance.running import REPORT_HEADERS, run_suite, run_upstream
 
 _OWN: Final = "gateway"
 _FILE: Final = click.Path(dir_okay=False, path_type=Path)
@@ -79,24 +80,21 @@ def command(
     key = "any" if key_variable is None else os.environ.get(key_variable)
     if not key:
         raise click.UsageError(f"--key-variable {key_variable}: the variable is not set")
+    from segue.testing.conformance.running import REPORT_HEADERS, run_suite, run_upstream
+
     is_own = target == _OWN
     if not is_own and urlsplit(target).scheme not in ("http", "https"):
         raise click.UsageError(f"{target} is not an address; it begins with http:// or https://, or is `{_OWN}`")
-    with (
-        run_upstream(upstream or 0, (model,) if model else ()) if is_own or upstream else nullcontext(("", None)) as (
-            upstream_url,
-            provider,
-        )
-    ):
-        own = own_gateway(upstream_url, model) if is_own else nullcontext(target)
-        with own as url:
-            if not is_own and not _answers(url):
-                click.echo(f"segue: nothing answers at {url}; start the server first", err=True)
-                ctx.exit(Status.FAILED)
-            known = (*REPORT_HEADERS, *headers)
-            card = run_suite(
-                url, upstream=provider, wires=wires, cases=cases, model=model, key=key, report_headers=known
-            )
+    is_scripted = is_own or upstream is not None
+    provider = run_upstream(upstream or 0, (model,) if model else ()) if is_scripted else nullcontext(("", None))
+    with provider as (address, scripted), own_gateway(address, model) if is_own else nullcontext(target) as url:
+        if not is_own and not _answers(url):
+            click.echo(f"segue: nothing answers at {url}; start the server first", err=True)
+            ctx.exit(Status.FAILED)
+        known = (*REPORT_HEADERS, *headers)
+        card = run_suite(url, upstream=scripted, wires=wires, cases=cases, model=model, key=key, report_headers=known)
+    if is_own:
+        card = replace(card, target=f"the gateway of segue {__version__}")
     click.echo(card.render_json() if as_json else printable(card.render_text()), nl=False)
     if junit is not None:
         junit.write_text(card.render_junit(strict=strict), "utf-8")
@@ -147,7 +145,7 @@ def own_gateway(upstream: str, model: str | None) -> Generator[str]:
     lines: list[str] = []
     environment: dict[str, str] = {}
     for provider in dict.fromkeys(each.provider for each in named.values()):
-        path = urlsplit(PROVIDERS[provider].base_url or "").path
+        path = urlsplit(PROVIDERS[provider].base_url or "").path  # the scripted provider has no `/api` before `/v1`
         lines.append(f'[providers.{provider}]\nbase_url = "{upstream}{path.removeprefix("/api")}"')
         environment |= dict.fromkeys(PROVIDERS[provider].key_variables, "any")
     lines += [f'[models."{name}"]\ntry = ["{each.full_name()}"]' for name, each in named.items()]

@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, cast, final
 from urllib.parse import quote
 
-import httpx2
 import msgspec
 
 from segue.calls.reading import read_call
 from segue.conversation.messages import AssistantMessage
-from segue.errors import SegueError
+from segue.errors import MissingExtra, SegueError
 from segue.framing.sse import SseDecoder
 from segue.protocols.api import decode_response, stream_decoder
 from segue.testing.conformance.card import Card, Outcome
@@ -24,6 +23,11 @@ from segue.testing.conformance.cases import CaseStep, ConformanceCase, WireCases
 from segue.testing.conformance.judging import FAILING, Received, find_losses, find_reply_faults, state_of
 from segue.testing.emulator import Emulator, serve_in_thread
 from segue.testing.emulator.app import Receive, Scope, Send
+
+try:
+    import httpx2
+except ModuleNotFoundError as error:
+    raise MissingExtra("the conformance suite needs httpx2, which is not installed", extra="client") from error
 
 REPORT_HEADERS: Final = ("x-segue-changes", "warning")
 """Headers by which a gateway tells a client that something was changed; "0" means nothing."""
