@@ -24,9 +24,11 @@ QUICK := tests/conversation tests/framing tests/models tests/projection tests/pr
 
 # The proofs of what stands, to run before and after a mechanical change: real agents through the gateway, sessions handed
 # over to real programs, reasoning bound to what it was made after, recorded exchanges both ways, stored conversations.
+# With SEGUE_RECORD=1 the handovers write docs/resumed.json, which docs/histories.md shows.
 PROOFS := agents handovers state roundtrips golden
 PROOF_agents := tests/gateway/test_real_clients.py tests/gateway/test_agent_runs.py tests/gateway/test_codex_socket.py
-PROOF_handovers := tests/histories/test_real_programs.py tests/histories/test_program_versions.py
+PROOF_handovers := tests/histories/test_real_programs.py tests/histories/test_chat_programs.py \
+	tests/histories/test_program_versions.py tests/histories/test_repaired_programs.py
 PROOF_state := tests/bound_state tests/requests/binding tests/gateway/test_bound_state.py tests/envelope/test_switches.py
 PROOF_roundtrips := tests/protocols/test_recorded.py tests/protocols/test_recorded_streams.py tests/protocols/test_codec_laws.py
 PROOF_golden := tests/golden
@@ -68,7 +70,8 @@ test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time
 explore: $(TOOLS) ## look for failing examples of the property tests, at random, for EXPLORE_MINUTES
 	$(PY) scripts/explore.py --minutes $(EXPLORE_MINUTES)
 
-facts: $(TOOLS) ## list the oldest facts, those with one source, and what the newest SDKs of the registry changed
+facts: $(TOOLS) ## list the oldest facts, and fail on what the newest SDKs have and nobody classified; FOLDER= also reads recordings
+	$(if $(FOLDER),$(PY) -m segue facts $(FOLDER))
 	$(PY) scripts/list_facts.py --newest
 
 live: $(TOOLS) ## prove rules against the providers whose keys are set, for at most LIVE_DOLLARS

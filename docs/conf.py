@@ -78,6 +78,7 @@ CONTENTS: Final = {
         "checks",
         "probe",
         "mcp",
+        "acp",
         "inspector",
         "playground",
     ),

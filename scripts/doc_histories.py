@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Final
+
 from doc_tables import table
 
 from segue.histories.kit.format import Format, Place
 from segue.histories.registry import all_formats
+
+RESUMED: Final = Path(__file__).parent.parent / "docs" / "resumed.json"
+"""What the proof of handovers has recorded: for each program its version, and the day of each session it continued."""
 
 
 def formats(_: str) -> str:
@@ -16,13 +23,28 @@ def formats(_: str) -> str:
             (
                 f"`{record.name}`",
                 record.title,
-                "reads and writes" if record.write is not None else "reads",
+                _does(record),
                 _place(record),
                 f"{record.source}; {record.read_on}",
             )
             for record in all_formats()
         ),
     )
+
+
+def _does(record: Format) -> str:
+    if record.write is None:
+        return "reads"
+    unproven = record.kind == "agent" and not record.was_run
+    return "reads and writes, unproven" if unproven else "reads and writes"
+
+
+def resumed(_: str) -> str:
+    """Show which sessions real programs have continued: rows are where a session came from, columns the programs."""
+    kept = json.loads(RESUMED.read_bytes())
+    names = [record.name for record in all_formats() if record.name in kept]
+    rows = ((f"`{source}`", *(kept[name]["resumed"].get(source, "") for name in names)) for source in names)
+    return table(("session of", *(f"`{name}` {kept[name]['version']}" for name in names)), rows)
 
 
 def _place(record: Format) -> str:

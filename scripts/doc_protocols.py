@@ -111,11 +111,12 @@ def rules(name: str) -> str:
     protocol = PROTOCOLS[name]
     source = inspect.getsource(_rules_module(name))
     defaults = Rules()
-    rows = (
+    rows = [
         (f"`{rule}`", as_text(value), comment or "see the facts above")
         for rule, comment in _sources(source)
-        if (value := cast("object", getattr(protocol.rules, rule))) != getattr(defaults, rule)
-    )
+        if rule != "rows" and (value := cast("object", getattr(protocol.rules, rule))) != getattr(defaults, rule)
+    ]
+    rows += [(f"`{place}`", as_text(row), f"{row.source}; {row.read}") for place, row in protocol.rules.rows.items()]
     return table(("rule", "value", "source"), rows)
 
 

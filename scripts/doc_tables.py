@@ -15,9 +15,11 @@ from typing import Final, Literal, Union, cast, get_args, get_origin
 import segue
 from segue._lazy import read_stub
 from segue.failures.failure import FailureKind
+from segue.models import rule
 from segue.models.dialect import Dialect
 from segue.models.first_party import FIRST_PARTY
 from segue.models.provider import Provider
+from segue.models.rule import Rule
 from segue.models.rules import ReasoningReplay, Rules
 from segue.models.third_party import THIRD_PARTY
 from segue.projection.policy import Texts
@@ -46,6 +48,8 @@ def as_text(value: object) -> str:
             return ", ".join(sorted(parts) if isinstance(value, frozenset) else parts) or "none"
         case int():
             return f"{value:,}"
+        case Rule():
+            return value.bounds()
         case _:
             return str(value)
 
@@ -233,12 +237,31 @@ def settings(name: str) -> str:
     """
     record: type[Rules | Dialect] = {"rules": Rules, "dialect": Dialect}[name]
     defaults, sentences = record(), _sentences(record)
+    sentences.pop("rows", None)  # `places` lists what they can be about
     if unexplained := [field for field, text in sentences.items() if not text]:
         raise ValueError(f"write a sentence below each of these fields of {record.__name__}: {', '.join(unexplained)}")
     rows = (
         (f"`{field}`", as_text(cast("object", getattr(defaults, field))), text) for field, text in sentences.items()
     )
     return table(("field", "default", "meaning"), rows)
+
+
+def places(_: str) -> str:
+    """Every place that a row can have, with what it is about: the texts below the groups in `models.rule`.
+
+    Raises:
+        ValueError: a place has no meaning.
+    """
+    body = ast.parse(inspect.getsource(rule)).body
+    texts = [
+        inspect.cleandoc(cast("str", cast("ast.Constant", text.value).value))
+        for group, text in pairwise(body)
+        if isinstance(group, ast.AnnAssign) and isinstance(text, ast.Expr) and "- `" in ast.unparse(text)
+    ]
+    whole = "\n\n".join(texts) + "\n"
+    if unexplained := sorted(place for place in rule.PLACES if f"`{place}`" not in whole):
+        raise ValueError(f"write a sentence about each of these places in models/rule.py: {', '.join(unexplained)}")
+    return whole
 
 
 # -- vendors -----------------------------------------------------------------------------------------------------------

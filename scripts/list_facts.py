@@ -6,7 +6,8 @@
 
 A fact is a row with `source` and `read` (or `read_on`), or a comment or docstring with a date. Sources of one row are
 separated by semicolons. The types of requests and replies are compared by name, protocol by protocol: what appeared,
-what is gone, what changed.
+what is gone, what changed. The program fails if a field, an object, a value (a stop reason, an effort, a tool) or a
+model appeared that `CLASSIFIED` does not list: add the row that it needs, and then what was decided.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ import subprocess
 import sys
 import tempfile
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from write_reply_names import REPLIES
 from write_request_fields import FOLDERS
+
+from segue.errors import UnknownModel
+from segue.models.catalogue import get_model
 
 ROOT: Final = Path(__file__).parent.parent
 SOURCES: Final = ROOT / "src" / "segue"
@@ -36,6 +40,28 @@ _CITED: Final = re.compile(_DATE.pattern + r"(?=[^(]*\))|(?<=\()" + _DATE.patter
 """A date in parentheses, which stands behind a fact; other dates are versions and examples."""
 _SHOWN: Final = 100
 """How much of a text is shown."""
+
+CLASSIFIED: Final[Mapping[str, str]] = {
+    # -- anthropic 2.10.0
+    r"ToolRe(?:sult|quest)Error": "errors of server tools under another name; blocks are kept as they are",
+    r"BetaBillingPolicyParam|billing_policy": "`added_fields` of Anthropic's row; sent as it was given",
+    # -- openai 3.51.0
+    r"InputTransformation|input_transformations": "what the server removed of the input; kept with the reply",
+    r"^model: openai/gpt-5\.1-mini$": "only named by the SDK; no source has its data",
+    r"^model: openai/gpt-rosalind-research$": "only named by the SDK; no source has its data",
+    # -- google-genai 3.3.0
+    r"thinking_?[lL]evel \+(?:XHIGH|xhigh)$": "read, and written by no level yet: which models take it is not known",
+    r"finishReason \+(?:ESCALATION|MISSING_THOUGHT_SIGNATURE|MODEL_ARMOR|PUP_LIMITED_DISABLED)$": "an error, as every"
+    " reason that is not in `STOP_REASONS`",
+    r"Interaction\.model": "models are compared with the catalogue",
+}
+"""Differences that somebody looked at: a pattern of the line that names one, and what was decided (2026-11-18)."""
+_MODELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "openai": ("openai/types/shared/chat_model.py", "openai/types/shared/all_models.py"),
+    "anthropic": ("anthropic/types/model_param.py",),
+    "google": ("google/genai/_interactions/types/model.py", "google/genai/interactions/types/model.py"),
+}
+"""Files of SDKs that name the models of a provider."""
 
 
 class Fact(NamedTuple):
@@ -135,6 +161,38 @@ def _enum(field: object) -> set[str]:
     return {str(value) for part in re.findall(r'"enum": (\[[^\]]*\])', text) for value in json.loads(part)}
 
 
+def find_unclassified(lines: Iterable[str], classified: Mapping[str, str] = CLASSIFIED) -> list[str]:
+    """Return the lines about something new that nobody classified."""
+    new = [one for line in lines for one in _news(line)]
+    return [line for line in new if not any(re.search(pattern, line) for pattern in classified)]
+
+
+def _news(line: str) -> Iterator[str]:
+    """Yield what a line says is new, each value of an enumeration by itself."""
+    before, found, values = line.removesuffix(")").partition(" (+")
+    if "new: " in line or line.startswith("model: "):
+        yield line
+    elif found:
+        yield from (f"{before} {value}" for value in f"+{values}".split(", ") if value.startswith("+"))
+
+
+def find_new_models(packages: Path) -> Iterator[str]:
+    """Name the models of the SDKs in a folder that the catalogue does not have."""
+    for provider, files in _MODELS.items():
+        names = [name for file in files if (path := packages / file).exists() for name in _ids_in(path)]
+        for name in dict.fromkeys(names):
+            try:
+                get_model(f"{provider}/{name}")
+            except UnknownModel:
+                yield f"model: {provider}/{name}"
+
+
+def _ids_in(path: Path) -> list[str]:
+    """Return the texts in a file that may be ids of models."""
+    found = re.findall(r'"([\w.:/-]+)"', path.read_text("utf-8"))
+    return [name for name in found if re.search(r"[a-z].*[-\d]", name) and name == name.lower()]
+
+
 def types_of(packages: Path) -> Types:
     """Read the types from the packages of a folder, in another process."""
     environment = {**os.environ, "PYTHONPATH": str(packages)}
@@ -170,15 +228,27 @@ def show_facts(count: int) -> None:
         print(f"  {fact.read}  {fact.place}  {fact.text[:_SHOWN]}")
 
 
-def show_differences(packages: Path) -> None:
-    """Print what the types of other packages have changed."""
+def show_differences(packages: Path) -> list[str]:
+    """Print what the types of other packages have changed; return what nobody classified."""
     ours, theirs = read_types(), types_of(packages)
+    unknown: list[str] = []
     for folder, types in ours.items():
         other = theirs[folder]
         lines = [f"{part}: {line}" for part in ("request", "reply") for line in compare(types[part], other[part])]
         print(f"{folder}: {types['package']} to {other['package']}: {len(lines)} differences")
         for line in lines:
             print(f"  {line}")
+        unknown += [f"{folder}: {line}" for line in find_unclassified(lines)]
+    models = list(find_new_models(packages))
+    print(f"models that only the SDKs name: {len(models)}")
+    return unknown + find_unclassified(models)
+
+
+def fail_on(unknown: list[str]) -> None:
+    """Exit with 1 if something is not classified, and name it."""
+    if unknown:
+        listed = "\n".join(f"  {line}" for line in unknown)
+        raise SystemExit(f"nobody classified, add a row and then a line to CLASSIFIED in {__file__}:\n{listed}")
 
 
 def main() -> None:
@@ -194,11 +264,11 @@ def main() -> None:
         return
     show_facts(given.count)
     if given.packages is not None:
-        show_differences(given.packages)
+        fail_on(show_differences(given.packages))
     if given.newest:
         with tempfile.TemporaryDirectory() as folder:
             install_newest(Path(folder))
-            show_differences(Path(folder))
+            fail_on(show_differences(Path(folder)))
 
 
 if __name__ == "__main__":

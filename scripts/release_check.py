@@ -212,7 +212,7 @@ def _write_bill(wheel: Path, home: Path, output: Path) -> Path:
     _run(sys.executable, "-m", "venv", "--without-pip", str(home))
     python = str(home / ("Scripts" if os.name == "nt" else "bin") / "python")
     pip = (sys.executable, "-m", "pip", f"--python={python}", "install", "--quiet", "--disable-pip-version-check")
-    _run(*pip, f"{wheel}[all,postgres,corpus,mcp]")
+    _run(*pip, f"{wheel}[all,postgres,corpus,mcp,acp]")
     output.mkdir(parents=True, exist_ok=True)
     bill = output / "segue.cdx.json"
     project = str(ROOT / "pyproject.toml")

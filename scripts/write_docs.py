@@ -14,11 +14,11 @@ from typing import Final
 
 from doc_commands import commands, output, statuses
 from doc_fields import shared_fields
-from doc_histories import formats
+from doc_histories import formats, resumed
 from doc_protocols import content_types, dialect_fields, facts, families, rules, weights
 from doc_reference import groups, page_of, reference, reference_pages, title_of
 from doc_server_tools import server_tools
-from doc_tables import changes, check_codes, failures, names, protocols, settings, texts, vendors
+from doc_tables import changes, check_codes, failures, names, places, protocols, settings, texts, vendors
 
 from segue.protocols import Protocol, all_protocols
 
@@ -48,9 +48,11 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "formats": formats,
     "names": names,
     "output": output,
+    "places": places,
     "protocols": protocols,
     "reference": reference,
     "reference_pages": reference_pages,
+    "resumed": resumed,
     "rules": rules,
     "server_tools": server_tools,
     "settings": settings,

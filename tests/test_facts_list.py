@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -52,6 +53,35 @@ def test_names_what_another_version_changed(script: dict[str, Any]) -> None:
         "new: New (z)",
         "gone: Old",
     ]
+
+
+def test_what_nobody_classified_fails_and_is_named(script: dict[str, Any]) -> None:
+    known = {"Known": "looked at", r"^model: openai/gpt-known$": "looked at"}
+    seen = ["request: new: Known.field", "request: gone: Other", "request: changed: A.x", "model: openai/gpt-known"]
+    new = [
+        "request: new: A.field",
+        "reply: changed: A.stop_reason +paused",
+        "reply: new: TaskEvent (id)",
+        "model: openai/gpt-99",
+    ]
+    given = [line if "+" not in line else "reply: changed: A.stop_reason (+paused, +Known, -old)" for line in new]
+    assert script["find_unclassified"]([*seen, *given], known) == new
+    script["fail_on"]([])
+    with pytest.raises(SystemExit, match=r"A\.field"):
+        script["fail_on"](new)
+
+
+def test_models_that_only_an_sdk_names_are_found(script: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "openai" / "types" / "shared" / "chat_model.py"
+    file.parent.mkdir(parents=True)
+    file.write_text('__all__ = ["ChatModel"]\nChatModel = Literal["gpt-4o", "no-such-family-7"]\n')
+    assert list(script["find_new_models"](tmp_path)) == ["model: openai/no-such-family-7"]
+
+
+def test_every_classification_is_a_pattern_with_a_decision(script: dict[str, Any]) -> None:
+    for pattern, decision in script["CLASSIFIED"].items():
+        re.compile(pattern)
+        assert len(decision) > 10
 
 
 @pytest.mark.proof  # it imports every SDK twice

@@ -185,6 +185,7 @@ from segue.models.model import PriceTier as PriceTier
 from segue.models.origin import new_assistant_message as new_assistant_message
 from segue.models.price import compute_cost as compute_cost
 from segue.models.provider import Provider as Provider
+from segue.models.rule import Rule as Rule
 from segue.models.rules import Rules as Rules
 from segue.models.thinking import clamp_thinking_level as clamp_thinking_level
 from segue.models.thinking import supported_thinking_levels as supported_thinking_levels

@@ -6,7 +6,8 @@ laws of bound state:
 - Never refused: the emulator refuses no request because of reasoning that came back. One exception: nobody can know
   the account of imported OpenAI reasoning, and only a refusal tells. It may be refused once, while the conversation
   remembers no answer.
-- Nothing given up without need: reasoning whose prefix is known, and that the emulator would accept, is sent.
+- Nothing given up without need: reasoning whose prefix is known, and that the emulator would accept, is sent: Claude
+  thinking by its prefix and chain, reasoning items and thought signatures by their model and account or endpoint.
 - Said: reasoning that is not sent, that the server dropped, or that it was asked about, is in the report.
 
 The emulator judges; nothing here asks the library what is valid.
@@ -139,9 +140,11 @@ class Walk:
         self.policy = policy
         self.random = random.Random(seed)
         self.models = models
-        self.emulator = emulator or Emulator(organizations=ORGANIZATIONS, strict=seed % 4 == 0)
+        self.emulator = emulator or Emulator(organizations=ORGANIZATIONS, strict=seed % 4 == 0, withholds=seed % 3 == 1)
         self.model = models[0]
         self.account = "key-a"
+        self.way = "client"
+        self.events: tuple[str, ...] = EVENTS
         self.window: int | None = None
         self.context = Context(system_prompt="Be brief.", tools=(LOOK,))
         self.unknown: set[str] = set()
@@ -152,6 +155,10 @@ class Walk:
         """Signatures of turns that paused in a tool of the provider and that the same model did not continue."""
         self.ownerless: dict[str, str | None] = {}
         """Encrypted reasoning whose account the library cannot know, with the id of the reply that told it."""
+        self.removed: set[str] = set()
+        """Reasoning items that the server withheld from the model once: they are not sent again."""
+        self.accepted = 0
+        """How many signatures the requests sent that the model read."""
         self.clients = {key: self._client(key) for key in ORGANIZATIONS}
         self.conversation: Conversation | None = None
         self.report = Report()
@@ -186,6 +193,7 @@ class Walk:
     def ask(self, text: str | None, *steps: Step, way: str = "client", is_checked: bool = True) -> AssistantMessage:
         """Send the conversation with a user message, if any, and check the laws."""
         self.emulator.script.add(*steps)
+        self.way = way
         if way != "conversation":
             self.leave()
         given = self.context if text is None else self.context.add(UserMessage.of(text))
@@ -262,6 +270,8 @@ class Walk:
         body = json.dumps(last.body)
         blocks = list(signed_blocks(given.messages))
         paths = {each["path"] for each in last.transformations if each["type"] == "thinking_dropped"}
+        names = {each["id"] for each in last.transformations if each["type"] == "reasoning"}
+        self.removed.update(item["encrypted_content"] for item in _items_in(last) if item.get("id") in names)
         dropped = {signature for path, signature in _signatures_in(last) if path in paths}
         for block in blocks:
             if json.dumps(block.signature)[1:-1] not in body or block.signature in dropped:
@@ -272,9 +282,12 @@ class Walk:
                 self.answered.add(block.signature)
         if not self.report.of(*CUTS):
             known = [block.signature for block in blocks if self._is_known(given, block)]
-            withheld = set(self.emulator.withheld(last, known))
-            places = [block for block in blocks if block.signature in withheld]
+            others = [*self._known_tokens(given)]
+            withheld = set(self.emulator.withheld(last, [*known, *others]))
+            places: list[object] = [block for block in blocks if block.signature in withheld]
+            places += [token for token in others if token in withheld]
             assert not places, f"valid, but not sent: {places} in {self.report.changes}"
+            self.accepted += len([token for token in (*known, *others) if json.dumps(token)[1:-1] in body])
 
     def _is_first_answer(self, given: Context, request: RecordedRequest) -> bool:
         """Whether a refusal told something about reasoning of which the conversation remembered no answer."""
@@ -286,6 +299,23 @@ class Walk:
         message = cast("AssistantMessage", given.messages[block.message])
         model = claude_of(message.model)
         return block.signature not in self.unknown | self.unusable and model is not None and binds(model)
+
+    def _known_tokens(self, given: Context) -> Iterator[str]:
+        """Find the reasoning items and thought signatures of which the library knows what they need."""
+        for message in given.messages:
+            if message.role != "assistant" or message.stop_reason in ("error", "aborted"):
+                continue
+            if message.protocol == GPT.protocol:
+                tokens = set(_encrypted_of((message,)))
+                # A client knows the name of its account with its first reply; until then replies need the key, which a
+                # program's own HTTP does not tell.
+                is_named = self.way == "prepare" or (message.sent is not None and message.sent.key is not None)
+                if is_named and tokens.isdisjoint(self.removed):  # the items of a reply are sent together
+                    yield from tokens - self.ownerless.keys()
+            elif message.protocol == GEMINI.protocol:
+                texts = [piece.text_signature for piece in message.content if piece.kind == "text"]
+                calls = [piece.thought_signature for piece in message.content if piece.kind == "toolCall"]
+                yield from (token for token in (*texts, *calls) if token)
 
     # -- what happens between requests ---------------------------------------------------------------------------------
 
@@ -366,7 +396,7 @@ class Walk:
     def step(self) -> None:
         """Do something to the conversation, maybe, and send it."""
         chance = self.random
-        event = chance.choice(EVENTS)
+        event = chance.choice(self.events)
         getattr(self, f"_do_{event}")()
         way = chance.choice(WAYS)
         if way == "prepare" and self.model is BEDROCK_SONNET:
@@ -443,6 +473,16 @@ class Walk:
         if self.random.random() < 0.3:
             self.forget()
 
+    def _do_forget_half(self) -> None:
+        """Make the first part of the history an imported one."""
+        replies = self._replies()
+        if len(replies) < 2 or self.random.random() < 0.5:
+            return
+        cut = self.random.choice(replies[1:])
+        whole, self.context = self.context, replace(self.context, messages=self.context.messages[:cut])
+        self.forget()
+        self.change(messages=(*self.context.messages, *whole.messages[cut:]))
+
     def _do_switch(self) -> None:
         self.model = self.random.choice(self.models)
 
@@ -482,7 +522,8 @@ class Walk:
 
 
 EVENTS: Final = (
-    *("nothing",) * 10,
+    *("nothing",) * 9,
+    "forget_half",
     *("switch",) * 3,
     "system",
     "tools",
@@ -499,6 +540,8 @@ EVENTS: Final = (
     "window",
     "summarise",
 )
+SWITCHES: Final = ("switch", "switch", "reload")
+"""Events of conversations that only change their model; visits of one that is named less often are short."""
 WAYS: Final = ("client", "stream", "conversation", "conversation", "prepare")
 
 
@@ -531,8 +574,11 @@ def _signatures_in(request: RecordedRequest) -> Iterator[tuple[str, str]]:
 
 def _encrypted_in(request: RecordedRequest) -> set[str]:
     """Find the encrypted reasoning of a body."""
-    items = cast("dict[str, Any]", request.body).get("input") or ()
-    return {item["encrypted_content"] for item in items if "encrypted_content" in item}
+    return {item["encrypted_content"] for item in _items_in(request) if "encrypted_content" in item}
+
+
+def _items_in(request: RecordedRequest) -> list[dict[str, Any]]:
+    return cast("dict[str, Any]", request.body).get("input") or []
 
 
 def _encrypted_of(messages: tuple[Message, ...]) -> Iterator[str]:
@@ -543,9 +589,16 @@ def _encrypted_of(messages: tuple[Message, ...]) -> Iterator[str]:
                 yield json.loads(piece.thinking_signature)["encrypted_content"]
 
 
-def walk(seed: int, steps: int, models: tuple[Model, ...] = MODELS, policy: Policy | None = None) -> None:
-    """Take some random steps; an error names the seed and the steps."""
+def walk(
+    seed: int,
+    steps: int,
+    models: tuple[Model, ...] = MODELS,
+    policy: Policy | None = None,
+    events: tuple[str, ...] = EVENTS,
+) -> int:
+    """Take some random steps; an error names the seed and the steps. Gives how many signatures were read."""
     walking = Walk(seed, models=models, policy=policy)
+    walking.events = events
     try:
         for _ in range(steps):
             walking.step()
@@ -554,3 +607,4 @@ def walk(seed: int, steps: int, models: tuple[Model, ...] = MODELS, policy: Poli
         raise AssertionError(f"seed {seed}, step {len(walking.log)}: {error}\n  {way}") from error
     finally:
         walking.close()
+    return walking.accepted

@@ -308,3 +308,27 @@ def test_a_refusal_is_learned_from_once(is_looping: bool, way: str) -> None:
     assert len(walk.emulator.refused_for_state()) <= 1
     assert walk.emulator.repeated() == []
     walk.close()
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
+@pytest.mark.parametrize("others", [1, 3])
+def test_a_short_visit_of_another_model_costs_nothing(walk: Walk, way: str, others: int) -> None:
+    """Opus reads Sonnet, and Sonnet does not read Opus: there are two runs, and the longer one is sent."""
+    talk(walk, 6, way=way)
+    before = walk.signatures()
+    walk.model = SONNET
+    talk(walk, others, way=way)
+    walk.model = OPUS
+    walk.ask("back", THINK, way=way)
+    assert walk.sent_signatures() == before
+    walk.ask("again", THINK, way=way)
+    assert walk.sent_signatures() == [*before, walk.signatures()[6 + others]]
+
+
+def test_a_long_visit_of_another_model_is_worth_more(walk: Walk) -> None:
+    talk(walk, 2)
+    walk.model = SONNET
+    talk(walk, 3)
+    walk.model = OPUS
+    walk.ask("back", THINK)
+    assert walk.sent_signatures() == walk.signatures()[2:5]

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from bound_state.machine import BEDROCK_OPUS, BEDROCK_SONNET, GPT, OPUS, OPUS_5, SONNET, Walk, walk
+from bound_state.machine import (
+    BEDROCK_OPUS,
+    BEDROCK_SONNET,
+    EVENTS,
+    FABLE,
+    GEMINI,
+    GPT,
+    MODELS,
+    OPUS,
+    OPUS_5,
+    SONNET,
+    SWITCHES,
+    Walk,
+    walk,
+)
 from property_testing import tiers
 
 STEPS = 20
@@ -22,11 +36,19 @@ def test_few_models_are_switched_often() -> None:
         walk(seed, STEPS, models=(OPUS, SONNET, OPUS_5, BEDROCK_OPUS, BEDROCK_SONNET))
 
 
+def test_models_that_read_each_other_are_switched_and_nothing_else_happens() -> None:
+    for seed in range(GROUP):
+        walk(seed, STEPS, models=(OPUS, OPUS, OPUS, SONNET, FABLE), events=SWITCHES)
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize("group", range(100))
 def test_a_hundred_thousand_steps(group: int) -> None:
+    """Refused 0, given up 0: over the rules of Claude, GPT and Gemini."""
+    kinds = ((MODELS, EVENTS), (MODELS, SWITCHES), ((GPT, GEMINI, OPUS, SONNET), EVENTS), (MODELS, EVENTS))
     for seed in range(1000 + group * 50, 1000 + (group + 1) * 50):
-        walk(seed, STEPS)
+        models, events = kinds[seed % len(kinds)]
+        walk(seed, STEPS, models=models, events=events)
 
 
 def test_walks_are_the_same_each_time() -> None:

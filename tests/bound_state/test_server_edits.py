@@ -215,7 +215,7 @@ def test_an_outbox_writes_the_same(policy: Policy) -> None:
 def test_the_laws_hold_in_random_conversations(seeds: range, policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a small window, in which a real provider would not compact yet."""
     monkeypatch.setattr(edits, "_LEAST_TRIGGER", 0)
-    early = [replace(model, rules={**model.rules, "min_compaction": 0}) for model in (OPUS, OPUS, SONNET, FABLE)]
+    early = [replace(model, rules={**model.rules, "compaction": None}) for model in (OPUS, OPUS, SONNET, FABLE)]
     for seed in seeds:
         walk = Walk(seed, models=(*early, BEDROCK_OPUS, GPT), policy=policy)
         walk.window = SMALL

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from segue.foundation.json_text import encode_json, encode_valid_json
+from segue.foundation.json_text import GrowingJson, encode_json, encode_valid_json
 
 HALF = {"a": "cut \ud83d here", "b": msgspec.Raw(b'{"x":1}'), "c": "\U0001f600"}
 
@@ -24,3 +24,23 @@ def test_a_description_with_half_a_surrogate_pair_is_valid_for_every_reader():
 def test_a_value_that_is_no_json_is_refused_by_its_type(write):
     with pytest.raises(TypeError, match="object"):
         write({"a": "\ud83d", "b": object()})
+
+
+GROWING = {
+    "valid JSON": ('{"a":1, "b":[1,\n {"c":"x\\n\\u00e9"}]} ', '{"a":1, "b":[1,\n {"c":"x\\n\\u00e9"}]} '),
+    "raw control characters and wrong escapes": ('{"p":"a\nb\\q"}', '{"p":"a\\nb\\\\q"}'),
+    "a comma too many": ('{"a":[1,],}', '{"a":[1]}'),
+    "literals of Python": ('{"a": True}', '{"a": null}'),
+    "quotes of Python": ("{'a': 1}", "{}"),
+    "no JSON at all": ("path=a", "{}"),
+    "an object twice": ('{"a":1}{"a":1}', '{"a":1}'),
+    "cut off": ('{"a":"x', '{"a":"x'),
+}
+
+
+@pytest.mark.parametrize(("given", "written"), GROWING.values(), ids=GROWING.keys())
+def test_json_is_repaired_while_it_grows(given: str, written: str):
+    for size in (1, 3, 99):
+        growing = GrowingJson()
+        pieces = [growing.add(given[at : at + size]) for at in range(0, len(given), size)]
+        assert "".join(pieces) + growing.end() == written

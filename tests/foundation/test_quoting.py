@@ -15,8 +15,7 @@ from property_testing import tiers
 from segue import Context, Model, Options, SegueError, UserMessage, prepare, read_call
 from segue.client.http.addressing import fill_url
 from segue.errors import SettingsError
-from segue.foundation.quoting import check_header, check_path, quote_header, quote_path, quote_segment
-from segue.gateway.answers import raw_headers
+from segue.foundation.quoting import check_header, check_path, quote_header, quote_path, quote_segment, raw_headers
 from segue.gateway.transport import AiohttpTransport
 from segue.protocols.registry import PROTOCOLS, get_protocol
 
@@ -153,8 +152,9 @@ def test_a_variable_in_a_path_is_quoted() -> None:
 
 
 def test_a_header_of_a_reply_is_short_and_printable() -> None:
-    for value in (*HOSTILE, "x" * 200_000, "𝄞" * 200_000):
+    for value in (*HOSTILE, "x" * 200_000, "𝄞" * 200_000, " ", " a b  ", " " * 400, "a" * 511 + " "):
         shown = quote_header(value)
+        assert shown == shown.strip()
         assert shown.isascii()
         assert shown.isprintable()
         assert len(shown) <= 512

@@ -60,6 +60,7 @@ def main(kind: str) -> None:
     if kind == "shared":
         text = SHARED + f'store = "sqlite:{os.environ["ATTACK_STORE"]}"'
         gateway = Gateway(load_config(text), environment=os.environ)
+        gateway.owns_process = True
         settings |= guarded_protocols(lambda: gateway.config.limits)
         config = uvicorn.Config(create_app(gateway=gateway), lifespan="on", **settings)
         draining_server(config).run(sockets=[listener])

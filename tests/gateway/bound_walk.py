@@ -24,8 +24,8 @@ from segue.gateway.transport import TAP
 from segue.testing.emulator import EmulatedCall, Emulator, EmulatorServer, Step, emulate, serve_in_thread
 
 OPUS = "claude-opus-5-5"
-MODELS = (OPUS, OPUS, OPUS, "claude-sonnet-5-5", "claude-opus-5", "m-responses", "m-chat")
-"""Two models that bind thinking to its prefix, the second also to the account; one that does not; two of others."""
+MODELS = (OPUS, OPUS, OPUS, "claude-sonnet-5-5", "claude-opus-5", "m-responses", "m-chat", "m-gemini")
+"""Two models that bind thinking to its prefix, the second also to the account; one that does not; three of others."""
 _LONGEST = 24
 """Entries of a history; behind that, the conversation begins again, so that a step stays cheap."""
 ACTIONS = (
@@ -187,6 +187,12 @@ class Walk:
         self.number = 0
         self.pending: dict[int, list[Called]] = {}
         """The calls of each reply, by the identity of its items."""
+        self.signed: list[tuple[list[Any], tuple[str, ...]]] = []
+        """The items of each reply, and what other models than Claude signed in it.
+
+        A client that keeps nothing but texts shows a reply by its text and by what is before it. So a reply to an
+        edited message does not count.
+        """
         self.dropped: set[str] = set()
         self.told: dict[str, tuple[int, list[Any]]] = {}
         """What the server dropped: how often the gateway had started again by then, and the reply that told it."""
@@ -223,6 +229,7 @@ class Walk:
             case "edit" if users:
                 at = chance.choice(users)
                 history[at] = self.client.user(f"edited {self.seed} {self.next()}")
+                self.forget_reply(at)
             case "rewind" if users:
                 del history[chance.choice(users) :]
             case "compact" if len(users) > 1:
@@ -272,6 +279,12 @@ class Walk:
         calls = self.calls_before(at)
         if calls:
             self.history[at] = self.client.results(calls, "[cleared]")
+            self.forget_reply(at)
+
+    def forget_reply(self, at: int) -> None:
+        """Do not count what was signed in the reply to a message."""
+        for entry in self.history[at + 1 : at + 2]:
+            self.signed = [(items, tokens) for items, tokens in self.signed if items is not entry.items]
 
     def calls_before(self, at: int) -> list[Called]:
         """Give the calls that the results at a place answer."""
@@ -323,6 +336,7 @@ class Walk:
         system = f"Be brief. Today is day {self.day} of {self.seed}."
         question = Question(self.model, system, self.tools, stream=self.random.random() < 0.5)
         before, bound = len(self.emulator.requests), len(self.emulator.ledger.bound())
+        signed = len(self.emulator.ledger.items.made())
         items, made = self.client.ask(question, [item for entry in self.history for item in entry.items])
         self.history.append(Entry("reply", items))
         self.pending[id(items)] = made
@@ -331,6 +345,7 @@ class Walk:
             # thinking is refused without a block of its own turn (oh-my-pi #6496, vercel/ai #7099): neither is sent.
             self.dropped.update(self.emulator.ledger.bound()[bound:])
         self.check(before)
+        self.signed.append((items, self.emulator.ledger.items.made()[signed:]))
         return made
 
     def check(self, before: int) -> None:
@@ -367,6 +382,8 @@ class Walk:
         if self.keeps_state and not refused:
             unknown = self.dropped | self.imported
             known = [each for each in self.emulator.ledger.bound()[self.bound :] if each not in unknown]
+            here = {id(entry.items) for entry in self.history}
+            known += [token for items, tokens in self.signed if id(items) in here for token in tokens]
             given_up = self.emulator.withheld(new[-1], known)
             assert not given_up, f"{len(given_up)} valid blocks were given up"
 

@@ -22,6 +22,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.envelope import attaching, state
 from segue.gateway import straight
 from segue.gateway.conversations import Conversations
+from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import check
 from segue.protocols.kit.protocol import Protocol
 from segue.requests.binding.bind import Sender, stamp_body
@@ -372,7 +373,22 @@ def _walk_briefly(wire: str) -> Callable[[Served], None]:
     return run
 
 
+def _walk_with(model: str) -> Callable[[Served], None]:
+    def run(server: Served) -> None:
+        walk = Walk("chat", server, 0)
+        walk.model = model
+        try:
+            for _ in range(3):
+                walk.turn()
+        finally:
+            walk.close()
+
+    return run
+
+
 FAULTS: dict[str, tuple[str, object, str, object, Callable[[Served], None]]] = {
+    "items are lost": ("sqlite", Ownership, "is_own", lambda *_: False, _walk_with("m-responses")),
+    "parts are lost": ("none", Ownership, "is_own", lambda *_: False, _walk_with("m-gemini")),
     "a stored state forgets": ("sqlite", attaching, "finish_state", _forget_head, _walk_briefly("chat")),
     "an envelope forgets": ("none", attaching, "make_state", _forget_partial, _walk_briefly("responses")),
     "known state passes straight": ("sqlite", straight, "pass_body", _pass_everything, _walk_briefly("messages")),

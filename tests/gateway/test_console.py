@@ -11,11 +11,12 @@ import httpx2
 import pytest
 
 from gateway.running import KEYS, config_text, running
+from segue.conversation.context import Context, Options
 from segue.foundation.json_text import encode_valid_json
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.console import search
-from segue.gateway.contents import redact
+from segue.gateway.contents import dump_content, load_content
 from segue.gateway.records import RequestRow
 from segue.gateway.service import Gateway
 from segue.gateway.store.opening import open_store
@@ -105,17 +106,36 @@ def test_a_redacted_content_has_the_structure_and_no_text(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("value", "redacted"),
     [
-        ({"type": "text", "text": "abc"}, {"type": "text", "text": "[3 characters]"}),
-        ({"type": "tool_use", "input": {"password": 1}}, {"type": "tool_use", "input": "[redacted]"}),
-        ({"arguments": '{"a": 1}'}, {"arguments": "[8 characters]"}),
         (
-            {"content": ["a", {"text": "b"}], "n": 3},
-            {"content": ["[1 characters]", {"text": "[1 characters]"}], "n": 3},
+            {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "abc"}]}]},
+            {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "[3 characters]"}]}]},
+        ),
+        (
+            {"messages": [{"content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {"name": "bob"}}]}]},
+            {"messages": [{"content": [{"type": "tool_use", "id": "t1", "name": "f", "input": "[redacted]"}]}]},
+        ),
+        (
+            {"tools": [{"name": "f", "input_schema": {"properties": {"name": {"enum": ["bob"]}}}}]},
+            {"tools": [{"name": "f", "input_schema": "[redacted]"}]},
+        ),
+        (
+            {"input": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": '{"id": 1}'}]},
+            {"input": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": "[9 characters]"}]},
+        ),
+        (
+            {"contents": [{"parts": [{"functionResponse": {"name": "f", "response": {"status": "bob"}}}]}]},
+            {"contents": [{"parts": [{"functionResponse": {"name": "f", "response": "[redacted]"}}]}]},
+        ),
+        ({"metadata": {"id": "bob"}, "user": "bob"}, {"metadata": "[redacted]", "user": "[3 characters]"}),
+        (
+            {"messages": [{"role": "user", "name": "Bob Smith", "content": "x"}], "temperature": 1},
+            {"messages": [{"role": "user", "name": "[9 characters]", "content": "[1 characters]"}], "temperature": 1},
         ),
     ],
 )
-def test_redaction_keeps_names_and_numbers(value: object, redacted: object) -> None:
-    assert redact(value) == redacted
+def test_redaction_keeps_names_by_their_place(value: dict[str, object], redacted: object) -> None:
+    data = dump_content(received=value, sent=None, context=Context(), options=Options(), reply=None, is_redacted=True)
+    assert json.loads(bytes(load_content(data).received)) == redacted
 
 
 def test_a_replay_shows_the_request_for_another_model_and_sends_nothing(tmp_path: Path) -> None:

@@ -67,6 +67,25 @@ def test_the_image_does_not_run_as_root_and_writes_only_its_state():
     assert all((ROOT / name).exists() for names in copied for name in names.split())
 
 
+def test_images_are_named_by_their_digests():
+    named = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
+    named += [service["image"] for service in compose["services"].values() if "image" in service]
+    assert len(named) == 4
+    for name in named:
+        assert re.fullmatch(r"[a-z]+:[0-9][\w.-]*@sha256:[0-9a-f]{64}", name)
+
+
+def test_the_load_balancer_names_the_client_and_nobody_else_can():
+    config = (ROOT / "deploy" / "nginx.conf").read_text()
+    assert "proxy_set_header X-Forwarded-For $remote_addr;" in config
+    compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
+    for name, service in compose["services"].items():
+        if "build" in service:
+            assert service["environment"]["FORWARDED_ALLOW_IPS"] == "*", name
+            assert "ports" not in service
+
+
 def test_the_services_of_the_compose_file_fit_together():
     compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
     services = compose["services"]

@@ -12,6 +12,7 @@ import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from gateway.running import KEYS, config_text
 from segue.errors import SettingsError
 from segue.gateway.config import load_config
 from segue.gateway.doctor import Finding, examine
+from segue.gateway.reloading import is_accepted
 from segue.gateway.store.backups import back_up, restore_file
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.store import DAY, Store, StoredContent, StoredRow
@@ -293,9 +295,29 @@ def test_the_configurations_of_the_documents_can_be_read(page: str) -> None:
         load_config("".join(line.removeprefix(indent) for line in block.splitlines(keepends=True)))
 
 
+def test_a_folder_is_made_before_files_are_put_into_it() -> None:
+    lines = (ROOT / "docs" / "team.md").read_text().splitlines()
+    made = next(at for at, line in enumerate(lines) if re.search(r"install -d .*/etc/segue$", line))
+    used = [at for at, line in enumerate(lines) if re.search(r"(install -m|link) .*/etc/segue/", line)]
+    assert used
+    assert made < min(used)
+
+
+def test_a_changed_file_is_accepted_by_its_digest(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text('[models."*"]\ntry = ["same"]\n')
+    digest = sha256(file.read_bytes()).digest()
+    assert "is valid" in run("gateway", "reload", "--config", str(file)).out
+    assert not is_accepted(file, digest)
+    assert "is accepted" in run("gateway", "reload", "--accept", "--config", str(file)).out
+    assert is_accepted(file, digest)
+    file.write_text("[models")
+    assert run("gateway", "reload", "--accept", "--config", str(file)).status == 2
+
+
 def test_the_commands_of_the_documents_exist() -> None:
     text = (ROOT / "docs" / "team.md").read_text()
     commands = set(re.findall(r"segue gateway (\w+)", text))
-    assert commands == {"doctor", "backup", "restore", "gc", "erase"}
+    assert commands == {"doctor", "reload", "backup", "restore", "gc", "erase"}
     shown = run("gateway", "--help").out
     assert all(f"  {name} " in shown for name in commands)

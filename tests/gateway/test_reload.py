@@ -4,21 +4,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import random
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gateway.asgi_client import Client
 from gateway.running import KEYS
 from segue.errors import SegueError, SettingsError
 from segue.gateway import service
 from segue.gateway.app import create_app
 from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.defaults import Address, with_model
+from segue.gateway.reloading import accept
 from segue.gateway.service import Gateway
 
 FIRST, SECOND = "sgw-first-key-of-the-tests", "sgw-second-key-of-the-tests"
@@ -146,6 +150,138 @@ def test_failures_so_far_are_kept(path: Path) -> None:
     path.write_text(GOOD + "\n[limits]\nbreaker_failures = 9\n")
     assert gateway.reload() is None
     assert gateway.runtime.breaker is not breaker
+
+
+# -- what a file no longer has -----------------------------------------------------------------------------------------
+
+PROXIED = """\
+[listen]
+keys = ["env:FIRST", "env:SECOND"]
+
+[models."*"]
+try = ["openai/gpt-5.4"]
+
+[providers.openai]
+base_url = "http://user:secret@proxy.internal/v1"
+key = "env:OPENAI_API_KEY"
+
+[providers.anthropic]
+base_url = "http://other.internal"
+[providers.anthropic.accounts]
+a.key = "env:FIRST"
+a.base_url = "http://third.internal"
+
+[providers.mistral]
+key = "env:SECOND"
+
+[state]
+store = "none"
+"""
+HELD: dict[str, tuple[str, str]] = {
+    "a base_url": ('base_url = "http://user:secret@proxy.internal/v1"\n', "providers.openai.base_url is gone"),
+    "a base_url before accounts": ('base_url = "http://other.internal"\n', "providers.anthropic.base_url is gone"),
+    "the base_url of an account": ('a.base_url = "http://third.internal"\n', "accounts.a.base_url is gone"),
+    "the key for an address": ('key = "env:OPENAI_API_KEY"\n', "providers.openai has no key"),
+    "a provider with a key": ('[providers.mistral]\nkey = "env:SECOND"\n', "providers.mistral is gone"),
+    "the end of the file": (PROXIED[PROXIED.index("[providers.anthropic]") :], "providers.anthropic is gone"),
+    "all providers": (PROXIED[PROXIED.index("[providers.openai]") :], "providers.openai is gone"),
+    "the route of all names": ('[models."*"]\ntry = ["openai/gpt-5.4"]\n', 'models."*" is gone'),
+}
+
+
+async def fetch(gateway: Gateway, path: str, address: str = "127.0.0.1") -> dict[str, Any]:
+    client = Client(gateway, client=address)
+    await client.ask(path, {"x-api-key": FIRST}, "GET")
+    return json.loads(client.body)
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_file_that_would_send_keys_elsewhere_waits_until_it_is_accepted(name: str, path: Path) -> None:
+    gateway = make(path, PROXIED)
+    part, reason = HELD[name]
+    assert part in PROXIED
+    before = gateway.runtime
+    path.write_text(PROXIED.replace(part, ""))
+    error = gateway.reload()
+    assert error is not None
+    assert reason in error
+    assert "secret" not in error
+    assert "segue gateway reload --accept" in error
+    assert gateway.runtime is before
+    assert gateway.held is not None
+    other = path.read_text()
+    path.write_text(PROXIED)
+    accept(path)  # another file than the one that is held
+    path.write_text(other)
+    assert gateway.reload() is not None
+    accept(path)
+    assert gateway.reload() is None
+    assert gateway.held is None
+    assert gateway.runtime is not before
+
+
+def test_what_a_file_states_is_applied_by_itself(path: Path) -> None:
+    gateway = make(path, PROXIED)
+    for text in (
+        PROXIED.replace("proxy.internal", "proxy-2.internal"),
+        PROXIED.replace("env:OPENAI_API_KEY", "env:FIRST"),
+        PROXIED + '[providers.groq]\nkey = "env:FIRST"\n',
+        PROXIED.replace('[models."*"]', '[models."quick"]\ntry = ["same"]\n[models."*"]'),
+    ):
+        path.write_text(PROXIED)
+        gateway.reload(accept=True)
+        path.write_text(text)
+        assert gateway.reload() is None, text
+
+
+def test_a_catalogue_without_its_addresses_waits_too(path: Path, tmp_path: Path) -> None:
+    catalogue = tmp_path / "models.toml"
+    catalogue.write_text(
+        '[[models]]\nid = "own"\nprovider = "openai"\nprotocol = "openai-chat"\nbase_url = "http://own.internal/v1"\n'
+        '[[providers]]\nname = "acme"\nprotocol = "openai-chat"\nbase_url = "http://acme.internal/v1"\n'
+        'source = "the test"\nread = "2026-11-18"\n'
+    )
+    gateway = make(path, f'catalogue = "{catalogue}"\n{GOOD}'.replace('base_url = "http://127.0.0.1:9/v1"\n', ""))
+    path.write_text(GOOD)
+    error = gateway.reload() or ""
+    assert "acme.internal" in error
+    assert "openai/own" not in error  # the file states the address of its provider now
+    path.write_text(GOOD.replace('base_url = "http://127.0.0.1:9/v1"\n', ""))
+    assert "own.internal" in (gateway.reload() or "")
+    assert gateway.reload(accept=True) is None
+
+
+def test_the_watcher_takes_what_is_accepted_and_health_says_what_is_held(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_WATCH_SECONDS", 0.005)
+
+    async def run() -> None:
+        gateway = make(path, PROXIED)
+        await gateway.start()
+        assert "configuration" not in await fetch(gateway, "/health")
+        path.write_text(PROXIED.replace('base_url = "http://other.internal"\n', ""))
+        await until(lambda: gateway.held is not None)
+        assert gateway.held is not None
+        told = {"state": "held", "removed": list(gateway.held.removed)}
+        assert told.items() <= (await fetch(gateway, "/health"))["configuration"].items()
+        assert (await fetch(gateway, "/health", "192.0.2.7"))["configuration"] == {"state": "held"}
+        shown = await fetch(gateway, "/segue/requests")
+        assert "configuration" not in shown  # a client's key
+        accept(path)
+        await until(lambda: gateway.held is None)
+        assert gateway.config.providers["anthropic"].base_url is None
+        await gateway.close()
+
+    asyncio.run(run())
+
+
+def test_the_console_shows_what_is_held_to_who_runs_the_gateway(path: Path) -> None:
+    gateway = make(path, PROXIED.replace('keys = ["env:FIRST", "env:SECOND"]', 'admin_key = "env:FIRST"'))
+    path.write_text(path.read_text().replace('base_url = "http://other.internal"\n', ""))
+    assert gateway.reload() is not None
+    shown = asyncio.run(fetch(gateway, "/segue/requests"))
+    assert shown["configuration"]["state"] == "held"
 
 
 def closed_clients(monkeypatch: pytest.MonkeyPatch, gateway: Gateway) -> list[str]:

@@ -192,3 +192,23 @@ def test_a_large_head_is_refused(stack: str) -> None:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 90_000)
         data = connection.recv(65536)
     assert data == b"" or data.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+
+
+@pytest.mark.usefixtures("stack")
+@pytest.mark.parametrize("first", ["Content-Length", "Transfer-Encoding"])
+@pytest.mark.parametrize("path", ["/v1/messages", "/segue/requests", "/health"])
+def test_a_request_with_two_lengths_is_the_last_of_its_connection(first: str, path: str) -> None:
+    body = json.dumps(ECHO).encode()
+    chunked = f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
+    lengths = {"Content-Length": str(len(chunked)), "Transfer-Encoding": "chunked"}
+    names = sorted(lengths, reverse=first == "Transfer-Encoding")
+    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"x-api-key: {KEY}"]
+    head = "\r\n".join((*lines, *(f"{name}: {lengths[name]}" for name in names), "", "")).encode()
+    next_one = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with serving(make()) as (port, _), socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(head + chunked + next_one)
+        found = b""
+        while data := connection.recv(65536):
+            found += data
+    assert found.count(b"HTTP/1.1 ") == 1
+    assert b'"version"' not in found

@@ -125,6 +125,15 @@ def test_another_key_cannot_see_or_delete_a_stored_reply(tmp_path: Path) -> None
             assert owner.responses.retrieve(owner.responses.create(model="m-anthropic", input="x").id)
 
 
+KEPT = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "status": "completed",
+    "content": [{"type": "output_text", "text": "Hello.", "annotations": []}],
+}
+
+
 class Provider:
     """An ASGI application that keeps replies as OpenAI does, and notes who asks."""
 
@@ -144,7 +153,7 @@ class Provider:
         query = scope["query_string"].decode()
         self.seen.append((scope["method"], scope["path"], query, headers.get(b"authorization", b"").decode()))
         reply: dict[str, Any] = {"id": "resp_kept", "object": "response", "status": "completed", "model": "gpt-5.4"}
-        reply |= {"created_at": 1_800_000_000, "output": [], "usage": None}
+        reply |= {"created_at": 1_800_000_000, "output": [KEPT], "usage": None}
         if scope["path"].endswith("/compact"):
             given = json.loads(body)["input"]
             item = {"id": "cmp_1", "type": "compaction", "encrypted_content": "of-the-provider"}

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,37 @@ from histories.truth import SHARED
 
 PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini-cli": "gemini", "opencode": "opencode", "pi": "pi"}
 PACKAGES = {
-    "claude-code": ("@anthropic-ai/claude-code@2.1.325",),
-    "codex": ("@openai/codex@0.166.0",),
+    "claude-code": ("@anthropic-ai/claude-code@2.1.327", "@anthropic-ai/claude-code@2.1.325"),
+    "codex": ("@openai/codex@0.169.0", "@openai/codex@0.166.0"),
     "gemini-cli": ("@google/gemini-cli@0.61.0",),
     "opencode": ("opencode-ai@1.18.33", "opencode-ai@1.18.18"),  # the older one where there is no build of the newer
     "pi": ("@earendil-works/pi-coding-agent@0.87.1",),
 }
-"""The versions that the samples were made with."""
+"""The newest versions, and those that the samples were made with."""
 NODE = "node@22"
 FOLDER = Path(__file__).parents[2] / ".agents"
+RESUMED = Path(__file__).parents[2] / "docs" / "resumed.json"
+"""Which handovers real programs have continued; the documentation shows it."""
+
+
+def record_resumed(source: str, target: str, package: str) -> None:
+    """Note that a program has continued a session of an agent, if `SEGUE_RECORD` is set; else nothing is written."""
+    if not os.environ.get("SEGUE_RECORD"):
+        return
+    with (FOLDER / "resumed.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = json.loads(RESUMED.read_bytes()) if RESUMED.exists() else {}
+        version, day = package.rpartition("@")[2], datetime.now(UTC).date().isoformat()
+        row = kept.get(target)
+        if row is None or row["version"] != version:
+            row = kept[target] = {"version": version, "resumed": {}}
+        row["resumed"][source] = day
+        RESUMED.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+
+
+def used_package(agent: str) -> str:
+    """Give the package of an agent that `find_program` runs."""
+    return next(package for package in PACKAGES[agent] if install(package) is not None)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Sessions written for Qwen Code and Copilot CLI: the real programs continue them, offline, and send what was read."""
+"""Sessions written for Qwen Code, Copilot CLI and Kimi Code: the real programs continue them, offline."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple, final
 
 import pytest
 
-from histories.agent_programs import need_package
-from segue import decode_request, read_history, save_history, write_history
+from cli.running import run
+from histories.agent_programs import need_package, record_resumed
+from segue import decode_request, read_history, save_history
+from segue.cli.history_outputs import write_for
 from segue.conversation.messages import Message
 from segue.histories.kit.envelope import is_own_text
 from segue.histories.registry import get_format
@@ -22,8 +24,56 @@ from segue.histories.registry import get_format
 pytestmark = pytest.mark.proof
 
 NODE = "node@24"
-PROGRAMS = {"qwen-code": "@qwen-code/qwen-code@0.15.10", "copilot-cli": "@github/copilot@1.0.40"}
-"""The versions whose formats are written."""
+KIMI = """default_model = "work"
+[providers.stub]
+type = "openai"
+base_url = "URL"
+api_key = "x"
+[models.work]
+provider = "stub"
+model = "gpt-5.4"
+max_context_size = 200000
+"""
+
+
+@final
+class Program(NamedTuple):
+    """A program: its package, the address of its model in the environment or a file, and how it gets a prompt."""
+
+    package: str
+    options: tuple[str, ...]
+    environment: Mapping[str, str] = {}
+    files: Mapping[str, str] = {}
+
+
+QWEN = Program(
+    "@qwen-code/qwen-code@0.24.4",
+    ("--auth-type", "openai", "-p", "Go on."),
+    {"OPENAI_BASE_URL": "URL", "OPENAI_API_KEY": "x", "OPENAI_MODEL": "gpt-5.4"},
+)
+COPILOT = Program(
+    "@github/copilot@1.0.102",
+    ("-p", "Go on.", "--allow-all-tools"),
+    {
+        "COPILOT_PROVIDER_BASE_URL": "URL",
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_MODEL": "gpt-5.4",
+        "COPILOT_PROVIDER_API_KEY": "x",
+    },
+)
+PROGRAMS = {
+    ("qwen-code", "0.24.4"): QWEN,
+    ("qwen-code", "0.15.10"): QWEN._replace(package="@qwen-code/qwen-code@0.15.10"),
+    ("copilot-cli", "1.0.102"): COPILOT,
+    ("copilot-cli", "1.0.40"): COPILOT._replace(package="@github/copilot@1.0.40"),
+    ("kimi-code", "2.1.0"): Program(
+        "@moonshot-ai/kimi-code@2.1.0", ("-p", "Go on."), files={".kimi-code/config.toml": KIMI}
+    ),
+}
+"""The newest versions, and those whose formats are written."""
+NEWEST = ("0.24.4", "1.0.102", "2.1.0")
+AGENTS = ("claude-code", "codex", "gemini-cli", "opencode", "pi", "qwen-code", "copilot-cli", "kimi-code")
 
 
 @contextmanager
@@ -91,32 +141,57 @@ def pieces(messages: tuple[Message, ...]) -> list[tuple[str, ...]]:
     return found
 
 
-@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini-cli", "opencode", "pi", "qwen-code", "copilot-cli"])
-@pytest.mark.parametrize("target", PROGRAMS)
-def test_the_program_sends_what_was_written_for_it(target, agent, tmp_path, monkeypatch):
-    folders = [need_package(package) / "node_modules" / ".bin" for package in (NODE, PROGRAMS[target])]
+def missing(wanted: list[tuple[str, ...]], sent: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Give what was not sent, or not in its place.
+
+    A program adds the time to a prompt and texts of its own before and after the session, joins messages of the user,
+    and sorts results by their calls.
+    """
+    lost: list[tuple[str, ...]] = []
+    at = 0
+    for piece in wanted:
+        first = 0 if piece[0] == "toolResult" else at
+        places = (
+            place
+            for place, each in enumerate(sent)
+            if place >= first and each[:-1] == piece[:-1] and piece[-1] in each[-1]
+        )
+        found = next(places, None)
+        if found is None:
+            lost.append(piece)
+        elif piece[0] != "toolResult":
+            at = found
+    return lost
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(("target", "version"), PROGRAMS)
+def test_the_program_sends_what_was_written_for_it(target, version, agent, tmp_path, monkeypatch):
+    program = PROGRAMS[target, version]
+    folders = [need_package(package) / "node_modules" / ".bin" for package in (NODE, program.package)]
     project = tmp_path / "project"
     project.mkdir()
-    for name in [name for name in os.environ if name.startswith(("OPENAI", "COPILOT", "QWEN", "XDG_"))]:
+    for name in [name for name in os.environ if name.startswith(("OPENAI", "COPILOT", "QWEN", "KIMI", "XDG_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", os.pathsep.join((*map(str, folders), os.environ["PATH"])))
-    history = read_history(get_format(agent).samples()[0].source)
-    written = write_history(history, format=target, model=get_format(target).example, cwd=str(project))
-    (path, *_) = save_history(written)
-    wanted = pieces(read_history(path).context.messages)
     with chat_server() as (url, asked):
-        if target == "qwen-code":
-            settings = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "x", "OPENAI_MODEL": "gpt-5.4"}
-            command = [*written.resume, "--auth-type", "openai", "-p", "Go on."]
-        else:
-            settings = {"COPILOT_PROVIDER_BASE_URL": url, "COPILOT_PROVIDER_TYPE": "openai", "COPILOT_OFFLINE": "true"}
-            settings |= {"COPILOT_MODEL": "gpt-5.4", "COPILOT_PROVIDER_API_KEY": "x"}
-            command = [*written.resume, "-p", "Go on.", "--allow-all-tools"]
+        for name, text in program.files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text.replace("URL", url))
+        record = get_format(target)
+        history = read_history(get_format(agent).samples()[0].source)
+        written = write_for(history, record, record.example, str(project))
+        (path, *_) = save_history(written)
+        wanted = pieces(read_history(path).context.messages)
         done = subprocess.run(
-            command,
+            [*written.resume, *program.options],
             cwd=project,
-            env={**os.environ, **settings, "NO_COLOR": "1"},
+            env={
+                **os.environ,
+                **{name: value.replace("URL", url) for name, value in program.environment.items()},
+                "NO_COLOR": "1",
+            },
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
@@ -126,8 +201,32 @@ def test_the_program_sends_what_was_written_for_it(target, agent, tmp_path, monk
     assert (done.returncode, "Resumed." in done.stdout) == (0, True), done.stdout + done.stderr
     request = {"messages": asked[0]["messages"], "model": "gpt-5.4"}
     sent = pieces(decode_request(request, protocol="openai-chat").context.messages)
-    # The program adds the time to a prompt, and texts of its own before and behind the session.
-    rest = iter(sent)
-    assert [
-        piece for piece in wanted if not any(each[:-1] == piece[:-1] and piece[-1] in each[-1] for each in rest)
-    ] == []
+    assert missing(wanted, sent) == []
+    if version in NEWEST:
+        record_resumed(agent, target, program.package)
+
+
+@pytest.mark.parametrize(("target", "version"), [key for key in PROGRAMS if key[1] in NEWEST])
+def test_the_program_itself_loads_what_was_written_for_it(target, version, tmp_path, monkeypatch):
+    program = PROGRAMS[target, version]
+    folders = [need_package(package) / "node_modules" / ".bin" for package in (NODE, program.package)]
+    project = tmp_path / "project"
+    project.mkdir()
+    for name in [name for name in os.environ if name.startswith(("OPENAI", "COPILOT", "QWEN", "KIMI", "XDG_"))]:
+        monkeypatch.delenv(name)
+    nowhere = "http://127.0.0.1:9/v1"  # no model is asked
+    for name, value in program.environment.items():
+        monkeypatch.setenv(name, value.replace("URL", nowhere))
+    for name, text in program.files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text.replace("URL", nowhere))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", os.pathsep.join((*map(str, folders), os.environ["PATH"])))
+    example = str(tmp_path / "example.json")
+    (tmp_path / "example.json").write_bytes(get_format("claude-code").samples()[0].source.data or b"")
+    options = ("--from", "claude-code", "--cwd", str(project), "--verify", "--report", "none")
+    done = run("handover", example, "--to", target, *options)
+    assert (done.status, "missing there" in done.err) == (0, False), done.err
+    assert "Verified: " in done.err
+    (row,) = json.loads(run("sessions", f"acp:{target}", "--json", cwd=project).out)
+    assert "Read both files." in run("show", f"acp:{target}:{row['id']}", cwd=project).out

@@ -5,13 +5,18 @@ Needs the sample sessions beside the repository, with `resume/resume.py`. Missin
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from histories.agent_programs import PROGRAMS, need_program, resume, texts_in
+import pytest
+from msgspec.structs import replace
+
+from histories.agent_programs import PROGRAMS, need_program, record_resumed, resume, texts_in, used_package
+from histories.test_chat_programs import AGENTS
 from histories.test_samples import FILES, MODELS, texts_of
 from histories.truth import SHARED, needs_samples
-from segue import check, read_history, save_history, write_history
+from segue import History, check, read_history, save_history, write_history
 from segue.histories.kit.envelope import is_own_text
+from segue.histories.registry import get_format
 
 KEYS = {"messages": "anthropic-messages", "input": "openai-responses", "contents": "google-genai"}
 
@@ -21,8 +26,22 @@ pytestmark = [needs_samples, pytest.mark.proof]
 @pytest.mark.parametrize("target", PROGRAMS)
 @pytest.mark.parametrize(("agent", "name"), FILES)
 def test_the_program_continues_a_session_of_any_agent(agent, name, target, tmp_path):
+    continue_in(target, read_history(SHARED / FILES[agent, name]), tmp_path)
+
+
+@pytest.mark.parametrize("target", PROGRAMS)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_program_continues_the_sample_of_every_agent(agent, target, tmp_path):
+    # A program continues its own messages as they were stored, and the small samples lack fields that it needs.
+    own = agent == target and (agent, "main") in FILES
+    history = read_history(SHARED / FILES[agent, "main"] if own else get_format(agent).samples()[0].source)
+    continue_in(target, replace(history, cwd="/home/user/proj"), tmp_path)
+    record_resumed(agent, target, used_package(target))
+
+
+def continue_in(target: str, history: History, tmp_path: Path) -> None:
+    """Write a session for a program and let it continue it: it sends everything that no report names."""
     need_program(target)
-    history = read_history(SHARED / FILES[agent, name])
     written = write_history(history, format=target, model=MODELS[target])
     (file,) = save_history(written, tmp_path)
     request = resume(target, file)["sent"][0]

@@ -148,6 +148,14 @@ READ_WHOLE = {
     "kiro-cli": "kiro",
     "mistral-vibe": "mistral-vibe",
     "amp": "amp",
+    "acp-log": "acp-log",
+    "grok-build": "grok-build",
+    "iflow": "iflow",
+    "managed-agents": "managed-agents",
+    "copilot-interchange": "copilot-interchange",
+    "adk-evalset": "adk-evalset",
+    "smolagents": "smolagents",
+    "dspy-lm-history": "dspy",
     **({"zed": "zed"} if sys.version_info >= (3, 14) or find_spec("zstandard") else {}),
 }
 """The formats of these samples, and what they are read as."""

@@ -22,7 +22,7 @@ TARGET = "openai/gpt-5.4"
 
 @pytest.fixture(scope="module")
 def page():
-    with inspector(SESSION, "--allow-host", "inspector.example:8443") as address:
+    with inspector(SESSION, "--no-redact", "--allow-host", "inspector.example:8443") as address:
         wait_for(address)
         yield address
 

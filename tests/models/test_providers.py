@@ -11,6 +11,7 @@ from segue.client.local.servers import find_keyed_models
 from segue.models.catalogue import installed_catalogue, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import DEFAULT_MODELS, PROVIDERS, Provider, find_row
+from segue.models.rule import PLACES
 from segue.protocols.registry import PROTOCOLS, resolve_dialect, resolve_rules
 
 ROWS = list(PROVIDERS.values())
@@ -84,6 +85,8 @@ def test_a_rows_overrides_are_fields_with_values_they_can_have(row: Provider):
         for field, value in row.rules.get(protocol, {}).items():
             if field == "refused_extra":  # families add to it
                 assert getattr(rules, field) >= value
+            elif field in PLACES:
+                assert rules.rows.get(field) == value
             elif field != "refused_options":
                 assert getattr(rules, field) == value
 

@@ -30,7 +30,7 @@ __all__ = ["PDF", "PNG", "WIDE_PNG", "fresh", "make_options"]
 
 _EVERYTHING: Final = ("text", "image", "document", "audio", "video")
 _STRICT: Final = {
-    "call_id_scope": "conversation",
+    "repeated_call_ids": {},
     "call_id_alphabet": "a-z",
     "call_id_max": 6,
     "tool_name_alphabet": "a-z_",
@@ -45,10 +45,10 @@ _STRICT: Final = {
     "empty_result": False,
     "final_thinking": "text",
     "max_images": 2,
-    "max_files": 1,
-    "text_beside_files": True,
+    "files": {"most": 1},
+    "files_alone": {},
 }
-_SMALL: Final = {"max_images": 3, "max_large_images": 1, "max_image_edge_of_many": 2000, "max_media_bytes": 60}
+_SMALL: Final = {"max_images": 3, "large_images": {"most": 1, "least": 2000}, "media_bytes": {"most": 60}}
 
 
 def _models(protocol: str, provider: str, *ids: str, **fields: object) -> tuple[Model, ...]:

@@ -196,7 +196,7 @@ def _reaches_back(context: Context, k: int) -> bool:
 def test_prefix_stable_an_answered_request_does_not_change(protocol, data):
     model = data.draw(targets(protocol))
     model = replace(
-        model, rules={**model.rules, "max_images": 0, "max_large_images": 0, "max_files": 0, "cache_marks": 0}
+        model, rules={**model.rules, "max_images": 0, "large_images": None, "files": None, "cache_marks": 0}
     )
     context, policy = data.draw(ugly_contexts(model)), data.draw(policies())
     whole = project(context, model, policy=policy).context

@@ -344,7 +344,7 @@ def test_a_call_that_cannot_be_finished_is_not_sent(messages, model):
 
 
 def test_a_target_may_refuse_unfinished_calls():
-    model = replace(CLAUDE, rules={"pending_calls": False})
+    model = replace(CLAUDE, rules={"pending_calls": {}})
     projection = project(Context(messages=WAITING["only results follow"]), model)
     assert sent_blocks(projection.context.messages) == []
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,7 +19,7 @@ from segue.models.origin import new_assistant_message
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projector, project
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.requirements import MediaNeeded, RenameNeeded, ThinkingOff
+from segue.projection.requirements import MediaNeeded, ThinkingOff
 from segue.protocols.api import check, decode_request, encode_request
 from segue.requests.outbox import Outbox
 from segue.requests.prepare import Request, convert, prepare
@@ -303,7 +305,7 @@ def test_removing_sampling_is_a_loss_unless_it_is_the_default(options, loss):
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 KIMI = Model("kimi-k3", "moonshotai", "openai-chat", reasoning=True)
-STRICT = replace(GPT, rules={"schema_refused": ["$schema", "default"], "max_tools": 2})
+STRICT = replace(GPT, rules={"schema_keywords": {"values": ["$schema", "default"]}, "max_tools": 2})
 
 SCHEMAS = {
     "a root that is an object": (GPT, OBJECT, OBJECT),
@@ -482,7 +484,7 @@ def test_a_user_id_that_is_too_short_is_hashed():
 def test_a_user_id_stays_where_no_limit_is_known():
     other = Model("some-model", "my-server", "openai-chat")
     assert asked(other, Options(user_id="u" * 999)).user_id == "u" * 999
-    strict = replace(other, rules={"max_user_id": 10})
+    strict = replace(other, rules={"user_id": {"most": 10}})
     assert asked(strict, Options(user_id="u" * 11)).user_id == sha256(b"u" * 11).hexdigest()[:10]
 
 
@@ -628,22 +630,51 @@ def test_media_that_the_target_cannot_fetch_are_required_by_reference():
     assert needed == (MediaNeeded(path=("messages", 0, "content", 0), reference="another's"),)
 
 
-def test_the_caller_renames_properties_whose_names_the_target_refuses():
+def test_properties_whose_names_the_target_refuses_are_renamed_and_mapped_back():
     inner = {"type": "object", "properties": {"$inner": {"type": "string"}}}
     names = ("ok", "$top", "größe", "my key!", "", "n" * 65)
-    odd = ToolDefinition(name="odd", parameters={"type": "object", "properties": dict.fromkeys(names, inner)})
+    schema = {"type": "object", "properties": dict.fromkeys(names, inner), "required": ["ok", "$top"]}
+    odd = ToolDefinition(name="odd", parameters=schema)
     context = Context(messages=(HI,), tools=(READ, odd))
     projector = Projector(NEW_CLAUDE)
     for _ in range(2):  # the second finds the tools fitted
-        required = projector.project(context).requirements
+        projected = projector.project(context)
         place = ("tools", 1, "parameters", "properties")
-        assert required == tuple(
-            RenameNeeded(path=(*place, name), tool="odd", property=name) for name in names if name != "ok"
-        )
-    assert projector.project(replace(context, tools=())).requirements == ()
-    assert project(context, GPT).requirements == ()
-    found = check(prepare(context, NEW_CLAUDE).body, protocol=NEW_CLAUDE.protocol, model=NEW_CLAUDE)
-    assert [fault.path[-1] for fault in found] == [name for name in names if name != "ok"]
+        renamed = [change.path for change in projected.report.changes if change.code == ChangeCode.NAME_CHANGED]
+        assert renamed == [(*place, name) for name in names if name != "ok"]
+    assert len(projected.tool_names) == len(names) - 1
+    assert project(context, GPT).tool_names == {}
+    request = prepare(context, NEW_CLAUDE)
+    assert check(request.body, protocol=NEW_CLAUDE.protocol, model=NEW_CLAUDE) == []
+    tool: Any = request.body["tools"][1]
+    wire = list(tool["input_schema"]["properties"])
+    assert tool["input_schema"]["required"] == wire[:2]
+    values: dict[str, object] = {name: at for at, name in enumerate(wire)}
+    block = {"type": "tool_use", "id": "toolu_1", "name": "odd", "input": values}
+    reply = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use"}
+    whole = request.decode({**reply, "content": [block], "usage": {"input_tokens": 1, "output_tokens": 1}})
+    wanted = {name: at for at, name in enumerate(names)}
+    assert [call.arguments for call in whole.tool_calls()] == [wanted]
+    decoder = request.stream_decoder()
+    written = json.dumps(values)
+    deltas = [{"type": "input_json_delta", "partial_json": written[at : at + 9]} for at in range(0, len(written), 9)]
+    frames = [
+        {"type": "message_start", "message": {**reply, "content": [], "stop_reason": None}},
+        {"type": "content_block_start", "index": 0, "content_block": {**block, "input": {}}},
+        *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}},
+        {"type": "message_stop"},
+    ]
+    events: list[Any] = [event for frame in frames for event in decoder.feed(json.dumps(frame).encode())]
+    assert json.loads("".join(event.delta for event in events if event.type == "toolcall_delta")) == wanted
+    assert events[-1].message.tool_calls() == decoder.message.tool_calls() == whole.tool_calls()
+    # The model is sent what it wrote, any other model the given names.
+    done = ToolResultMessage(tool_call_id="toolu_1", tool_name="odd", content=(TextContent(text="done"),))
+    again: Any = prepare(context.add(whole, done), NEW_CLAUDE).body
+    assert list(again["messages"][1]["content"][0]["input"].items()) == list(values.items())
+    other: Any = prepare(context.add(whole, done), GPT).body
+    assert json.loads(other["messages"][1]["tool_calls"][0]["function"]["arguments"]) == wanted
 
 
 _JSON_MODE = {"type": "json_object"}

@@ -13,6 +13,7 @@ from segue.conversation.content import ImageContent, TextContent, ToolCall
 from segue.conversation.context import Context, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.models.model import Model
+from segue.models.rule import Rule
 from segue.projection import engine
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector, project
@@ -168,7 +169,7 @@ def test_a_large_image_limits_the_images_beside_it_as_long_as_it_is_sent():
 
 
 def test_an_image_with_a_longer_edge_than_the_target_takes_is_replaced():
-    model = replace(CLAUDE, rules={"max_image_edge": 2999})
+    model = replace(CLAUDE, rules={"image_edge": Rule(most=2999)})
     context = Context(messages=(UserMessage.of("look", ImageContent(data=WIDE_PNG, mime_type="image/png")),))
     assert [change.code for change in project(context, model).report.changes] == [ChangeCode.MEDIA_TOO_LARGE]
     assert not project(context, CLAUDE).report.changes

@@ -46,7 +46,7 @@ from segue.requests.prepare import convert
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=1000)
 OLD_CLAUDE = Model("claude-3-5-haiku-latest", "anthropic", "anthropic-messages", input=("text",))
-GPT = Model("gpt-4o", "openai", "openai-chat")
+GPT = Model("gpt-4o", "openai", "openai-chat", input=("text", "image"), max_tokens=16_384)
 GEMINI = Model("gemini-3-pro-preview", "google", "google-genai", reasoning=True)
 MISTRAL = Model("mistral-large-latest", "mistral", "mistral-chat")
 BEDROCK = Model("amazon.nova-pro-v1:0", "amazon-bedrock", "bedrock-converse", input=("text", "image", "document"))
@@ -157,7 +157,7 @@ CASES: dict[ChangeCode, Needs] = {
         CONTENT,
     ),
     C.MEDIA_TOO_LARGE: Needs(
-        Model("m", "p", "openai-chat", rules={"max_media_bytes": 10}),
+        Model("m", "p", "openai-chat", rules={"media_bytes": {"most": 10}}),
         (UserMessage.of("hi", IMAGE),),
         ("messages", 0, "content", 1),
         CONTENT,

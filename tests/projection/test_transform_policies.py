@@ -113,7 +113,7 @@ def test_an_early_id_does_not_depend_on_a_later_one():
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_id_is_not_one_that_the_conversation_has(is_first):
     """Where ids are unique in the whole request, neither an id before a new one nor one after it may be the same."""
-    strict = replace(MISTRAL, rules={"call_id_scope": "conversation"})
+    strict = replace(MISTRAL, rules={"repeated_call_ids": {}})
     refused = (assistant(SONNET, call("toolu_01AAAA")), result("toolu_01AAAA", "1"))
     same = (assistant(MISTRAL, call("UGXcLMKna")), result("UGXcLMKna", "2"))
     sent = transform_messages((user("hi"), *(same + refused if is_first else refused + same)), strict)

@@ -21,6 +21,8 @@ from segue.projection.passes.media_fit import edge_of, kind_of
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection
 from segue.projection.workspace.ownership import Ownership
+from segue.protocols.api import resolve_described
+from segue.protocols.kit.capabilities import refused_input
 from segue.protocols.registry import resolve_rules
 
 
@@ -43,6 +45,7 @@ def find_faults(projection: Projection, model: Model, policy: Policy) -> list[st
 class _Validator:
     def __init__(self, model: Model, policy: Policy) -> None:
         self.model = model
+        self.described: Model = resolve_described(model).model
         self.policy = policy
         self.rules: Rules = resolve_rules(model)
         self.own_turns = Ownership(model, policy.same_model)
@@ -72,7 +75,7 @@ class _Validator:
                 continue
             calls = message.tool_calls()
             ids = [call.id for call in calls]
-            if len(set(ids)) != len(ids) or (rules.call_id_scope == "conversation" and seen.intersection(ids)):
+            if len(set(ids)) != len(ids) or (rules.has("repeated_call_ids") and seen.intersection(ids)):
                 yield f"{index}: two calls of one id"
             seen.update(ids)
             for call_id in ids:
@@ -127,13 +130,13 @@ class _Validator:
             return
         if self.rules.assistant_prefix and last.prefix:
             return
-        paused = last.raw_stop_reason in self.rules.resumable_stops and self.own_turns.is_own(last)
+        paused = last.raw_stop_reason in self.rules.values("resumable_stops") and self.own_turns.is_own(last)
         if not self.rules.last_assistant and not (paused and any(piece.kind == "native" for piece in last.content)):
             yield "the last turn is the assistant's"
         piece = last.content[-1]
         is_signed = piece.kind == "text" and piece.text_signature and self.rules.text_signatures
         spaced = piece.kind == "text" and not is_signed and piece.text != piece.text.rstrip()
-        if self.rules.refused_final_space and spaced:
+        if self.rules.has("final_space") and spaced:
             yield "the last turn ends in white space"
 
     def message(self, message: Message) -> Iterator[str]:
@@ -163,7 +166,7 @@ class _Validator:
                     yield f"{message.role}: extra of {key}: {part}"
         if message.role == "assistant":
             yield from self.turn(message)
-        if message.role == "user" and rules.text_beside_files:
+        if message.role == "user" and rules.has("files_alone"):
             kinds = {piece.kind for piece in message.content}
             if "file" in kinds and "text" not in kinds:
                 yield "a file without a text"
@@ -213,7 +216,7 @@ class _Validator:
         if piece.kind != "image" and piece.kind != "file":
             return
         kind = kind_of(piece)
-        if kind not in self.model.input:
+        if kind in refused_input(self.described, rules):
             yield f"{message.role}: a {kind} that the model cannot read"
         patterns = rules.result_media if message.role == "toolResult" else rules.user_media
         mime = (piece.mime_type or f"{kind}/").split(";")[0].lower()
@@ -227,22 +230,22 @@ class _Validator:
         if not any(has[source] is not None for source in sources):
             yield f"{message.role}: media without a source the target can use"
         size = len(piece.data or "") * 3 // 4
-        narrower = {"image": rules.max_image_bytes, "document": rules.max_document_bytes}.get(kind, 0)
-        if any(limit and size > limit for limit in (rules.max_media_bytes, narrower)):
+        limits = (rules.most(place) for place in ("media_bytes", f"{kind}_bytes"))
+        if any(limit and size > limit for limit in limits):
             yield f"{message.role}: media of {size} bytes"
-        if message.role == "toolResult" and message.is_error and not rules.error_result_media:
+        if message.role == "toolResult" and message.is_error and rules.has("error_media"):
             yield "media in an error"
 
     def counts(self, messages: Sequence[Message]) -> Iterator[str]:
         kinds = [piece.kind for message in messages for piece in message.content]
-        for kind, limit in (("image", self.rules.max_images), ("file", self.rules.max_files)):
+        for kind, limit in (("image", self.rules.max_images), ("file", self.rules.most("files"))):
             if limit and kinds.count(kind) > limit:
                 yield f"{kinds.count(kind)} pieces of kind {kind}"
         images = [piece for message in messages for piece in message.content if piece.kind == "image"]
-        edge, few = max((edge_of(image) for image in images), default=0), self.rules.max_large_images
-        if self.rules.max_image_edge and edge > self.rules.max_image_edge:
+        edge, few = max((edge_of(image) for image in images), default=0), self.rules.most("large_images")
+        if 0 < self.rules.most("image_edge") < edge:
             yield f"an image of {edge} pixels"
-        if few and len(images) > few and edge > self.rules.max_image_edge_of_many:
+        if few and len(images) > few and edge > self.rules.rows["large_images"].least:
             yield f"an image of {edge} pixels among {len(images)}"
 
     # -- settings ------------------------------------------------------------------------------------------------------

@@ -394,3 +394,22 @@ def test_a_setting_that_is_null_or_empty_is_as_good_as_absent(protocol):
     for model_id, setting in product(MODELS.get(protocol, ("m",)), settings):
         model = Model(model_id, get_protocol(protocol).provider, protocol)
         assert segue.check({**PLAIN[protocol], **setting}, protocol=protocol, model=model) == [], (model_id, setting)
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol"),
+    [
+        ("alibaba/qwen-max", "openai-chat"),
+        ("ollama/glm-5.2:cloud", "anthropic-messages"),
+        ("amazon-bedrock/ai21.j2-mid-v1", "bedrock-converse"),
+    ],
+)
+def test_check_accepts_what_prepare_makes_for_a_model_that_is_only_named(name: str, protocol: str):
+    """Both take the abilities of the entry: what it reads, and how much it writes."""
+    provider, _, model_id = name.partition("/")
+    made = segue.Model(model_id, provider, protocol)
+    png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    image = segue.ImageContent(data=png, mime_type="image/png")
+    context = segue.Context(messages=(segue.UserMessage(content=(segue.TextContent(text="x"), image)),))
+    request = segue.prepare(context, made, options=segue.Options(max_tokens=900_000))
+    assert segue.check(request.body, protocol=protocol, model=made) == []

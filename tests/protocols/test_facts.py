@@ -18,6 +18,7 @@ MAY_NAME_PROTOCOLS = {
     "histories": "the folder of a format says in which wire format its program stores messages",
     "models": "rows about models and providers say which protocol each has",
     "counting/families.py": "a row about a family of models",
+    "cli/model_lists.py": "names that lists of other packages have for APIs, and which protocol each is",
     "conversation/foreign.py": "names in files of other programs, and what they are called here",
     "conversation/retired.py": "marks in files of earlier versions, which had these protocols alone",
     "gateway/hints.py": "the name of an SDK, which is also the name of a protocol",

@@ -15,6 +15,7 @@ from segue.models.catalogue import packaged_catalogue
 from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model import Model
+from segue.models.rule import Rule
 from segue.models.rules import Rules
 from segue.protocols.bedrock_converse.media_types import FORMATS
 from segue.protocols.registry import PROTOCOLS, Protocol, get_protocol, resolve_dialect, resolve_rules
@@ -146,12 +147,15 @@ def test_overrides_that_are_not_json_are_refused():
 
 def test_overrides_from_json_are_converted_to_the_type_of_the_field():
     model = Model(
-        "m", "mine", "openai-chat", rules={"user_media": ["image/png"], "tool_choices": ["auto"], "max_temperature": 1}
+        "m",
+        "mine",
+        "openai-chat",
+        rules={"user_media": ["image/png"], "tool_choices": ["auto"], "temperature": {"most": 1}},
     )
     rules = resolve_rules(model)
     assert rules.user_media == ("image/png",)
     assert rules.tool_choices == frozenset({"auto"})
-    assert isinstance(rules.max_temperature, float)
+    assert rules.rows["temperature"] == Rule(most=1)
 
 
 def test_a_target_is_resolved_once():

@@ -42,6 +42,9 @@ _SENTENCES: Final[dict[str, str]] = {
     FailureKind.UNKNOWN: "The request failed.",
 }
 """A message for each kind, in words that `classify` recognises where neither a code nor a status decides."""
+_UNAUTHORIZED: Final = 401
+_DENIED: Final = "Permission denied."
+"""The same where a key is not known to be wrong: it may lack a right, or be that of another place."""
 
 
 def stream_encoder(
@@ -156,6 +159,8 @@ def _presentable(failure: Failure, is_recognised: Callable[[Failure], bool]) -> 
     The first that is recognised: the given message, the sentence of the kind before it, the sentence alone.
     """
     sentence = _SENTENCES.get(failure.kind, _SENTENCES[FailureKind.UNKNOWN])
+    if failure.kind == FailureKind.AUTH and failure.status != _UNAUTHORIZED:
+        sentence = _DENIED
     given = failure.message.strip()
     for message in (given, f"{sentence} ({given})") if given else ():
         written = replace(failure, message=message)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import click
 
-from segue.cli.printable import printable
+from segue.cli.printable import echo_data, echo_styled, open_console
 from segue.cli.statuses import Status
 from segue.cli.wording import in_program_words
 from segue.client.flow.attempts import Attempt
@@ -23,10 +23,9 @@ def print_answer(
 ) -> AssistantMessage:
     """Print a reply as it arrives and return it; Ctrl-C ends it early. `on_first` is called when it begins.
 
-    In a terminal, control characters are replaced. With `quiet`, nothing is printed.
+    With `quiet`, nothing is printed.
     """
     has_begun = thinks = False
-    clean = printable if sys.stdout.isatty() else str
     blocks = MarkdownBlocks() if _shows_markdown() else None
     ends_line = True
     try:
@@ -37,15 +36,15 @@ def print_answer(
             if event.type == "thinking_delta" and not quiet:
                 if not thinking_to_stderr or sys.stderr.isatty():
                     thinks = True
-                    click.secho(printable(event.delta), dim=True, nl=False, err=thinking_to_stderr)
+                    echo_styled(event.delta, dim=True, nl=False, err=thinking_to_stderr)
             elif event.type == "text_delta" and not quiet:
                 if thinks:
                     click.echo(err=thinking_to_stderr)
                     thinks = False
                 if blocks is not None:
-                    blocks.feed(clean(event.delta))
+                    blocks.feed(event.delta)
                     continue
-                click.echo(clean(event.delta), nl=False)
+                echo_data(event.delta, nl=False)
                 ends_line = event.delta.endswith("\n")
     except KeyboardInterrupt:
         stream.close()
@@ -68,9 +67,7 @@ class MarkdownBlocks:
     """Prints Markdown while it arrives: each paragraph, list or block of code when it is complete, words wrapped."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-
-        self._console = Console(highlight=False)
+        self._console = open_console()
         self._text = ""
 
     def feed(self, text: str) -> None:
@@ -120,18 +117,18 @@ def describe_usage(usage: Usage | None) -> str:
 
 def print_usage(usage: Usage | None) -> None:
     """Print on standard error what an answer used."""
-    click.secho(f"({describe_usage(usage)})", dim=True, err=True)
+    echo_styled(f"({describe_usage(usage)})", dim=True, err=True)
 
 
 def print_end(message: AssistantMessage) -> None:
     """Explain on standard error why an answer is incomplete, if it is."""
     if message.stop_reason == "aborted":
-        click.secho("(stopped; the part that arrived is kept)", dim=True, err=True)
+        echo_styled("(stopped; the part that arrived is kept)", dim=True, err=True)
     elif message.stop_reason == "error":
         reason = message.error_message or "the answer is incomplete, and the server gave no reason"
-        click.secho(f"segue: {printable(in_program_words(reason))}", fg="red", err=True)
+        echo_styled(f"segue: {in_program_words(reason)}", fg="red", err=True)
     elif message.stop_reason == "length":
-        click.secho("(the answer was cut at its token limit; --max-tokens sets it)", dim=True, err=True)
+        echo_styled("(the answer was cut at its token limit; --max-tokens sets it)", dim=True, err=True)
 
 
 def status_of(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> Status:

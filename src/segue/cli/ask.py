@@ -10,6 +10,7 @@ from typing import Any, TextIO, cast
 import click
 import msgspec
 
+from segue.cli.printable import echo_styled
 from segue.cli.starting import NoModel, Sending, Start, find_start, offer_models, sending_options, session_option
 from segue.cli.statuses import Status
 from segue.cli.targets import ASK, complete_model, open_catalogue
@@ -85,7 +86,7 @@ def command(
         ) as conversation,
     ):
         if start.reason:
-            click.secho(f"({conversation.model.full_name()}: {start.reason})", dim=True, err=True)
+            echo_styled(f"({conversation.model.full_name()}: {start.reason})", dim=True, err=True)
         stream = conversation.stream(*content)
         message = print_answer(stream, on_first=_nothing, thinking_to_stderr=True, quiet=as_json)
         answered, report, status = stream.model, stream.report, status_of(message, stream.attempts)

@@ -14,6 +14,7 @@ import click
 
 from segue.cli.answers import describe_usage, print_answer, print_end, print_usage, status_of
 from segue.cli.attachments import read_attachment
+from segue.cli.printable import echo_styled
 from segue.cli.statuses import Status
 from segue.cli.targets import IN_CHAT, explain_unknown, find_near
 from segue.cli.wording import in_program_words
@@ -120,11 +121,11 @@ class ChatSession:
             else:
                 self._send(text)
         except SegueError as error:
-            click.secho(in_program_words(str(error)), fg="red", err=True)
+            echo_styled(in_program_words(str(error)), fg="red", err=True)
         except OSError as error:
             if error.filename is None:
                 raise  # the output is full or closed
-            click.secho(f"{error.filename}: {error.strerror}", fg="red", err=True)
+            echo_styled(f"{error.filename}: {error.strerror}", fg="red", err=True)
         return True
 
     def _send(self, text: str) -> None:
@@ -143,7 +144,7 @@ class ChatSession:
     def _report_switch(self) -> None:
         """Report that another model answers than before, when its first answer begins."""
         if self._answering != self.model:
-            click.secho(f"(the model is now {self.model.full_name()})", dim=True, err=True)
+            echo_styled(f"(the model is now {self.model.full_name()})", dim=True, err=True)
             self._answering = self.model
 
     # -- commands ------------------------------------------------------------------------------------------------------

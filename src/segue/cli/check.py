@@ -13,7 +13,6 @@ import msgspec
 from segue.cli.fixing import fix
 from segue.cli.inputs import EXAMPLE, SourceFile, choose_input, example_option, open_input
 from segue.cli.places import LinesOfPaths
-from segue.cli.printable import printable
 from segue.cli.progress import Advance, show_progress
 from segue.cli.reports import open_console, show_report
 from segue.cli.statuses import Status
@@ -33,6 +32,7 @@ from segue.corpus.training import ONLY_REQUESTS, has_weights, is_training_line, 
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
+from segue.foundation.safe_text import in_one_line, printable
 from segue.histories.opening import BadLine, How, Opened, OpenedDocument, open_line
 from segue.models.catalogue import Catalogue
 from segue.models.evidence import Grade
@@ -44,6 +44,7 @@ from segue.protocols.registry import PROTOCOLS
 from segue.requests.check import check as check_body
 from segue.requests.check_scope import explain_check
 from segue.requests.tokens import estimate_tokens
+from segue.testing.evidence import Fact, judge, load_facts
 
 Level = Literal["error", "warning", "notice"]
 
@@ -100,6 +101,13 @@ class Problem(NamedTuple):
 )
 @click.option("--strict", is_flag=True, help="Fail also on what may be refused, or is accepted without effect.")
 @click.option(
+    "--facts",
+    metavar="FILE",
+    envvar="SEGUE_FACTS",
+    type=click.Path(exists=True, dir_okay=False, path_type=FilePath),
+    help="A file of `segue facts`: what your own exchanges showed about this provider and model.  [env: SEGUE_FACTS]",
+)
+@click.option(
     "--fix",
     "is_fixed",
     is_flag=True,
@@ -131,6 +139,7 @@ def command(
     output: str | None,
     catalogue: str | None,
     api_version: str | None,
+    facts: FilePath | None,
 ) -> None:
     """List the problems of each FILE for a model, or for any model of a protocol.
 
@@ -161,6 +170,7 @@ def command(
     if is_fixed:
         ctx.exit(_fix(open_input(inputs[0], source).document, model, known if wire_only else None, output))
     before = None if after is None else _read_before(after, source)
+    rows = [] if facts is None else load_facts(facts.read_bytes(), str(facts))
     found: list[Problem] = []
     document: OpenedDocument | None = None
     for file in inputs:
@@ -172,7 +182,7 @@ def command(
             found += [
                 finding._replace(file=name)
                 for each in _documents(opened, source, advance)
-                for finding in _findings(each, model, known if wire_only else None, before, api_version)
+                for finding in _findings(each, model, known if wire_only else None, before, api_version, facts=rows)
                 if harmless or finding.level != "notice" or finding.grade != "refused"
                 if not (is_of_rows and finding.path == (ID_COLUMN,))  # the id of a row is no field of its request
             ]
@@ -243,6 +253,8 @@ def _findings(
     known: Catalogue | None,
     before: OpenedDocument | None = None,
     version: str | None = None,
+    *,
+    facts: Sequence[Fact] = (),
 ) -> Iterator[Problem]:
     """Give the problems for a model; with the `known` models, those for the model that a request names.
 
@@ -273,6 +285,9 @@ def _findings(
             version=version,
             strict=True,
         )
+        if facts:
+            whose = find_endpoint(model.protocol, judged, named, known).model
+            violations = judge(document.body, violations, whose, facts)
         for violation in violations:
             if is_training and violation.code in ONLY_REQUESTS:
                 continue
@@ -317,8 +332,8 @@ def _print_human(found: list[Problem]) -> None:
     for finding in found:
         where = render_path(finding.path)
         message = finding.message.removeprefix(f"{where}: ")
-        place = f"{finding.file}:{finding.line}: {where or 'whole conversation'}: "
-        end = f": {message} [{finding.code}]"
+        place = in_one_line(f"{finding.file}:{finding.line}: {where or 'whole conversation'}: ")
+        end = in_one_line(f": {message} [{finding.code}]")
         if console.is_terminal:
             text = Text().append(place, "bold").append(finding.level, _COLOURS[finding.level]).append(end)
             console.print(text, soft_wrap=True)

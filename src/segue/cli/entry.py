@@ -20,8 +20,10 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Final, TextIO, cast
 
+from segue.cli.printable import guard_streams
 from segue.cli.statuses import Status
 from segue.errors import DISTRIBUTION, SegueError, TornLine
+from segue.foundation.safe_text import in_one_line
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -44,6 +46,7 @@ _EXTRAS: Final = {
 def main() -> None:
     """Run the program and exit with its status."""
     _open_streams()
+    guard_streams()
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", TornLine)
     sys.unraisablehook = _handle_unraisable
@@ -114,13 +117,15 @@ def _run_program() -> int:
     except OSError as error:
         if error.filename is None:
             raise
-        _print(f"segue: {error.filename}: {error.strerror}")
+        _print(f"segue: {in_one_line(str(error.filename))}: {error.strerror}")
         return Status.USAGE
     sys.stdout.flush()  # a closed pipe is found here, not when Python exits
     return Status.SUCCESS
 
 
 def _print(text: str) -> None:
+    """Print a message; lines after its first are indented, so that a name with a line break is not another message."""
+    text = text.replace("\n", "\n  ")
     with suppress(OSError):  # nothing can be reported if standard error is full or closed
         print(text, file=sys.stderr, flush=True)  # noqa: T201
 

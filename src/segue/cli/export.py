@@ -16,13 +16,14 @@ from segue.cli.history_outputs import (
     store_new,
     write_for,
 )
-from segue.cli.inputs import open_history
+from segue.cli.inputs import open_history, print_redacted
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.targets import catalogue_option, complete_model
 from segue.conversation.pages import PAGES
 from segue.errors import LoadError
 from segue.foundation.plurals import counted
-from segue.histories.kit.history import Written
+from segue.histories.kit.history import History, Written
+from segue.histories.redacting import new_redactor, redact
 from segue.histories.registry import all_formats, get_format
 from segue.projection.report import Report
 
@@ -46,6 +47,12 @@ from segue.projection.report import Report
     help="The file, or the folder for the files.  [default: the folder of the agent, or standard output]",
 )
 @click.option("--dry-run", is_flag=True, help="Store nothing; print the names of the files and the report.")
+@click.option(
+    "--redact/--no-redact",
+    "redacts",
+    default=None,
+    help="Take out keys, passwords and names of home folders, and count them.  [default: for markdown and html]",
+)
 @report_option
 @catalogue_option
 def command(
@@ -57,18 +64,19 @@ def command(
     session: str | None,
     output: Path | None,
     dry_run: bool,
+    redacts: bool | None,
     form: ReportForm,
     catalogue: str | None,
 ) -> None:
     """Write FILE in the format of an agent or a framework, and report what could not be kept.
 
     `--to markdown` and `--to html` write it for people to read: html is a page that stands alone, with thinking and
-    calls folded.
+    calls folded. They are made to be given to others, so keys and passwords are taken out unless you add --no-redact.
 
     FILE is a session file of segue, a request, or any SOURCE of `segue import`. A file that exists is never changed.
     """
     if target in PAGES:
-        history = open_history(source, session=session)
+        history = _open(source, session, redacts=redacts is not False)
         page = PAGES[target](history.context, title=history.title or Path(source).name).encode("utf-8", "replace")
         if output is None or dry_run:
             click.echo(counted(len(page), "byte") if dry_run else page, nl=dry_run)
@@ -80,7 +88,7 @@ def command(
     if record.write is None:
         names = ", ".join(each.name for each in all_formats() if each.write is not None)
         raise click.UsageError(f"--to {target}: {record.title} can only be read; choose one of {names}")
-    history = open_history(source, session=session)
+    history = _open(source, session, redacts=redacts is True)
     chosen = None
     if record.kind == "agent" or model is not None:  # without one, every turn of a framework's messages stays as it is
         chosen = default_model(record, history, model, catalogue)
@@ -106,6 +114,16 @@ def command(
     print_report(Report((*history.report.changes, *written.report.changes)), form)
     if record.kind == "agent" and (commands := commands_of(written, paths[0], elsewhere=output is not None)):
         click.echo(f"Continue with: {render_commands(commands, cwd or history.cwd)}", err=True)
+
+
+def _open(source: str, session: str | None, *, redacts: bool) -> History:
+    history = open_history(source, session=session)
+    if not redacts:
+        return history
+    redactor = new_redactor()
+    redacted = redact(history, redactor)
+    print_redacted(redactor)
+    return redacted
 
 
 def _is_folder(path: Path) -> bool:

@@ -6,12 +6,13 @@ are refused even then are removed. What is left is not repaired: only the caller
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, cast, final
 
+from msgspec.structs import replace
+
+from segue.conversation.context import Prompt, ToolDefinition
 from segue.errors import Path
 from segue.histories.opening import OpenedDocument
-from segue.histories.reading import read_body
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import Report
@@ -25,46 +26,30 @@ _ROUNDS: Final = 20
 """Removing a field may show another one that needed it."""
 
 
-_Form = Callable[[dict[str, Any]], dict[str, Any]]
-
-
-def _flat(function: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "function", **function}
-
-
-def _nested(function: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "function", "function": function}
-
-
-def _of_anthropic(function: dict[str, Any]) -> dict[str, Any]:
-    schema = {"input_schema": function.get("parameters", {"type": "object"})}
-    return {key: value for key, value in function.items() if key != "parameters"} | schema
-
-
-_FORMS: Final[Mapping[str, _Form]] = {
-    "anthropic-messages": _of_anthropic,
-    "cohere-chat": _nested,
-    "mistral-chat": _nested,
-    "ollama-chat": _nested,
-    "openai-chat": _nested,
-    "openai-responses": _flat,
-}
-"""How a protocol writes a function that was written like one of another protocol."""
-
-
-def _in_form(tool: object, form: _Form) -> object:
-    """Write a function in the form of a protocol, if it is one of another protocol; nothing else is touched."""
+def _read_function(tool: object) -> ToolDefinition | None:
+    """Read a function in the form of any protocol; None if it is something else."""
     given = cast("dict[str, Any]", tool) if isinstance(tool, dict) else {}
     inner = given.get("function")
-    function = dict(cast("dict[str, Any]", inner if isinstance(inner, dict) and "name" not in given else given))
-    kind = given.get("type", "function")
-    if kind not in ("function", "custom") or not isinstance(function.get("name"), str) or "format" in function:
-        return cast("object", tool)
-    function.pop("type", None)
-    if "input_schema" in function and "parameters" not in function:
-        function["parameters"] = function.pop("input_schema")
-    written = form(function)
-    return given if "parameters" not in function or set(written) <= set(given) else written
+    function = cast("dict[str, Any]", inner) if isinstance(inner, dict) else given
+    name, schema = function.get("name"), function.get("parameters") or function.get("input_schema")
+    if given.get("type", "function") not in ("function", "custom") or not isinstance(name, str):
+        return None
+    if not isinstance(schema, dict):
+        return None
+    return ToolDefinition(
+        name=name, description=str(function.get("description") or ""), parameters=cast("dict[str, Any]", schema)
+    )
+
+
+def _read_functions(prompt: Prompt, tools: object) -> Prompt:
+    """Read functions that a body has in the form of another protocol; nothing else is touched."""
+    given = cast("list[object]", tools) if isinstance(tools, list) else []
+    known = {tool.name for tool in prompt.context.tools if tool.kind == "function" and tool.name}
+    found = {at: tool for at, each in enumerate(given) if (tool := _read_function(each)) and tool.name not in known}
+    if not found or len(given) != len(prompt.context.tools):
+        return prompt
+    read = tuple(found.get(at, tool) for at, tool in enumerate(prompt.context.tools))
+    return replace(prompt, context=replace(prompt.context, tools=read))
 
 
 @final
@@ -84,10 +69,7 @@ def fix(document: OpenedDocument, model: Model) -> Fixed:
         EmptyConversation, DoesNotFit: nothing of it can be sent.
     """
     given = cast("dict[str, Any]", document.body)
-    form = _FORMS.get(model.protocol)
-    if form is not None and isinstance(given.get("tools"), list):
-        tools = [_in_form(tool, form) for tool in cast("list[object]", given["tools"])]
-        document = document if tools == given["tools"] else read_body({**given, "tools": tools}, model.protocol, None)
+    document = document._replace(prompt=_read_functions(document.prompt, given.get("tools")))
     request = document.prepare(model, Policy())
     body, removed = request.body, list[Violation]()
     for _ in range(_ROUNDS):

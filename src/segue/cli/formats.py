@@ -14,8 +14,6 @@ from segue.histories.kit.format import Format
 from segue.histories.registry import all_formats
 
 _HEADINGS: Final = ("FORMAT", "TITLE", "READ", "WRITTEN", "LISTED", "FACTS", "FROM")
-_RUN: Final = (", run", " dump")
-"""How a source says that the program itself wrote what was looked at."""
 
 
 @click.command("formats")
@@ -24,7 +22,8 @@ def command(*, as_json: bool) -> None:
     """List the formats of histories: whether each is read, written and listed, and how sure its facts are.
 
     FACTS is `run` if the versions in FROM were run and what they wrote was read, and `read` if the facts come from
-    sources, documents or files of others. Data of other programs that segue knows is refused with their name.
+    sources, documents or files of others. WRITTEN is `unproven` if it was not tried whether the program continues what
+    segue writes. Data of other programs that segue knows is refused with their name.
     """
     rows = [_row(record) for record in all_formats()]
     if as_json:
@@ -41,14 +40,14 @@ def command(*, as_json: bool) -> None:
 
 
 def _row(record: Format) -> dict[str, object]:
-    parts = [part.strip() for part in record.source.split(";")]
+    is_unproven = record.write is not None and record.kind == "agent" and not record.was_run
     return {
         "format": record.name,
         "title": record.title,
         "read": True,
-        "written": record.write is not None,
+        "written": "unproven" if is_unproven else record.write is not None,
         "listed": record.place is not None or record.list is not None,
-        "facts": "run" if any(mark in part for part in parts for mark in _RUN) else "read",
+        "facts": "run" if record.was_run else "read",
         "from": f"{record.source}; {record.read_on}",
     }
 

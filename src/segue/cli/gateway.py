@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from segue.cli.gateway_keys import keys
-from segue.cli.gateway_store import backup, doctor, erase, gc, restore
+from segue.cli.gateway_store import backup, doctor, erase, gc, reload, restore
 
 
 @click.group("gateway")
@@ -13,5 +13,5 @@ def command() -> None:
     """Manage a gateway. `segue serve` runs it."""
 
 
-for _each in (keys, doctor, backup, restore, gc, erase):
+for _each in (keys, doctor, reload, backup, restore, gc, erase):
     command.add_command(_each)

@@ -136,7 +136,7 @@ def list_keys(*, as_json: bool, all_keys: bool, config: Path | None, store: str 
         rows = [row for row in read_spending(opened.database, now) if all_keys or row.key.revoked is None]
     described = [describe_key(row, now) for row in rows]
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(described)).decode())
+        click.echo(msgspec.json.format(msgspec.json.encode(described)))
         return
     for each in described:
         click.echo(each.line())

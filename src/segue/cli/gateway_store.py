@@ -1,4 +1,4 @@
-"""`segue gateway doctor`, `backup`, `restore`, `gc` and `erase`: the operation of a gateway and of its store."""
+"""`segue gateway doctor`, `reload`, `backup`, `restore`, `gc` and `erase`: the operation of a gateway and its store."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from segue.cli.printable import echo_styled
 from segue.errors import SettingsError
 from segue.foundation.plurals import counted
 from segue.gateway.config import Config, load_config, read_config
@@ -75,11 +76,31 @@ def doctor(*, config: Path | None, offline: bool) -> None:
     has_failed = False
     for finding in examine(known, os.environ, None if offline else get_over_network):
         has_failed |= finding.state == "fail"
-        click.echo(
-            f"{click.style(f'{finding.state:4}', fg=_COLOURS[finding.state])}  {finding.subject}: {finding.text}"
-        )
+        text = f"  {finding.subject}: {finding.text}"
+        echo_styled(f"{finding.state:4}", fg=_COLOURS[finding.state], after=text)
     if has_failed:
         raise click.exceptions.Exit(1)
+
+
+@click.command("reload")
+@click.option(
+    "--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), required=True, help="As for serve."
+)
+@click.option("--accept", "accepts", is_flag=True, help="Use it although requests and keys would go elsewhere.")
+def reload(*, config: Path, accepts: bool) -> None:
+    """Check a changed file, and accept it. Gateways that run read their file again by themselves.
+
+    A file that no longer has a provider or a base_url is not used by itself: it may be cut short, and the keys would go
+    to another address. /health, the console and the log say what is missing. This needs --accept, or a new start.
+    """
+    from segue.gateway.reloading import accept
+
+    read_config(config)
+    if not accepts:
+        click.echo(f"{config} is valid. Gateways use it within seconds, unless /health reports that it is held.")
+        return
+    accept(config)
+    click.echo(f"{config} is accepted as it is now. Gateways use it within seconds.")
 
 
 @click.command("backup")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from uuid import uuid4
 import click
 from msgspec.structs import replace
 
+from segue.cli.printable import quote_word
 from segue.cli.reports import ReportForm, measured_report, show_report
 from segue.conversation.context import Context
 from segue.conversation.stored import dump, dump_message, dump_summary
@@ -97,8 +97,8 @@ def commands_of(written: Written, path: Path, *, elsewhere: bool) -> list[list[s
 
 def render_commands(commands: Sequence[Sequence[str]], cwd: str | None) -> str:
     """Write commands as one line for a shell."""
-    before = [] if cwd is None else [f"cd {shlex.quote(cwd)}"]
-    return " && ".join([*before, *(shlex.join(command) for command in commands)])
+    before = [] if cwd is None else [f"cd {quote_word(cwd)}"]
+    return " && ".join([*before, *(" ".join(map(quote_word, command)) for command in commands)])
 
 
 def run_commands(commands: Sequence[Sequence[str]], cwd: str | None) -> int:
@@ -119,7 +119,7 @@ def run_commands(commands: Sequence[Sequence[str]], cwd: str | None) -> int:
         except FileNotFoundError:
             raise LoadError(
                 f"the program {command[0]!r} is not installed, or not on the PATH; the session is stored, and"
-                f" `{shlex.join(command)}` continues it"
+                f" `{render_commands([command], None)}` continues it"
             ) from None
         if status:
             return status

@@ -1,5 +1,7 @@
 """How commands open a SOURCE: a file, a folder, a database, an archive, `last`, `codex:last`, an id, or `-`.
 
+`acp:AGENT:ID` is loaded by the program of that agent.
+
 What it is and how it is read, `segue.histories.opening` decides, for every command alike. Errors name the file.
 """
 
@@ -16,6 +18,7 @@ import click
 
 from segue.cli.progress import show_reading
 from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
+from segue.foundation.redaction import Redactor
 from segue.histories.kit.history import History
 from segue.histories.kit.source import View
 from segue.histories.opening import How, Opened, choose_line, find_bare_id, open_source
@@ -27,6 +30,8 @@ from segue.projection.report import Loss, Report
 EXAMPLE: Final = Path(__file__).with_name("example.jsonl")
 """A session with models of four providers, in the package, so that a first try needs no file."""
 FORMAT_NAMES: Final = click.Choice(format_names())
+ACP: Final = "acp:"
+"""The beginning of a SOURCE that the program of an agent loads itself."""
 _HEAD: Final = 64
 _STANDARD_INPUT: Final = "-"
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -37,6 +42,18 @@ def example_option(command: _Command) -> _Command:
     return click.option("--example", is_flag=True, help="Use the example session that comes with segue, not a FILE.")(
         command
     )
+
+
+def redact_option(command: _Command) -> _Command:
+    """Add the option that takes secrets out of what is written or shown."""
+    return click.option(
+        "--redact", "redacts", is_flag=True, help="Take out keys, passwords and names of home folders, and count them."
+    )(command)
+
+
+def print_redacted(redactor: Redactor) -> None:
+    """Print how much was redacted to standard error."""
+    click.echo(redactor.summary(), err=True)
 
 
 def check_input(file: object | None, *, example: bool, is_required: bool = True, name: str = "FILE") -> None:
@@ -97,7 +114,7 @@ def open_history(
     shown = "standard input" if is_standard_input else given
     _check_place(given)
     try:
-        source = sys.stdin.buffer.read() if is_standard_input else given
+        source = sys.stdin.buffer.read() if is_standard_input else _replayed(given)
         with show_reading():
             history = choose_line(open_source(source, how, name=shown), how).as_history()
     except UnknownFormat:
@@ -118,6 +135,8 @@ def _check_place(given: str) -> bool:
     """
     if given == _STANDARD_INPUT:
         return False
+    if given.startswith(ACP):
+        return True
     agent, colon, rest = given.partition(":")
     if colon and rest and not Path(given).exists():
         record = find_format(agent)
@@ -168,7 +187,23 @@ class SourceFile(click.ParamType[BinaryIO]):
 
 def given_source(file: BinaryIO) -> object:
     """Give what `open_source` takes of a SOURCE."""
-    return file.name if isinstance(file, _Place) else file
+    return _replayed(file.name) if isinstance(file, _Place) else file
+
+
+def _replayed(given: str) -> str | bytes:
+    """Give the log of the program of an agent that loads `acp:AGENT:ID`; every other SOURCE as it is.
+
+    Raises:
+        LoadError: the program is not there, or does not load it.
+        MissingExtra: the package of the protocol is not installed.
+    """
+    if not given.startswith(ACP):
+        return given
+    from segue.cli.acp_client import load_log, parse_name
+
+    name = parse_name(given)
+    assert name is not None, "it has the prefix"
+    return load_log(name)
 
 
 def open_input(file: BinaryIO, protocol: str | None, model: Model | None = None) -> Opened:

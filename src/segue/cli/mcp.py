@@ -29,7 +29,13 @@ _LOOPBACK = "127.0.0.1"
     metavar="N",
     help="Serve over HTTP on this machine, instead of over standard input and output; the address is printed.",
 )
-def command(*, roots: tuple[Path, ...], allow_writes: bool, port: int | None) -> None:
+@click.option(
+    "--redact/--no-redact",
+    "redacts",
+    default=None,
+    help="Take keys, passwords and names of home folders out of all replies.  [default: over HTTP]",
+)
+def command(*, roots: tuple[Path, ...], allow_writes: bool, port: int | None, redacts: bool | None) -> None:
     """Serve the sessions of all agents on this machine to an agent, by the Model Context Protocol.
 
     Tools list, search and read sessions, show what a compaction dropped, estimate what a switch of models costs, and
@@ -41,7 +47,8 @@ def command(*, roots: tuple[Path, ...], allow_writes: bool, port: int | None) ->
         from segue.cli.mcp_server import build_server
     except ModuleNotFoundError as error:
         raise MissingExtra("`segue mcp` needs the package mcp", extra="mcp") from error
-    server = build_server(roots=roots, allows_writes=allow_writes)
+    redacts = port is not None if redacts is None else redacts
+    server = build_server(roots=roots, allows_writes=allow_writes, redacts=redacts)
     if port is None:
         server.run("stdio")
         return

@@ -33,7 +33,8 @@ from segue.errors import SegueError, SettingsError, UnknownFormat, UnknownModel,
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.version import __version__
 from segue.histories.api import find_sessions, restore_history
-from segue.histories.kit.history import Session
+from segue.histories.kit.history import History, Session
+from segue.histories.redacting import new_redactor, redact
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.planning.plan import plan
@@ -74,7 +75,7 @@ def _with_reasons(function: Callable[_Given, _Result]) -> Callable[_Given, _Resu
         except (NotAllowed, SettingsError, UnknownFormat, UnknownModel) as error:  # about the arguments
             raise ToolError(str(error)) from error
         except SegueError as error:  # may quote the session
-            fence = Fence()
+            fence = args[0].fence() if args and isinstance(args[0], _Tools) else Fence()
             reason = "the source cannot be read" if isinstance(error, Unreadable) else "the session cannot be used"
             raise ToolError(f"{reason}. {fence.wrap_block(str(error))}") from error
         except click.ClickException as error:
@@ -120,10 +121,15 @@ class Finding:
     message: str
 
 
-def build_server(*, roots: Sequence[Path] = (), allows_writes: bool = False) -> MCPServer[Any]:
-    """Make the server. `roots` are folders whose files may be read, in addition to the sessions of agents."""
+def build_server(*, roots: Sequence[Path] = (), allows_writes: bool = False, redacts: bool = False) -> MCPServer[Any]:
+    """Make the server.
+
+    `roots` are folders whose files may be read, in addition to the sessions of agents. `redacts` takes secrets and
+    names of home folders out of all replies; a session that `hand_over` writes stays whole, because it stays here.
+    """
     server = _SessionServer("segue", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
-    tools = _Tools(roots)
+    server.redacts = redacts
+    tools = _Tools(roots, redacts=redacts)
     for tool in (
         tools.list_sessions,
         tools.search_sessions,
@@ -143,9 +149,11 @@ def build_server(*, roots: Sequence[Path] = (), allows_writes: bool = False) -> 
 class _SessionServer(MCPServer[Any]):
     """A server whose resources are the sessions that are there when it is asked."""
 
+    redacts: bool = False
+
     async def list_resources(self) -> list[Resource]:
         """List the newest sessions."""
-        fence = Fence()
+        fence = _new_fence(redacts=self.redacts)
         return [
             Resource(
                 uri=f"segue://sessions/{session.format}/{quote(source_of(session).partition(':')[2], safe='')}",
@@ -161,15 +169,25 @@ class _SessionServer(MCPServer[Any]):
 class _Tools:
     """The functions that the server offers. Their docstrings are what the model reads."""
 
-    def __init__(self, roots: Sequence[Path]) -> None:
-        self._gate = Gate(roots)
+    def __init__(self, roots: Sequence[Path], *, redacts: bool = False) -> None:
+        self._gate = Gate(roots, redacts=redacts)
+        self._redacts = redacts
+
+    def fence(self) -> Fence:
+        """Return the marks of one reply."""
+        return _new_fence(redacts=self._redacts)
+
+    def _open(self, source: str, view: str, fence: Fence) -> History:
+        """Read a session for a reply. Whole texts are redacted: a part of one could have a part of a secret."""
+        history = self._gate.open(source, view)
+        return history if fence.redactor is None else redact(history, fence.redactor)
 
     @_with_reasons
     def list_sessions(
         self, agent: str | None = None, project: str | None = None, limit: int = 20
     ) -> dict[str, list[SessionRow]]:
         """List the sessions of all agents on this machine, the newest first; of one agent or one project folder."""
-        fence = Fence()
+        fence = self.fence()
         found = self._gate.sessions(agent, project)
         return {"sessions": [_row(session, fence) for session in islice(found, max(0, limit))]}
 
@@ -181,8 +199,9 @@ class _Tools:
 
         Words of the person and of the model come first, then the newest.
         """
-        fence = Fence()
-        found = best_first(search_sessions(list(self._gate.sessions(agent, project)), text), max(0, limit))
+        fence = self.fence()
+        listed = list(self._gate.sessions(agent, project))
+        found = best_first(search_sessions(listed, text, redactor=fence.redactor), max(0, limit))
         return {"sessions": [_row(match.session, fence, match.text) for match in found]}
 
     @_with_reasons
@@ -194,14 +213,17 @@ class _Tools:
         `view` is `active` (what the agent would send now) or `full` (also what its compactions dropped). Long texts
         are shortened unless `whole` is true.
         """
-        messages = self._gate.open(source, view).context.messages
+        fence = self.fence()
+        messages = self._open(source, view, fence).context.messages
         start = max(0, len(messages) + first) if first < 0 else first
         page = messages[start : start + max(0, count)]
         head = f"{source}: messages {start} to {start + len(page) - 1} of {len(messages)}"
         limit = None if whole else _LONGEST
+        if fence.redactor is not None and fence.redactor.counts:
+            head += f"; in the whole session, {fence.redactor.summary()}"
         if not page:
             return f"{source} has {len(messages)} messages"
-        return f"{head}\n\n{Fence().wrap_block(_numbered(page, start, limit))}"
+        return f"{head}\n\n{fence.wrap_block(_numbered(page, start, limit))}"
 
     @_with_reasons
     def list_dropped(self, source: str, model: str | None = None) -> dict[str, list[DroppedRow]]:
@@ -209,9 +231,9 @@ class _Tools:
 
         `read_session(source, first=NUMBER, count=1, view="full", whole=True)` gives a message back.
         """
-        history = self._gate.open(source, "full")
+        fence = self.fence()
+        history = self._open(source, "full", fence)
         messages = history.context.messages
-        fence = Fence()
         if model is None:
             covered = max((each.summary.covers for each in history.compactions), default=0)
             gone = range(min(covered, len(messages)))
@@ -224,8 +246,8 @@ class _Tools:
     @_with_reasons
     def plan_switch(self, source: str, models: list[str], turns: int = 10) -> dict[str, dict[str, Any]]:
         """Compare models for the next requests of a session: cost, cache, what fits, what is lost, when it pays."""
-        context = self._gate.open(source, "active").context
-        fence = Fence()
+        fence = self.fence()
+        context = self._open(source, "active", fence).context
         if len(models) > _MOST_MODELS or not 1 <= turns <= _MOST_TURNS:
             raise ToolError(
                 f"plan_switch compares up to {_MOST_MODELS} models for 1 to {_MOST_TURNS} requests; ask for fewer"
@@ -250,13 +272,13 @@ class _Tools:
         """Write a session for another agent, as a new session of it, and give the command that continues it there."""
         record = agent_format(to)
         history = restore_history(self._gate.open(source, "active"))
-        fence = Fence()
+        fence = self.fence()
         written, paths, commands = hand_over(history, record, default_model(record, history, model, None), project)
         lines = [f"written: {', '.join(fence.wrap_name(str(path)) for path in paths)}"]
         if commands:
             place = project or history.cwd
             words = [*([] if place is None else [place]), *(word for command in commands for word in command)]
-            shown = render_commands(commands, place)
+            shown = fence.clean(render_commands(commands, place))
             lines.append(f"continue with: {shown if all(map(is_plain, words)) else fence.wrap(shown)}")
         lines.append(fence.wrap_block(written.report.summary()))
         return "\n".join(lines)
@@ -269,13 +291,17 @@ class _Tools:
     @_with_reasons
     def continue_session(self, source: str) -> str:
         """Continue a session of another agent here: its task, its last turns, and the facts of what is older."""
-        history = self._gate.open(source, "active")
-        fence = Fence()
+        fence = self.fence()
+        history = self._open(source, "active", fence)
         context = _shorten(history.context)
         place = f", in {fence.wrap_name(history.cwd)}" if history.cwd else ""
         head = f"Continue the work of this session ({source}{place})."
         rest = "What follows is its record, for you to know what was done. The next step is yours."
         return "\n\n".join([head, rest, fence.wrap_block(_numbered(context.messages, 0, _LONGEST))])
+
+
+def _new_fence(*, redacts: bool) -> Fence:
+    return Fence(new_redactor() if redacts else None)
 
 
 def _row(session: Session, fence: Fence, found: str = "") -> SessionRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import click
@@ -56,6 +57,15 @@ _STALE_AFTER: Final = 180
     "--max-price", type=float, metavar="DOLLARS", help="Only models with at most this price for a million input tokens."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--update",
+    metavar="FILE|DIR",
+    type=click.Path(exists=True, path_type=Path),
+    help="List the models that a package ships and the catalogue lacks: litellm's table, pi-ai, or installed SDKs.",
+)
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write them as a catalogue."
+)
 @catalogue_option
 def command(
     *,
@@ -67,14 +77,22 @@ def command(
     window: int | None,
     max_price: float | None,
     as_json: bool,
+    update: Path | None,
+    output: Path | None,
     catalogue: str | None,
 ) -> None:
     """List the models whose names contain QUERY; if QUERY is the full name of a model, show all its data.
 
     The last line has the date of the catalogue. Newer models may be missing from an old catalogue: update segue, or add
-    them with --catalogue.
+    them with --catalogue. `--update DIR -o FILE` writes such a file out of what is installed in DIR, such as
+    site-packages or node_modules.
     """
     known = open_catalogue(catalogue)
+    if update is not None:
+        _update(update, output, known, as_json=as_json)
+        return
+    if output is not None:
+        raise click.UsageError("-o writes what --update finds; pass --update FILE|DIR too")
     _refuse_unknown_provider(provider, known)
     filters = (provider, protocol, *modalities, reasoning, window, max_price)
     if query is not None and not any(value is not None for value in filters):
@@ -101,6 +119,20 @@ def command(
     else:
         _show_table(found)
     click.echo(describe_date(known, dt.datetime.now(tz=dt.UTC).date()), err=True)
+
+
+def _update(source: Path, output: Path | None, known: Catalogue, *, as_json: bool) -> None:
+    from segue.cli.history_outputs import store_new
+    from segue.cli.model_lists import only_new, read_lists
+
+    found = only_new(read_lists(source), known)
+    if output is not None:
+        store_new(output, msgspec.json.format(encode_valid_json({"models": found}), indent=2) + b"\n")
+        click.echo(f"Written: {output}; use it with --catalogue", err=True)
+    if as_json:
+        click.echo(msgspec.json.format(encode_valid_json(found), indent=2))
+    else:
+        _show_table(found)
 
 
 def _refuse_unknown_provider(name: str | None, known: Catalogue) -> None:
@@ -219,7 +251,11 @@ def _show_one(model: Model, *, as_json: bool) -> None:
     console.print(f"[bold]{model.full_name()}[/]  {model.name}", soft_wrap=True)
     for title, rows in (
         ("", _non_default_fields(model, skip=("id", "provider", "name", "rules", "dialect"))),
-        ("Rules: what a request may contain (values that differ from the default)", _non_default_fields(rules)),
+        (
+            "Rules: what a request may contain (values that differ from the default)",
+            _non_default_fields(rules, skip=("rows",)),
+        ),
+        ("Rows: what is refused or bounded, and who says so", _rows_of(rules)),
         ("Dialect: how the provider's format differs from the protocol", _non_default_fields(dialect)),
     ):
         if title:
@@ -248,6 +284,11 @@ def _non_default_fields(record: Model | Rules | Dialect, skip: tuple[str, ...] =
         value = getattr(record, name)
         if name not in skip and value != defaults[name] and value not in ((), {}, frozenset()):
             yield name, _format_value(value)
+
+
+def _rows_of(rules: Rules) -> Iterator[tuple[str, str]]:
+    for place, row in sorted(rules.rows.items()):
+        yield place, f"{row.bounds()}  ({row.source})" if row.source else row.bounds()
 
 
 def _format_value(value: object) -> str:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 import click
 
 from segue.cli.inputs import SourceFile, choose_input, example_option, open_input
-from segue.cli.printable import printable
 from segue.cli.reports import open_console
 from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
 from segue.client.http.clients import Client
 from segue.errors import SettingsError
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
+from segue.foundation.safe_text import printable
 from segue.models.catalogue import Catalogue
 from segue.planning.candidates import RULES, choose
 from segue.planning.plan import ModelPlan, Money, Plan, find_present, plan

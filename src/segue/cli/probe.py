@@ -11,12 +11,12 @@ import click
 import msgspec
 
 from segue.cli.history_outputs import store_new
-from segue.cli.printable import printable
 from segue.cli.reports import open_console
 from segue.cli.statuses import Status
 from segue.cli.targets import PROTOCOL_NAMES
 from segue.errors import RequestFailed
 from segue.failures.failure import FailureKind
+from segue.foundation.safe_text import printable
 from segue.models.model import Model
 from segue.testing.probing import Card, probe, quick_client
 

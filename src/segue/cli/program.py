@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, str]] = {
     "formats": "List the formats of histories: what is read and written, and how sure it is.",
     "import": "Read a session of an agent, an export or messages of a framework into a session file.",
     "export": "Write a conversation in the format of an agent or a framework.",
+    "repair": "Repair a session that its agent no longer continues.",
     "handover": "Continue a session of one agent in another one, on another model.",
     "models": "List the models of the catalogue, or show all data of one.",
     "ask": "Ask a model one question and print the answer, in a pipe or in the terminal.",
@@ -34,8 +35,10 @@ COMMANDS: Final[dict[str, str]] = {
     "run": "Run a client such as Claude Code or codex on another model.",
     "emulate": "Answer like the providers, without a network, and refuse what they refuse.",
     "conformance": "Send histories of real conversations to a server or gateway, and score what it does.",
+    "facts": "Compare recorded exchanges with the rules, and keep what they show.",
     "probe": "Ask a server what it supports, and write what segue has to know about it.",
     "mcp": "Serve the sessions of agents on this machine to an agent, by the Model Context Protocol.",
+    "acp": "Serve the sessions of agents on this machine to an editor, by the Agent Client Protocol.",
     "ui": "Open the inspector: a local web page that shows the request for each model.",
     "completion": "Print the script that completes commands, options and names of models in a shell.",
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import click
 
+from segue.cli.printable import Control, draw, open_console, write_lines
 from segue.histories.regular_files import WATCH
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def print_line(text: str | bytes) -> None:
     elif isinstance(text, str):
         click.echo(text, err=True)
     else:
-        sys.stderr.buffer.write(text + b"\n")
+        write_lines(text + b"\n")
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def show_reading() -> Generator[None]:
         if time.monotonic() - shown >= _REFRESH:
             shown = time.monotonic()
             share = min(passes + position / size, 2) / 2
-            click.echo(f"\rreading {size / 1e6:,.0f} MB: {share:.0%}", err=True, nl=False)
+            draw((Control("\r"), f"reading {size / 1e6:,.0f} MB: {share:.0%}"))
 
     token = WATCH.set(watch)
     try:
@@ -65,7 +66,7 @@ def show_reading() -> Generator[None]:
     finally:
         WATCH.reset(token)
         if shown:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            draw((Control("\r\x1b[K"),))
 
 
 @contextmanager
@@ -80,13 +81,13 @@ def show_searching(total: int) -> Generator[Callable[[int], None]]:
         nonlocal shown
         if time.monotonic() - shown >= _REFRESH:
             shown = time.monotonic()
-            click.echo(f"\rsearching: {count:,} of {total:,} sessions", err=True, nl=False)
+            draw((Control("\r"), f"searching: {count:,} of {total:,} sessions"))
 
     try:
         yield searched
     finally:
         if shown > started:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            draw((Control("\r\x1b[K"),))
 
 
 @contextmanager
@@ -95,7 +96,6 @@ def show_progress(total: int | None, *, shows: bool = True) -> Generator[Advance
     if not shows or not sys.stderr.isatty():
         yield lambda read, rows, messages: None  # noqa: ARG005 - no terminal
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -105,7 +105,7 @@ def show_progress(total: int | None, *, shows: bool = True) -> Generator[Advance
         TimeRemainingColumn(),
     )
     # Without a thread that refreshes it: processes are forked during the run.
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+    with Progress(*columns, console=open_console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=total, rows=0, messages=0, rate=0.0)
         seen = counted = 0
         shown = 0.0

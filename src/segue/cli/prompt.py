@@ -21,10 +21,12 @@ from typing import Final, Literal
 
 import click
 
+from segue.cli.printable import Control, draw
+
 BEGIN: Final = "\x1b[200~"
 END: Final = "\x1b[201~"
-_ON: Final = "\x1b[?2004h"
-_OFF: Final = "\x1b[?2004l"
+_ON: Final = Control("\x1b[?2004h")
+_OFF: Final = Control("\x1b[?2004l")
 _WAIT: Final = 0.05
 """Seconds within which the next line of a pasted text is there. Nobody types a line in this time."""
 
@@ -45,7 +47,7 @@ def read_questions(complete: Callable[[str], list[str]] | None = None) -> Iterat
     try:
         while True:
             if asks_for_marks:
-                click.echo(_ON, nl=False, err=True, color=True)
+                draw((_ON,))
             try:
                 yield read_question(input, is_waiting if editor == "libedit" else None)
             except KeyboardInterrupt:
@@ -55,7 +57,7 @@ def read_questions(complete: Callable[[str], list[str]] | None = None) -> Iterat
                 return
     finally:
         if asks_for_marks:
-            click.echo(_OFF, nl=False, err=True, color=True)
+            draw((_OFF,))
 
 
 def read_question(read: Callable[[str], str], more: Callable[[], bool] | None = None) -> str:

@@ -9,6 +9,7 @@ from typing import Literal
 import click
 import msgspec
 
+from segue.cli.printable import echo_data
 from segue.cli.report_page import render_page
 from segue.cli.reports import Kinds, open_console, show_kinds
 from segue.corpus.files import files_at, is_remote
@@ -50,7 +51,7 @@ def command(*, path: str, form: Literal["table", "json", "html"], output: str | 
         return
     data = render_page(job, total, len(notes)) if form == "html" else _json(job, total, len(notes))
     if output is None:
-        click.echo(data)
+        echo_data(data)
     else:
         Path(output).write_text(data + "\n", encoding="utf-8")
 

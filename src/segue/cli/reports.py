@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 import click
 
-from segue.cli.printable import printable
+from segue.cli.printable import open_console as open_safe_console
 from segue.cli.wording import in_program_words
 from segue.errors import render_path
 from segue.foundation.json_text import encode_valid_json
+from segue.foundation.safe_text import printable
 from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report, describe_loss, describe_size, weight_of
 from segue.requests.tokens import Length
 
@@ -50,10 +51,8 @@ def report_option(command: _Command) -> _Command:
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """Return a console: no colour with NO_COLOR, no control codes in a pipe."""
-    from rich.console import Console
-
-    console = Console(stderr=stderr, highlight=False)
+    """Return a console of the width that reports have."""
+    console = open_safe_console(stderr=stderr)
     if not console.is_terminal:
         console.width = _WIDE
     return console

@@ -147,6 +147,7 @@ def serve(
         write_log(config.telemetry.log)
         log = {"log_config": None}  # of uvicorn: its records go to the same place
     gateway = Gateway(config, path=path, place=place, adapt=adapt)
+    gateway.owns_process = True
     if model is not None:
         check_usable(gateway, model)
     listener = listen(place.name, place.port, another="choose another one with --address HOST:PORT")

@@ -8,10 +8,13 @@ import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Final, NamedTuple, final
 
 import click
 
+from segue.cli.printable import Control, draw, selected
+from segue.foundation.safe_text import in_one_line
 from segue.histories.kit.history import Session
 
 _SHORTEST: Final = 8
@@ -66,7 +69,7 @@ def session_lines(sessions: Sequence[Session], width: int | None, found: Sequenc
     ]
     whole = width or _WIDE
     shown = [
-        column._replace(cells=list(map(printable, column.cells)))
+        column._replace(cells=list(map(in_one_line, column.cells)))
         for column in columns
         if column.needs <= whole and any(column.cells)
     ]
@@ -91,7 +94,7 @@ def session_lines(sessions: Sequence[Session], width: int | None, found: Sequenc
     lines = [_GAP.join((*heading, "found" if found else "title")).rstrip()]
     for number, session in enumerate(sessions):
         row = [_fit(column.cells[number], size, column) for column, size in zip(shown, widths, strict=True)]
-        text = printable(" ".join((found[number] if found else session.title or "").split()))
+        text = in_one_line(" ".join((found[number] if found else session.title or "").split()))
         lines.append(_GAP.join((*row, cut(text, title))).rstrip())
     return lines
 
@@ -144,11 +147,6 @@ def short_ids(sessions: Sequence[Session]) -> dict[tuple[str, str], str]:
     return shortened
 
 
-def printable(text: str) -> str:
-    """Replace control characters: a title is text of a file, and must not control the terminal."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)
-
-
 def _number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
@@ -183,17 +181,18 @@ def pick_session(sessions: Sequence[Session], width: int) -> Session | None:
             left = [number for number, text in enumerate(texts) if all(word in text for word in words)]
             at = max(0, min(at, len(left) - 1))
             first = max(0, min(at - _PICKED // 2, len(left) - _PICKED))
-            rows = [f"  {heading}"]
+            rows: list[tuple[str, ...]] = [(f"  {heading}",)]
             for place, number in list(enumerate(left))[first : first + _PICKED]:
-                rows.append(click.style(f"> {lines[number]}", reverse=True) if place == at else f"  {lines[number]}")
-            rows.append(cut(f"{len(left)} of {len(sessions)}; arrows, Enter, Escape; filter: {wanted}", width - 1))
+                rows.append(selected(f"> {lines[number]}") if place == at else (f"  {lines[number]}",))
+            rows.append((cut(f"{len(left)} of {len(sessions)}; arrows, Enter, Escape; filter: {wanted}", width - 1),))
             # Back to the first line of what was drawn before, and over it.
-            back = f"\x1b[{height - 1}A" if height > 1 else ""
-            click.echo(f"\r{back}\x1b[J" + "\r\n".join(rows), nl=False, err=True)
+            back = Control(f"\x1b[{height - 1:d}A" if height > 1 else "")
+            drawn = (piece for row in rows for piece in (Control("\r\n"), *row))
+            draw((Control("\r"), back, Control("\x1b[J"), *islice(drawn, 1, None)))
             height = len(rows)
             key = next(keys, _ESCAPE)
             if key in _ENTER or key in _END:
-                click.echo("\r", err=True)
+                draw((Control("\r\n"),))
                 return sessions[left[at]] if key in _ENTER and left else None
             if key in _UP or key in _DOWN:
                 at += 1 if key in _DOWN else -1

@@ -12,17 +12,20 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from segue.cli.inputs import FORMAT_NAMES
+from segue.cli.inputs import ACP, FORMAT_NAMES
+from segue.cli.printable import echo_styled
 from segue.cli.progress import show_searching
 from segue.cli.session_rows import pick_session, session_lines
 from segue.conversation.messages import Message
 from segue.errors import SegueError
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
+from segue.foundation.redaction import Redactor
 from segue.histories.api import find_sessions, list_source, read_history
 from segue.histories.kit.envelope import is_own_text
 from segue.histories.kit.history import Session
 from segue.histories.places import current_projects, may_contain
+from segue.histories.redacting import redact
 
 _AROUND: Final = 40
 """How many characters are shown before what was found."""
@@ -55,7 +58,7 @@ def command(
     pick: bool,
     as_json: bool,
 ) -> None:
-    """List the sessions of agents on this machine; or those in SOURCE, a file, folder or database.
+    """List the sessions of agents on this machine; or those in SOURCE, a file, folder, database, or `acp:AGENT`.
 
     Those of the current project come first, then the newest. `segue show ID` prints one, `segue handover ID --to AGENT`
     continues it in another agent; the beginning of the ID is enough, and `last` is the newest. Of long files only the
@@ -65,7 +68,7 @@ def command(
     if source is None:
         found = in_order(find_sessions(formats=agents or None, cwd=folder))
     else:
-        listed = list_source(source, format=agents[0] if len(agents) == 1 else None)
+        listed = _listed(source, agents, folder)
         found = [
             session
             for session in listed
@@ -91,6 +94,16 @@ def command(
         click.echo(f"{chosen.format}:{chosen.id}")
     else:
         _show(found, texts, total)
+
+
+def _listed(source: str, agents: Sequence[str], folder: str | None) -> list[Session]:
+    if source.startswith(ACP):
+        from segue.cli.acp_client import list_sessions, parse_name
+
+        name = parse_name(source)
+        assert name is not None, "it has the prefix"
+        return list_sessions(name.agent, folder)
+    return list_source(source, format=agents[0] if len(agents) == 1 else None)
 
 
 def in_order(sessions: Iterator[Session]) -> list[Session]:
@@ -122,7 +135,7 @@ def _columns(handle: int) -> int:
 
 def _show(sessions: Sequence[Session], found: Sequence[str], total: int) -> None:
     heading, *lines = session_lines(sessions, _columns(1) if sys.stdout.isatty() else None, found)
-    click.echo(click.style(heading, bold=True))
+    echo_styled(heading, bold=True)
     click.echo("\n".join(lines))
     of_all = f"{len(sessions):,} of {counted(total, 'session')}"
     click.echo(counted(total, "session") if len(sessions) == total else of_all, err=True)
@@ -138,12 +151,17 @@ class Match(NamedTuple):
 
 
 def search_sessions(
-    sessions: Sequence[Session], text: str, searched: Callable[[int], None] = lambda _: None
+    sessions: Sequence[Session],
+    text: str,
+    searched: Callable[[int], None] = lambda _: None,
+    *,
+    redactor: Redactor | None = None,
 ) -> Iterator[Match]:
     """Find the sessions with a text in a message, and what is around it; `searched` is told how many were looked at.
 
     Words of the person and of the model come before those of tools, and these before what the agent added by itself.
-    A file without the words is not read as a conversation, which takes most of the time.
+    A file without the words is not read as a conversation, which takes most of the time. With a redactor, only what it
+    leaves is searched.
     """
     words = [word.encode() for word in re.findall(r"[0-9a-z]+", text.lower())]
     spaced = r"\s+".join(map(re.escape, text.split()))
@@ -159,6 +177,7 @@ def search_sessions(
             messages = read_history(session, view="full").context.messages
         except SegueError:
             continue
+        messages = messages if redactor is None else redact(messages, redactor)
         for rank, names in enumerate(_RANKS):
             around = next((found for each in messages if (found := _around(wanted, each, rank, names))), None)
             if around is not None:

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from segue.cli.inputs import SourceFile, choose_input, example_option, open_input, raise_named
-from segue.cli.printable import printable
+from segue.cli.inputs import (
+    SourceFile,
+    choose_input,
+    example_option,
+    open_input,
+    print_redacted,
+    raise_named,
+    redact_option,
+)
+from segue.cli.printable import echo_data
 from segue.cli.reports import open_console
 from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
 from segue.conversation.content import AnyContent, FileContent, ImageContent
@@ -18,7 +26,9 @@ from segue.conversation.pages import PAGES
 from segue.errors import LoadError, UnknownModel
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
+from segue.foundation.safe_text import in_one_line, printable
 from segue.histories.opening import BadLine, How, OpenedDocument, open_line
+from segue.histories.redacting import new_redactor, redact_document
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.price import compute_cost
@@ -69,6 +79,7 @@ _SHORT: Final = 2000
     show_default=True,
     help="text for a terminal, or a document: html is a page that stands alone.",
 )
+@redact_option
 @catalogue_option
 def command(
     *,
@@ -81,6 +92,7 @@ def command(
     targets: tuple[str, ...],
     dropped: bool,
     form: str,
+    redacts: bool,
     catalogue: str | None,
 ) -> None:
     """Print FILE: messages and their models, tool calls and results, tokens and costs. Thinking is shortened.
@@ -95,8 +107,12 @@ def command(
     if nth is not None and line is not None:
         raise click.UsageError("--nth and --line both choose a conversation; use one of them")
     document, position = _pick(file, source, nth, line)
+    if redacts:
+        redactor = new_redactor()
+        document = redact_document(document, redactor)
+        print_redacted(redactor)
     if form != "text":
-        click.echo(PAGES[form](document.prompt.context), nl=False)
+        echo_data(PAGES[form](document.prompt.context), nl=False)
         return
     models = [find_target(name, None, catalogue, FOR) for name in targets]
     if dropped:
@@ -147,7 +163,7 @@ def _show_dropped(context: Context, model: Model) -> None:
     click.echo(f"{model.full_name()}: {counted(gone, 'message')} left out, {len(found) - gone:,} shortened")
     for each in found:
         message = context.messages[each.index]
-        text = printable(" ".join(" ".join(map(_in_a_line, message.content)).split()))
+        text = in_one_line(" ".join(" ".join(map(_in_a_line, message.content)).split()))
         role = "result" if message.role == "toolResult" else message.role
         click.echo(f"{each.index:6} {role:9} {words[each.is_gone]:9} {each.tokens:7,} tokens  {text[:_FOLDED]}")
 

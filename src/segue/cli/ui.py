@@ -46,6 +46,13 @@ _EVERYWHERE: Final[Mapping[str, str]] = {"0.0.0.0": _LOOPBACK, "::": "::1"}  # n
     " than localhost and that of --host.",
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
+@click.option(
+    "--redact/--no-redact",
+    "redacts",
+    default=None,
+    help="Take keys, passwords and names of home folders out of what the page shows.  [default: if other machines can"
+    " open it]",
+)
 @catalogue_option
 def command(
     *,
@@ -57,6 +64,7 @@ def command(
     host: str,
     allowed: tuple[str, ...],
     browser: bool,
+    redacts: bool | None,
     catalogue: str | None,
 ) -> None:
     """Open the inspector, with the conversation in FILE if it is given, and OTHER beside it. Ctrl-C ends it.
@@ -74,7 +82,8 @@ def command(
     from segue.inspector.server import make_app, new_token
 
     known = open_catalogue(catalogue)
-    library = Library(known)
+    is_local = is_loopback(host) and not allowed
+    library = Library(known, redacts=not is_local if redacts is None else redacts)
     if file is not None:
         library.first = _open_file(library, file, source)
     if other is not None:

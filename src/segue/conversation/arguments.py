@@ -6,6 +6,8 @@ Facts this file rests on:
   `partial`, `invalid`. An empty text is an empty object.          (ktsoator/or e3b9904, pi-ai 1.5.0; read 2026-11-15)
 - Inside strings a raw control character is read as itself, and so is a backslash that begins no escape.
                                                                    (the same)
+- Servers that repeat the arguments so far in every delta give `{"comm{"command": "l{"command": "ls"}` once their deltas
+  are joined. The last text is the whole one, and the others are its beginnings.   (reports on compatible servers, 2026)
 - Parsed arguments have to fit into a stored conversation: limits of depth and digits, no NaN.          (our promise)
 - msgspec and orjson refuse lone surrogates, which JSON allows; msgspec writes NaN as null.     (msgspec 0.22.0, tried)
 
@@ -26,6 +28,7 @@ import msgspec
 from segue.conversation.limits import ABOVE_A_MESSAGE, MAX_DIGITS, MAX_NESTING
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
+from segue.foundation.json_text import last_snapshot
 
 ArgumentsMode: TypeAlias = Literal["strict", "repaired", "partial", "invalid"]
 
@@ -66,6 +69,7 @@ _LITERALS: Final[Mapping[str, object]] = {"true": True, "false": False, "null": 
 _NOT_AN_OBJECT: Final = "The tool arguments are not a JSON object; the call is kept without arguments."
 _TOO_DEEP: Final = f"The tool arguments nest deeper than {MAX_LEVELS} levels; the call is kept without arguments."
 _REPAIRED: Final = "The tool arguments were not valid JSON: wrong escapes or raw control characters were repaired."
+_REPEATED: Final = "The tool arguments were sent several times, each time with more of them; the last are taken."
 _CUT: Final = "The tool arguments are cut off; the complete part is kept."
 
 
@@ -84,7 +88,7 @@ class ParsedArguments(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_whole(self) -> bool:
         """Whether nothing of the text is missing from `arguments`; wrong escapes may have been repaired."""
-        return self.diagnostic is None or self.diagnostic.message == _REPAIRED
+        return self.diagnostic is None or self.diagnostic.message in (_REPAIRED, _REPEATED)
 
 
 def parse_arguments(text: str | bytes) -> ParsedArguments:
@@ -222,6 +226,8 @@ def _recover(text: str, damaged: bool) -> ParsedArguments:
     reader = _Reader(text)
     if not reader.peek():
         return _parsed("strict", {}, text, None)
+    if (last := last_snapshot(text)) is not None:
+        return _parsed("repaired", last, text, _REPEATED)
     arguments: dict[str, object] = {}
     match reader.read_object(arguments):
         case "complete" if damaged or reader.repaired:

@@ -51,6 +51,12 @@ def marks_of(message: AssistantMessage) -> tuple[str, ...]:
     )
 
 
+def signature_lengths(message: AssistantMessage) -> list[int]:
+    """Give the lengths of the signatures that `marks_of` gives the marks of."""
+    signatures = [piece.thinking_signature for piece in message.content if type(piece) is ThinkingContent]
+    return [len(signature) for signature in signatures if signature]
+
+
 def all_marks_of(message: AssistantMessage) -> list[str]:
     """Give the marks of everything in a message that only a provider can read: signatures and native blocks."""
     marks: list[str] = []

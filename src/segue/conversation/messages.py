@@ -81,9 +81,9 @@ class Sent(Value, frozen=True, kw_only=True):
 
     `accepted` are marks of blocks whose own prefix is not known and that the server accepted in this request, in order,
     behind the mark of the block before them, if any. `dropped` are marks of blocks that it dropped or refused: they are
-    never sent again. `account` names the account that the request was sent with: the organization where the provider
-    names it. `key` is then a digest of the key, by which the account is recognised before the provider has named it
-    again.
+    never sent again with this account; "MARK@MODEL" is one that only this model does not read. `account` names the
+    account that the request was sent with: the organization where the provider names it. `key` is then a digest of the
+    key, by which the account is recognised before the provider has named it again.
 
     `instructions` are the system prompt and the tools that came into force with the request, as `dump` writes them:
     those before its messages, or, if `is_appended`, those behind them. With `Policy(instructions="append")`, they are

@@ -89,7 +89,7 @@ class Training:
         relaxed = {
             "last_assistant": True,
             "call_signature": "free",
-            "refused_final_space": False,
+            "final_space": None,
             "portable_extra": rules.portable_extra | {WEIGHT},
             **self._form.rules,
         }

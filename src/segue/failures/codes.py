@@ -65,11 +65,12 @@ _CODE_TERMS: Final[tuple[tuple[FailureKind, str], ...]] = (
         permission_denied_error InvalidApiKey AccessDeniedException AccessDenied UnrecognizedClientException
         InvalidSignatureException SignatureDoesNotMatch IncompleteSignature ExpiredTokenException ExpiredToken
         MissingAuthenticationToken MissingAuthenticationTokenException InvalidClientTokenId OptInRequired
+        PUP_LIMITED_DISABLED
         NoCredentialsError PartialCredentialsError TokenRetrievalError CredentialsError OAuthError unauthorized
         forbidden""",
     ),
     (FailureKind.OPAQUE_REJECTED, "invalid_encrypted_content"),  # OpenAI
-    (FailureKind.INVALID_HISTORY, "invalid_request_message_order"),  # Mistral
+    (FailureKind.INVALID_HISTORY, "invalid_request_message_order MISSING_THOUGHT_SIGNATURE"),  # Mistral, Google
     (
         FailureKind.INVALID_REQUEST,  # OpenAI
         """array_above_max_length unsupported_parameter unknown_parameter missing_required_parameter
@@ -96,7 +97,7 @@ _CODE_TERMS: Final[tuple[tuple[FailureKind, str], ...]] = (
         ResponsibleAIPolicyViolation moderation_blocked invalid_prompt refusal data_inspection_failed
         DataInspectionFailed SAFETY PROHIBITED_CONTENT BLOCKLIST RECITATION SPII LANGUAGE MODEL_ARMOR IMAGE_SAFETY
         IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION IMAGE_OTHER content_blocked guardrail_intervened content_filtered
-        sensitive ERROR_TOXIC image_content_policy_violation bio_policy misalignment_policy_violation""",
+        ESCALATION sensitive ERROR_TOXIC image_content_policy_violation bio_policy misalignment_policy_violation""",
     ),
     (
         FailureKind.NETWORK,  # the operating system, Node, the SDKs

@@ -45,11 +45,13 @@ SIGNATURES: Final[tuple[Row, ...]] = (
     ),
     _signature_row(
         "encrypted",
-        r"\bencrypted[ _](?:content|reasoning)\b[^\n]{0,80}\b(?:could not be|cannot be|failed|was produced|different|"
-        r"invalid|not (?:be )?(?:verified|decrypted|valid))|\b(?:decrypt|verify)\b[^\n]{0,30}\bencrypted",
+        r"\bencrypted[ _](?:function output )?(?:content|reasoning)\b[^\n]{0,80}\b(?:could not be|cannot be|failed|"
+        r"was produced|different|invalid|not (?:be )?(?:verified|decrypted|valid))|"
+        r"\b(?:decrypt|verify)\b[^\n]{0,30}\bencrypted",
         sample="The encrypted content for item rs_067d4968 could not be verified. Reason: Encrypted content could not "
         "be decrypted or parsed.",
-        source="OpenAI, codex#8119; OpenRouter: 'encrypted reasoning or compaction content ... a different model'",
+        source="OpenAI, codex#8119; OpenRouter: 'encrypted reasoning or compaction content ... a different model';"
+        " OpenAI: 'Encrypted function output content could not be decrypted' (codex#33267, 2026-07)",
     ),
     _signature_row(
         "cannot be modified|must remain as they were",

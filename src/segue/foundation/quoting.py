@@ -109,10 +109,21 @@ def check_header(value: str, *, name: str) -> str:
 
 
 def quote_header(value: str) -> str:
-    """Quote a text for a header of a reply: other characters than printable ASCII as `%XX`, and cut when it is long."""
+    """Quote a text for a header of a reply: other characters than printable ASCII as `%XX`, and cut when it is long.
+
+    Blanks at its ends are quoted as well: servers refuse to write them, and the reply would be lost.
+    """
     if not (value.isascii() and value.isprintable()):
         value = quote(value[:_LONGEST_SHOWN], safe=" !\"#$&'()*+,/:;<=>?@[\\]^`{|}", errors="replace")
+    if value[:1] == " " or value[-1:] == " ":
+        inner, before = value.strip(" "), len(value) - len(value.lstrip(" "))
+        value = "%20" * before + inner + "%20" * (len(value) - before - len(inner))
     return value if len(value) <= _LONGEST_SHOWN else f"{value[: _LONGEST_SHOWN - 3]}..."
+
+
+def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a reply as ASGI sends them. Every reply of the gateway gets its headers here."""
+    return [(name.encode("ascii"), quote_header(value).encode("ascii")) for name, value in headers.items()]
 
 
 def _checked(value: str, what: str) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias, cast
+
+from msgspec.structs import replace
 
 from segue.calls.replies import encode_error, stream_encoder
 from segue.client.flow.misreported_errors import explain_error as explain_reply
@@ -17,7 +20,7 @@ from segue.errors import EncodeError, RequestFailed, SegueError, UnknownModel
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
 from segue.foundation.json_text import encode_json
-from segue.foundation.quoting import quote_header
+from segue.foundation.quoting import raw_headers
 from segue.framing.writing import frame_encoder
 from segue.gateway.exchange import Exchange, failure_of, is_content
 from segue.gateway.hints import fit_last_frame, status_of_refused_key
@@ -32,6 +35,11 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 _LEFT_SECONDS: Final = 60.0
 """How long a reply is read on that its client left, for the provider's figures; then all that was reserved counts."""
+_PAGE_TEXT: Final = "Text of the page:"
+_SOURCE: Final = re.compile(
+    r"<(?:!doctype|html|head|body|script|title|center)\b|Traceback \(most recent|^\s*File \"", re.IGNORECASE
+)
+"""Source of a web page, or lines of a program, in the error of a provider or a proxy before it."""
 _TYPES: Final = {
     "sse": "text/event-stream; charset=utf-8",
     "ndjson": "application/x-ndjson",
@@ -58,11 +66,6 @@ async def send_json(
         await drop()
         data = b""
     await send({"type": "http.response.body", "body": data})
-
-
-def raw_headers(headers: dict[str, str]) -> Headers:
-    """Give headers as ASGI sends them; characters that no header has are percent-encoded, long values cut."""
-    return [(name.encode("ascii"), quote_header(value).encode("ascii")) for name, value in headers.items()]
 
 
 async def send_failure(
@@ -95,7 +98,11 @@ def explain_error(error: SegueError) -> Failure:
 
 
 def explain_to_client(failure: Failure, client: str, provider: str | None) -> tuple[Failure, dict[str, str]]:
-    """Give a failure as a client may see it, and its headers: a refused key is the gateway's own, not the client's."""
+    """Return a failure as a client may see it, and its headers: a refused key is the gateway's own, not the client's.
+
+    What a client cannot use is left out: exceptions, addresses of this network, the source of web pages.
+    """
+    failure = _without_details(failure, provider)
     if failure.kind != FailureKind.AUTH:
         return failure, {}
     name = provider or failure.provider or "the provider"
@@ -110,16 +117,32 @@ def explain_to_client(failure: Failure, client: str, provider: str | None) -> tu
     return shown, {"x-should-retry": "false"}
 
 
+def _without_details(failure: Failure, provider: str | None) -> Failure:
+    text = failure.message
+    if failure.kind == FailureKind.NETWORK:
+        # The exception and the address are in parentheses, or after the first colon (`segue.client.http.faults`).
+        text = text.partition(" (")[0].partition(": http")[0]
+        text = f"{provider or failure.provider or 'the provider'}: {text}"
+    elif _PAGE_TEXT in text:
+        text = text.partition(_PAGE_TEXT)[0].strip()
+    elif _SOURCE.search(text):
+        text = f"{provider or failure.provider or 'the provider'} failed"
+    return failure if text == failure.message else replace(failure, message=text)
+
+
 async def send_fetched(
     send: Send, head: Head | Broken, body: bytes, protocol: str, *, client: str, model: Model
 ) -> None:
     """Send the answer of a provider to a request of the client's own protocol; an error has the protocol's form."""
     if isinstance(head, Broken):
         failure = Failure(kind=head.kind, provider=model.provider, message=head.text)
-    elif head.status < 300 or (head.status not in (401, 403) and _is_error(body)):
-        kind = head.headers.get("content-type", "application/json")
-        await send_json(send, head.status, body, {"content-type": kind, "x-segue-model": model.full_name()})
+    elif (head.status < 300 and not isinstance(parse_body(body), str)) or (
+        head.status not in (401, 403) and head.status >= 300 and _is_error(body)
+    ):
+        await send_json(send, head.status, body, {"x-segue-model": model.full_name()})
         return
+    elif head.status < 300:
+        failure = Failure(kind=FailureKind.SERVER, provider=model.provider, message="the reply is not JSON")
     else:
         failure = explain_reply(body.decode("utf-8", "replace"), head, model.provider)
     shown, headers = explain_to_client(failure, client, model.provider)

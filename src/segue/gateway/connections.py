@@ -7,6 +7,8 @@ Facts this file relies on (uvicorn 0.54, `protocols/http`):
 - `cycle` is the request that was read last; it is set when its head is complete.
 - At its end, the server closes every connection on which no request has been read, also one that was opened just now.
 - The head and the body of a reply are two writes, and two packets: also with uvloop (0.23, counted 2026-11-18).
+- A request with a Content-Length and a Transfer-Encoding may be two requests for a proxy before the gateway; the
+  connection is closed after the answer (RFC 9112, 6.1). llhttp refuses it, h11 0.16 goes on. (tried 2026-11-18)
 - uvloop accepts one connection in each turn of its loop, asyncio all that wait. (uvloop 0.23, measured 2026-11-18)
 - A WebSocket replaces the protocol of its connection, which then does not learn of its end: the new one counts it. A
   message is held whole before the application gets it, up to a size that is fixed when the server starts, and no other
@@ -38,10 +40,17 @@ _TOO_LARGE: Final = (
     b"connection: close\r\n\r\nThe headers are too large\n"
 )
 
+_CLOSE: Final = (b"connection", b"close")
+
 
 def _declared_size(headers: list[tuple[bytes, bytes]]) -> int:
     length = next((value for name, value in headers if name == b"content-length"), b"0")
     return int(length) if length.isdigit() and len(length) < 16 else 0
+
+
+def _has_two_lengths(headers: list[tuple[bytes, bytes]]) -> bool:
+    names = {name for name, _ in headers}
+    return b"content-length" in names and b"transfer-encoding" in names
 
 
 class _OneWrite:
@@ -140,6 +149,8 @@ class _Guard(_Base):
             self._begun = cycle
             self._size = 0
             self._stop_timer()
+            if _has_two_lengths(cycle.scope["headers"]):
+                cycle.scope["headers"].append(_CLOSE)  # of the request: the server closes after its answer
             if cycle.more_body and not cycle.response_complete and _declared_size(cycle.scope["headers"]) > _LARGE:
                 self.flow.pause_reading()  # until the application asks for the body: it may refuse the request
         elif cycle is None or cycle.response_complete:

@@ -25,6 +25,7 @@ from segue.gateway.contents import Content, load_content
 from segue.gateway.gate import TURN, Turn
 from segue.gateway.intake import Refused
 from segue.gateway.records import AttemptRow
+from segue.gateway.reloading import describe_held
 from segue.gateway.replays import send_again
 from segue.gateway.runtime import Runtime
 from segue.gateway.series import Series
@@ -154,9 +155,11 @@ class Console:
 
     async def requests(self, request: Request, scope: Scope) -> Response:
         """List requests, the newest first: those that have all words of `q`, or of one conversation."""
-        store = self._gateway.store.store
+        store, held = self._gateway.store.store, self._gateway.held
+        # For who runs the gateway, not for the clients with a key.
+        note: dict[str, object] = {} if scope or held is None else {"configuration": describe_held(held)}
         if store is None:
-            return json_response({"requests": [], "next": None})
+            return json_response({"requests": [], "next": None, **note})
         given = request.query_params
         limit = min(number_of(given.get("limit"), 50), _MOST_ROWS)
         time, _, name = given.get("before", "").partition(".")
@@ -169,7 +172,7 @@ class Console:
         if found is None:
             return away()
         rows, following = found
-        body: dict[str, object] = {"requests": [msgspec.Raw(data) for _, _, data in rows], "next": following}
+        body: dict[str, object] = {"requests": [msgspec.Raw(data) for _, _, data in rows], "next": following, **note}
         if scope is None:
             body["keys"] = {name: tenant for name, tenant, _ in rows}
         return json_response(body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from typing import Any, Final, cast, final
+from typing import Final, final
 
 import msgspec
 
@@ -12,17 +12,58 @@ from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage
 from segue.conversation.stored import dump, dump_message
 from segue.foundation.json_text import encode_json
+from segue.foundation.redaction import Place, hide_texts
 
 _FAST: Final = 1
 _MOST_BYTES: Final = 4_000_000
 """Bytes of a body that are kept as they came."""
-_KEPT: Final = frozenset(
-    {"type", "role", "kind", "name", "id", "tool_use_id", "tool_call_id", "toolCallId", "call_id", "toolName"}
-    | {"model", "protocol", "provider", "stopReason", "stop_reason", "status", "mimeType", "media_type"}
+_IN_CONTENT: Final = (
+    "type id name tool_use_id status source.type source.media_type cache_control.type cache_control.ttl"
+    " content.*.type content.*.source.type content.*.source.media_type content.*.tool_name"
+    " toolUse.name toolUse.toolUseId toolResult.toolUseId toolResult.status text.type"
 )
-"""Fields whose texts stay: they are names and ids."""
-_WHOLE: Final = frozenset({"input", "arguments", "args", "response", "metadata", "extra", "details"})
-"""Fields of which nothing stays: their own field names are the user's."""
+_IN_PART: Final = (
+    "functionCall.name functionCall.id functionResponse.name functionResponse.id inlineData.mimeType fileData.mimeType"
+    " executableCode.language codeExecutionResult.outcome"
+    " function_call.name function_response.name inline_data.mime_type"
+)
+_IN_MESSAGE: Final = (
+    "role type id status call_id tool_call_id name tool_calls.*.id tool_calls.*.type tool_calls.*.function.name"
+    " function_call.name toolCallId toolName model provider protocol responseModel responseId stopReason rawStopReason"
+)
+_IN_TOOL: Final = (
+    "name type function.name cache_control.type strict functionDeclarations.*.name function_declarations.*.name"
+    " toolSpec.name server_label"
+)
+_AT_TOP: Final = (
+    "model object id type service_tier tool_choice tool_choice.type tool_choice.name tool_choice.function.name"
+    " thinking.type thinking.display reasoning.effort reasoning.summary reasoning_effort output_config.effort"
+    " response_format.type text.format.type text.verbosity verbosity truncation modalities.* include.*"
+    " anthropic_version anthropic_beta.* previous_response_id toolConfig.functionCallingConfig.mode"
+    " toolConfig.toolChoice.tool.name generationConfig.responseMimeType generationConfig.thinkingConfig.thinkingLevel"
+    " safetySettings.*.category safetySettings.*.threshold system.*.type system.*.cache_control.type stop_reason"
+)
+
+
+def _places() -> frozenset[Place]:
+    """List where bodies of all protocols, and a message of segue, have their own words, and names and ids."""
+    messages = {
+        *_IN_MESSAGE.split(),
+        *(f"content.*.{place}" for place in _IN_CONTENT.split()),
+        *(f"parts.*.{place}" for place in _IN_PART.split()),
+    }
+    named = {
+        *_AT_TOP.split(),
+        *messages,  # the reply
+        *(f"{key}.*.{place}" for key in ("messages", "input", "contents") for place in messages),
+        *(f"tools.*.{place}" for place in _IN_TOOL.split()),
+        *(f"toolConfig.tools.*.{place}" for place in _IN_TOOL.split()),
+    }
+    return frozenset(tuple(place.split(".")) for place in named)
+
+
+_PLACES: Final = _places()
+"""Where a redacted body keeps its texts: by the place, because a field of the same name may be the user's elsewhere."""
 
 
 @final
@@ -79,17 +120,4 @@ def load_content(data: bytes) -> Content:
 
 
 def _raw(data: bytes, *, is_redacted: bool) -> msgspec.Raw:
-    return msgspec.Raw(encode_json(redact(msgspec.json.decode(data))) if is_redacted else data)
-
-
-def redact(value: object, field: str = "") -> object:
-    """Give a JSON value in which texts are replaced by their lengths; names and ids stay."""
-    if isinstance(value, str):
-        return value if field in _KEPT else f"[{len(value)} characters]"
-    if field in _WHOLE:
-        return "[redacted]"
-    if isinstance(value, list):
-        return [redact(each, field) for each in cast("list[Any]", value)]
-    if isinstance(value, dict):
-        return {name: redact(each, name) for name, each in cast("dict[str, Any]", value).items()}
-    return value
+    return msgspec.Raw(encode_json(hide_texts(msgspec.json.decode(data), _PLACES)) if is_redacted else data)

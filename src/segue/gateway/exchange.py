@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 from binascii import b2a_base64
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import lru_cache
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -25,6 +25,7 @@ from segue.conversation.messages import AssistantMessage, Sent, Usage
 from segue.conversation.replayed import message_events
 from segue.envelope.attaching import DELTAS, Attachment
 from segue.envelope.keys import keys_of_reply
+from segue.errors import EncodeError
 from segue.failures.failure import Failure, FailureKind
 from segue.foundation.json_text import encode_json
 from segue.gateway.asking import Asked, Continuation
@@ -73,6 +74,10 @@ def random_name() -> str:
     return b2a_base64(os.urandom(18)).translate(_SYMBOLS)[:22].decode()
 
 
+_Given: TypeAlias = "tuple[Context, Model, Options | None, Policy | None, str | None, frozenset[str]]"
+"""What a request to a provider is made of: history, model, options, policy, account, marks that were refused."""
+
+
 class Exchange:
     """The exchange of one request: attempts, the state of the reply, and the row that is kept."""
 
@@ -107,6 +112,8 @@ class Exchange:
         """Takes out of the bytes what the client did not ask for."""
         self._stream: AsyncStream | None = None
         self._request: Request | None = None
+        self._given: _Given | None = None
+        """What the last request was made of."""
         tracing = gateway.tracing
         self._trace: RequestTrace | None = (
             None
@@ -142,8 +149,16 @@ class Exchange:
 
     async def begin_apart(self, candidates: tuple[Model, ...]) -> AsyncStream:
         """Begin, in a thread if the history is large, and give up the turn: what follows is the provider's time."""
-        stream = await self.asked.admission.run(self.begin, candidates)
+        stream = await self.asked.admission.run(self._begin_encoded, candidates)
         self.asked.admission.turn.leave()
+        return stream
+
+    def _begin_encoded(self, candidates: tuple[Model, ...]) -> AsyncStream:
+        """Begin, and encode the body as well: otherwise that is done when it is sent, on the event loop."""
+        stream = self.begin(candidates)
+        if self._request is not None:
+            with suppress(EncodeError):  # it is reported when the request is sent
+                _ = self._request.content
         return stream
 
     def _progress(self) -> Usage | None:
@@ -173,19 +188,17 @@ class Exchange:
         account: str | None = None,
         refused: frozenset[str] = frozenset(),
     ) -> Request:
-        self._request = self._make_request(context, model, options, policy, account=account, refused=refused)
+        given = (context, model, options, policy, account, refused)
+        self._request, self._given = self._make_request(given), given
         return self._request
 
-    def _make_request(
-        self,
-        context: Context,
-        model: Model,
-        options: Options | None,
-        policy: Policy | None,
-        *,
-        account: str | None,
-        refused: frozenset[str],
-    ) -> Request:
+    def _is_again(self, given: _Given) -> bool:
+        """Whether the same is asked for again, as for a retry: the history is compared as an object."""
+        before = self._given
+        return before is not None and before[0] is given[0] and before[1:] == given[1:]
+
+    def _make_request(self, given_to: _Given) -> Request:
+        context, model, options, policy, account, refused = given_to
         asked, is_lowered = self.asked, False
         if (lease := asked.admission.lease) is not None:
             self.gateway.spending.begin_attempt(lease)
@@ -197,6 +210,9 @@ class Exchange:
         if self._arrived is not None:
             self._arrived.clear()
             model = replace(model, headers={**model.headers, **_UNCOMPRESSED})
+        if self._request is not None and not is_lowered and self._is_again(given_to):
+            self._filter = None if self._filter is None else UsageFilter()
+            return self._request
         self.is_passed = False
         known = refused | asked.refused
         if model.protocol == asked.call.protocol:
@@ -539,17 +555,30 @@ class Exchange:
         kind, asked = self.gateway.config.state.content, self.asked
         if kind == "off" or not self.gateway.has_store:
             return
-        data = dump_content(
-            received=asked.call.body,
-            sent=None if self._request is None else self._request.content,
-            context=asked.context,
-            options=asked.options,
-            reply=self.message,
-            is_redacted=kind == "redacted",
-            received_bytes=asked.body,
-            reply_bytes=b"".join(self._arrived or ()),
-        )
-        self.gateway.store.put_later(StoredContent(self.id, asked.tenant, data, asked.conversation), time)
+        message, request, arrived = self.message, self._request, b"".join(self._arrived or ())
+
+        def dump() -> bytes:
+            return dump_content(
+                received=asked.call.body,
+                sent=None if request is None else request.content,
+                context=asked.context,
+                options=asked.options,
+                reply=message,
+                is_redacted=kind == "redacted",
+                received_bytes=asked.body,
+                reply_bytes=arrived,
+            )
+
+        def put(data: bytes) -> None:
+            self.gateway.store.put_later(StoredContent(self.id, asked.tenant, data, asked.conversation), time)
+
+        async def dump_apart() -> None:
+            put(await asked.admission.in_thread(dump))
+
+        if asked.admission.is_large:
+            self.gateway.spawn(dump_apart())
+        else:
+            put(dump())
 
     def _find_saving(self) -> float | None:
         """Give what the provider's cache saved."""

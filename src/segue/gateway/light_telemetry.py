@@ -15,7 +15,6 @@ Facts this file relies on:
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from bisect import bisect_left
@@ -42,7 +41,9 @@ from opentelemetry.trace import (
     use_span,
 )
 
-_LOG: Final = logging.getLogger("segue.gateway")
+from segue.gateway.logs import find_logger
+
+_LOG: Final = find_logger()
 _OTHERS: Final = (
     "OTEL_SDK_DISABLED",
     "OTEL_TRACES_SAMPLER",

@@ -20,6 +20,7 @@ from segue.gateway.guarding import find_digest, is_own_host, is_remote
 from segue.gateway.intake import Refused
 from segue.gateway.keys import ANYONE
 from segue.gateway.metrics import CONTENT_TYPE
+from segue.gateway.reloading import describe_held
 from segue.gateway.service import Gateway
 
 _Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -47,8 +48,14 @@ _PAGE_HEADERS: Final = {
 def pages(gateway: Gateway) -> list[Route]:
     """Give the routes."""
 
-    async def health(_: Request) -> Response:
-        return json_response({"status": "ok", "version": __version__})
+    async def health(request: Request) -> Response:
+        found: dict[str, object] = {"status": "ok", "version": __version__}
+        if (held := gateway.held) is not None:
+            is_near = not is_remote(request.scope.get("client"))
+            is_own = is_near and is_own_host(dict(request.headers), gateway.runtime.host_names)
+            # Names of providers and hosts are not for everyone who can reach the gateway.
+            found["configuration"] = describe_held(held) if is_own else {"state": "held"}
+        return json_response(found)
 
     async def root(_: Request) -> Response:
         return Response(_GREETING, media_type="text/plain")

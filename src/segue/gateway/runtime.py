@@ -6,7 +6,6 @@ is complete before it replaces another one: a file with any error changes nothin
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -19,12 +18,13 @@ from segue.foundation.plurals import counted
 from segue.gateway.config import SAME, Config, read_secret
 from segue.gateway.defaults import Address, check_reach, read_address
 from segue.gateway.keys import ClientKey, digest_of, tenant_of
+from segue.gateway.logs import find_logger
 from segue.gateway.routing import Breaker, Router
 from segue.gateway.transport import AiohttpTransport
 from segue.models.built_in import ECHO
 from segue.models.catalogue import Catalogue, installed_catalogue, load_catalogue
 
-_LOG: Final = logging.getLogger("segue.gateway")
+_LOG: Final = find_logger()
 _SHORTEST_CLIENT_KEY: Final = 16
 _FIRST_WAIT: Final = 0.3
 _LONGEST_WAIT: Final = 5.0
@@ -72,6 +72,8 @@ class Runtime:
         _check_targets(config, self.router)
         self.breaker: Breaker = Breaker(config.limits.breaker_failures, config.limits.breaker_seconds)
         self.client: AsyncClient = _make_client(config, environment, self.router.catalogue, telemetry)
+        self.lists: dict[tuple[object, ...], bytes] = {}
+        """Lists of models by protocol and rights, as they were written."""
         self._users = 0
         self._on_idle: Callable[[], None] | None = None
 

@@ -35,6 +35,7 @@ from segue.conversation.messages import StopReason, Usage
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure
 from segue.foundation.json_text import encode_json
+from segue.foundation.quoting import raw_headers
 from segue.gateway.answers import Receive, answer_stream, explain_error, explain_to_client
 from segue.gateway.asking import Continuation, read_asked
 from segue.gateway.exchange import Exchange, random_name
@@ -178,6 +179,7 @@ class Socket:
         try:
             with runtime.used(), self._gateway.intake.admitted(tenant, runtime, key, turn=self._turn) as admission:
                 admission.hold(len(data))
+                admission.weigh(data)
                 await self._turn.renew()
                 await self._serve_event(data, admission)
         except Refused as refused:
@@ -376,7 +378,6 @@ async def refuse_socket(send: Send, failure: Failure, extensions: Mapping[str, o
     headers = {"content-type": "application/json", **reply.headers, "connection": "close"}
     if status == 426:
         headers["upgrade"] = "HTTP/1.1"
-    raw = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
     code = status or reply.status
-    await send({"type": "websocket.http.response.start", "status": code, "headers": raw})
+    await send({"type": "websocket.http.response.start", "status": code, "headers": raw_headers(headers)})
     await send({"type": "websocket.http.response.body", "body": encode_json(reply.body)})

@@ -31,6 +31,7 @@ from segue.models.model import Model
 from segue.models.price import find_cost, find_share
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.ranges import range_of
 
 _BYTES_PER_TOKEN: Final = 4
 _WINDOW: Final = 200_000
@@ -239,7 +240,7 @@ def _reserve_at(model: Model, planned: Planned, options: Options, cap: int | Non
     )
     whole = _price(model, Usage(input=read, output=_MILLION)).nano - _price(model, Usage(input=read)).nano
     is_fixed = "max_tokens" in endpoint.rules.refused_options or endpoint.dialect.max_tokens_field == "none"
-    least = limit if is_fixed else max(_LEAST_OUTPUT, endpoint.rules.min_max_tokens)
+    least = limit if is_fixed else max(_LEAST_OUTPUT, int(range_of("max_tokens", endpoint.rules)[0]))
     return Wanted(input=amount, output=limit if is_fixed else output, rate=whole / _MILLION, least=least)
 
 

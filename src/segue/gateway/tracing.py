@@ -17,6 +17,7 @@ from segue.errors import MissingExtra
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.version import __version__
 from segue.gateway.config import TelemetryTable
+from segue.gateway.logs import find_logger
 from segue.gateway.metrics import Metrics
 from segue.gateway.records import RequestRow
 from segue.models.model import Model
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram
     from opentelemetry.trace import Span
 
-REQUESTS: Final = logging.getLogger("segue.gateway.requests")
+REQUESTS: Final = find_logger("segue.gateway.requests")
 """Gets one record of level INFO for each request; `record.row` is its row."""
 _NANOS: Final = 1_000_000
 _EXPORT_SECONDS: Final = 5.0

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextvars import ContextVar
+from io import BytesIO
 from typing import Final, final
 from urllib.request import getproxies, proxy_bypass
 
@@ -28,6 +29,8 @@ TAP: Final[ContextVar[Callable[[bytes], object] | None]] = ContextVar("segue_gat
 """Gets the bytes of the replies that this task reads: for clients that get them as they are, or for the store."""
 _NOT_SENT: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 """Headers that aiohttp writes itself."""
+_IN_PIECES: Final = 500_000
+"""Bytes of a body that aiohttp writes in pieces: as one it would take the event loop for long (aiohttp 3.14)."""
 _MOST_ADDRESSES: Final = 1_000
 """URLs that are kept parsed: most requests go to one of a few."""
 
@@ -83,9 +86,10 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     async def _send(
         self, method: str, url: URL, proxy: str | None, headers: Sequence[tuple[str, str]], content: bytes
     ) -> aiohttp.ClientResponse:
+        data = content if len(content) < _IN_PIECES else BytesIO(content)
         try:
             return await self._open().request(
-                method, url, headers=headers, data=content, allow_redirects=False, proxy=proxy
+                method, url, headers=headers, data=data, allow_redirects=False, proxy=proxy
             )
         except TimeoutError as error:
             raise httpx2.ConnectTimeout(_text(error)) from error
@@ -115,10 +119,6 @@ class DirectReply:
             name, text = raw.decode("latin-1").lower(), value.decode("latin-1")
             headers[name] = f"{headers[name]}, {text}" if name in headers else text
         self.headers: Mapping[str, str] = headers
-
-    def aiter_bytes(self) -> AsyncIterator[bytes]:
-        """Give the bytes, decompressed."""
-        return httpx2.Response(self.status_code, headers=dict(self.headers), stream=self.stream).aiter_bytes()
 
     async def aclose(self) -> None:
         """Release the connection."""

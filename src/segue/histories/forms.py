@@ -125,6 +125,37 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
     "kimi-cli": (
         Form(where="lines", needs=("role=_checkpoint|_usage|_system_prompt",), over=("openai-chat", "segue session")),
     ),
+    "copilot-interchange": (Form(where="lines", first=("externalId", "type=session"), over=("pi",)),),
+    "managed-agents": (
+        Form(
+            where="lines",
+            needs=("type=agent.message|agent.tool_use|agent.tool_result|agent.thinking",),
+            over=("copilot-cli",),
+        ),
+        Form(where="object", needs=("data[].type=agent.message|agent.tool_use|user.message",)),
+    ),
+    "iflow": (
+        Form(where="lines", needs=("sessionId^session-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
+        Form(where="lines", needs=("message.id^response-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
+    ),
+    "adk-evalset": (
+        Form(where="object", needs=("eval_set_id", "eval_cases:list")),
+        Form(where="object", needs=("evalSetId", "evalCases:list")),
+    ),
+    "smolagents": (Form(where="items", needs=(), own=("model_input_messages",)),),
+    "dspy": (Form(where="items", needs=("outputs", "messages", "kwargs")),),
+    "grok-build": (
+        Form(
+            where="lines",
+            needs=("params.update.sessionUpdate", "method=session/update|_x.ai/session/update", "!jsonrpc"),
+        ),
+        Form(where="lines", needs=("type=tool_result|assistant", "tool_call_id", "!message", "!uuid")),
+        Form(where="lines", needs=("model_id", "type=assistant")),
+    ),
+    "acp-log": (
+        Form(where="lines", needs=("params.update.sessionUpdate", "method", "jsonrpc")),
+        Form(where="lines", needs=("jsonrpc", "method=session/prompt|session/update|session/load|session/new")),
+    ),
     "kiro": (Form(where="lines", needs=("kind=Prompt|AssistantMessage|ToolResults", "data")),),
     "amp": (
         Form(where="object", needs=("v", "id^T-", "messages:list")),
@@ -388,20 +419,11 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="object", needs=("prompt", "!messages"), own=_PICTURE),
         Form(where="items", needs=("prompt", "!messages"), own=_PICTURE),
     ),
-    "a log of the Agent Client Protocol": (
-        Form(where="lines", needs=("params.update.sessionUpdate", "method")),
-        Form(where="lines", needs=("jsonrpc", "method=session/prompt|session/update|session/load|session/new")),
-    ),
-    "an eval set of Google ADK": (
-        Form(where="object", needs=("eval_set_id", "eval_cases:list")),
-        Form(where="object", needs=("evalSetId", "evalCases:list")),
-    ),
     "a file of Agent Trail": (
         Form(where="lines", needs=("schema_version", "type=session|trail", "!cwd"), over=("pi",)),
         Form(where="lines", needs=("schema_version", "session_uid"), over=("pi",)),
     ),
     "a transcript of Antigravity": (Form(where="lines", needs=("step_index", "source", "status")),),
-    "an interchange file of Copilot": (Form(where="lines", first=("externalId", "type=session"), over=("pi",)),),
     "a history of DSPy without roles": (
         Form(
             where="object",
@@ -418,10 +440,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         ),
     ),
     "a compact transcript of entire.io": (Form(where="lines", needs=("cli_version", "agent", "v:number")),),
-    "a chat history of Grok Build": (
-        Form(where="lines", needs=("type=tool_result|assistant", "tool_call_id", "!message", "!uuid")),
-        Form(where="lines", needs=("model_id", "type=assistant")),
-    ),
     "a trace of Langfuse": (
         Form(where="object", needs=("observations:list",)),
         Form(where="object", needs=("trace.observations:list",)),
@@ -429,14 +447,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "runs of LangSmith": (
         Form(where="lines", needs=("dotted_order", "run_type")),
         Form(where="items", needs=("dotted_order", "run_type")),
-    ),
-    "events of Claude Managed Agents": (
-        Form(
-            where="lines",
-            needs=("type=agent.message|agent.tool_use|agent.tool_result|agent.thinking",),
-            over=("copilot-cli",),
-        ),
-        Form(where="object", needs=("data[].type=agent.message|agent.tool_use|user.message",)),
     ),
     "spans of Phoenix": (
         Form(where="lines", needs=("attributes", "context.trace_id")),
@@ -448,10 +458,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="object", needs=("memories[].memory",)),
     ),
     "a database of Warp": (Form(where="database", needs=("ai_queries", "agent_conversations")),),
-    "a session of iFlow": (
-        Form(where="lines", needs=("sessionId^session-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
-        Form(where="lines", needs=("message.id^response-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
-    ),
     "a message file of opencode": (Form(where="object", needs=("sessionID^ses", "role"), over=("segue session",)),),
     "a part file of opencode": (Form(where="object", needs=("messageID^msg", "sessionID^ses")),),
     "a database of Hermes": (Form(where="database", needs=("messages.tool_calls", "messages.active", "sessions")),),
@@ -471,9 +477,7 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "one event of OpenHands": (Form(where="object", needs=("kind", "source", "timestamp", "id", "!messages")),),
     "an agent of Letta": (Form(where="object", needs=("blocks:list", "agents:list", "tools")),),
     "a session of Agno": (Form(where="object", needs=("runs[].messages", "session_id")),),
-    "steps of smolagents": (Form(where="items", needs=(), own=("model_input_messages",)),),
     "output of CrewAI": (Form(where="object", needs=("tasks_output:list", "raw")),),
-    "a history of DSPy": (Form(where="items", needs=("outputs", "messages", "kwargs")),),
 }
 """Programs whose data segue does not read yet, so that it is not taken for that of another one."""
 

@@ -596,3 +596,11 @@ def store_file(path: Path, data: bytes) -> None:
 def read_clock() -> int:
     """Give the time of the machine in Unix milliseconds."""
     return int(dt.datetime.now(dt.UTC).timestamp() * 1000)
+
+
+def user_folder() -> str | None:
+    """Return the home folder of this user; None if there is none."""
+    try:
+        return str(Path.home())
+    except RuntimeError:
+        return None

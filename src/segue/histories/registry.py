@@ -38,6 +38,8 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "zed": "segue.histories.zed",
     "kiro": "segue.histories.kiro",
     "mistral-vibe": "segue.histories.mistral_vibe",
+    "grok-build": "segue.histories.grok_build",
+    "iflow": "segue.histories.iflow",
     "llm": "segue.histories.llm",
     "chatgpt": "segue.histories.chatgpt",
     "claude-ai": "segue.histories.claude_ai",
@@ -45,6 +47,12 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "swe-agent": "segue.histories.swe_agent",
     "cline-ui": "segue.histories.cline_ui",
     "agent-output": "segue.histories.agent_output",
+    "acp-log": "segue.histories.acp_log",
+    "managed-agents": "segue.histories.managed_agents",
+    "copilot-interchange": "segue.histories.copilot_interchange",
+    "adk-evalset": "segue.histories.adk_evalset",
+    "smolagents": "segue.histories.smolagents",
+    "dspy": "segue.histories.dspy",
     "langchain": "segue.histories.langchain",
     "pydantic-ai": "segue.histories.pydantic_ai",
     "openai-agents": "segue.histories.openai_agents",
@@ -72,7 +80,9 @@ _FOLDERS: Final[Mapping[str, str]] = {
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 
 _WITHOUT_SESSIONS: Final = frozenset(
-    {"swe-agent", "cline-ui", "agent-output", "vercel-messages", "langchain-openai", "chat-replies",
+    {"swe-agent", "cline-ui", "agent-output", "acp-log", "managed-agents", "copilot-interchange",
+     "adk-evalset", "smolagents", "dspy",
+      "vercel-messages", "langchain-openai", "chat-replies",
      "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents",
      "litellm",
      "hf-messages", "sharegpt", "google-adk", "inspect-ai", "vercel-ui", "llama-index", "ag-ui", "haystack",

@@ -88,7 +88,7 @@ class Answers:
         self._of_all: Final[Mapping[str, Callable[[], object]]] = {
             "start": self._start,
             "models": lambda: [[model.full_name(), model.protocol] for model in catalogue.models],
-            "sessions": lambda: list_sessions() if shows_sessions else [],
+            "sessions": lambda: list_sessions(redacts=library.redacts) if shows_sessions else [],
         }
         self._of_one: Final[Mapping[str, Callable[[_Query, OpenConversation], object]]] = {
             "inspect": self._summary,

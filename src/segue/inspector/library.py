@@ -14,6 +14,7 @@ from typing import Final, TypeVar, final
 
 from segue.errors import SettingsError
 from segue.histories.opening import OpenedDocument
+from segue.histories.redacting import new_redactor, redact_document
 from segue.inspector.inspection import Inspection, OpenedConversation, describe, find_target, suggest_targets
 from segue.inspector.pieces import Json, digest
 from segue.inspector.side_by_side import SideBySide, compare_histories
@@ -114,8 +115,10 @@ class OpenConversation:
 class Library:
     """All open conversations."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, *, redacts: bool = False) -> None:
         self._catalogue = catalogue
+        self.redacts: Final = redacts
+        """Whether secrets are taken out of every conversation that is opened."""
         self._open: OrderedDict[str, OpenConversation] = OrderedDict()
         self._lock = Lock()
         self.first: OpenConversation | None = None
@@ -125,6 +128,11 @@ class Library:
 
     def add(self, name: str, opened: OpenedConversation) -> OpenConversation:
         """Add a conversation."""
+        if self.redacts:
+            redactor = new_redactor()
+            document = redact_document(opened.document, redactor)
+            opened = opened._replace(document=document, left_out=[*opened.left_out, redactor.summary()])
+            name = redactor.text(name)
         added = OpenConversation(token_urlsafe(8), name, opened, self._catalogue)
         with self._lock:
             _put(self._open, added.key, added, _MOST_OPEN)

@@ -11,14 +11,18 @@ Facts these rows rest on:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
 from segue.models.provider import Provider
+from segue.models.rule import Rule
 
 _READ: Final = "2026-11-15"
+_ALIBABA: Final = "Alibaba documentation: Model Studio, error codes, 2026-06-23"
 _PI: Final = "pi-ai 1.5.0"
+_provider = partial(Provider, read=_READ)
 
 _REQUIRED_REASONING: Final[Mapping[str, object]] = {
     "reasoning_replay": "required",
@@ -37,13 +41,15 @@ _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     "image_sources": frozenset({"data"}),  # "unsupported image url" (OpenHands/software-agent-sdk #3219, 2026-05-12)
     "user_media": ("image/*", "video/*"),  # `video_url` with a data URL (model card of Kimi K2.5, read 2026-11-15)
     "file_sources": frozenset({"data"}),
-    "schema_typed_unions": False,  # "type should be defined in anyOf items" (kimi-code #2661, 2026-08-05)
-    "schema_typed": "always",  # "At path 'properties.x': type is not defined" (Moonshot; reported 400s, 2025 and 2026)
-    "schema_definitions_only": True,  # "references must start with #/$defs/" (command-code #594, 2026-07-27)
+    "typed_unions": Rule('"type should be defined in anyOf items" (kimi-code #2661, 2026-08-05)', _READ),
+    "untyped_properties": Rule('"type is not defined" (Moonshot API; reported 400s, 2025 and 2026)', _READ),
+    "schema_references": Rule(
+        '"references must start with #/$defs/" (command-code #594, 2026-07-27; kimi-cli #1903, 2026-04-15)', _READ
+    ),
     "tool_name_first": "a-zA-Z_",  # Moonshot documentation: tool use, names begin with a letter
-    "max_temperature": 1.0,  # Moonshot documentation: chat, from 0 to 1
-    "max_stop": 5,  # Moonshot API reference: chat, up to 5 sequences of 32 bytes
-    "max_stop_bytes": 32,
+    "temperature": Rule("Moonshot documentation: chat, from 0 to 1", _READ, most=1.0),
+    "stop": Rule("Moonshot API reference: chat, up to 5 sequences of 32 bytes", _READ, most=5),
+    "stop_bytes": Rule("Moonshot API reference: chat, up to 5 sequences of 32 bytes", _READ, most=32),
 }
 _MOONSHOT: Final[Mapping[str, object]] = {
     "max_tokens_field": "max_tokens",
@@ -69,25 +75,27 @@ _QWEN_RULES: Final[Mapping[str, object]] = {
     "forced_choice_with_thinking": False,
     **_VIDEO_BY_URL,  # DashScope documentation: visual and audio understanding
     # Alibaba documentation: Model Studio, error codes (2026-06-23): "Range of max_tokens should be [1, x]",
-    # and the word JSON in the messages, "Range of top_p should be (0.0, 1.0]"
+    # and the word JSON in the messages
     "json_word": True,
     "max_tokens_refused": True,
     "refused_text": "empty",  # "Content length must be greater than 0"
     # "The input messages do not contain elements with the role of user" (agentscope-java #613, 2026-01-21)
     "instructions_alone": False,
-    "min_top_p": 0.01,
-    "max_temperature": 1.99,  # "Range of temperature should be [0.0, 2.0)"
+    "top_p": Rule(f'"Range of top_p should be (0.0, 1.0]" ({_ALIBABA})', _READ, least=0.01, most=1.0),
+    "temperature": Rule(f'"Range of temperature should be [0.0, 2.0)" ({_ALIBABA})', _READ, most=1.99),
 }
-_DEEPSEEK_USER: Final[Mapping[str, object]] = {"max_user_id": 512}
-"""DeepSeek documentation: rate limit and isolation, read 2026-11-15."""
+_DEEPSEEK_USER: Final[Mapping[str, object]] = {
+    "user_id": Rule("DeepSeek documentation: rate limit and isolation", _READ, most=512)
+}
 _ZAI_CHAT: Final[Mapping[str, object]] = {
     "tool_choices": frozenset({"auto"}),
-    "max_temperature": 1.0,
-    "max_stop": 1,
+    "temperature": Rule("Z.ai documentation: chat completion, from 0 to 1", "2026-11-17", most=1.0),
+    "stop": Rule("Z.ai documentation: chat completion, one stop", "2026-11-17", most=1),
 }
-"""Z.ai documentation: chat completion, `tool_choice` auto alone, `temperature` from 0 to 1, one stop (2026-11-17)."""
-_ZAI_USER: Final[Mapping[str, object]] = {"min_user_id": 6, "max_user_id": 128}
-'"The unique ID of the user must be between 6 and 128 characters in length." (axonhub #1669, 2026-05)'
+"""Z.ai documentation: chat completion, `tool_choice` auto alone (2026-11-17)."""
+_ZAI_USER: Final[Mapping[str, object]] = {
+    "user_id": Rule('"... must be between 6 and 128 characters" (axonhub #1669, 2026-05)', _READ, least=6, most=128)
+}
 
 
 def _at(site: str, provider: Provider, title: str, base_url: str, key_variable: str) -> Provider:
@@ -95,7 +103,7 @@ def _at(site: str, provider: Provider, title: str, base_url: str, key_variable: 
     return replace(provider, name=site, title=title, base_url=base_url, key_variables=(key_variable,))
 
 
-_MOONSHOTAI: Final = Provider(
+_MOONSHOTAI: Final = _provider(
     name="moonshotai",
     title="Moonshot AI",
     protocol="openai-chat",
@@ -104,10 +112,9 @@ _MOONSHOTAI: Final = Provider(
     rules={"openai-chat": _MOONSHOT_RULES},
     dialect={"openai-chat": _MOONSHOT},
     source="pi-ai 1.5.0; kimi-cli #2141",
-    read=_READ,
 )
 
-_Z_AI: Final = Provider(
+_Z_AI: Final = _provider(
     name="zai",
     title="Z.ai",
     protocol="openai-chat",
@@ -125,10 +132,9 @@ _Z_AI: Final = Provider(
     },
     dialect={"openai-chat": _ZAI},
     source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
-    read=_READ,
 )
 
-_MINIMAX: Final = Provider(
+_MINIMAX: Final = _provider(
     name="minimax",
     title="MiniMax",
     protocol="anthropic-messages",
@@ -146,10 +152,9 @@ _MINIMAX: Final = Provider(
     dialect={"openai-chat": {"think_tags": True}},
     source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported); '
     "hermes-agent #75779 (live, 2026-07-31: thinking without a signature is accepted, and read)",
-    read=_READ,
 )
 
-_QWEN_PLAN: Final = Provider(
+_QWEN_PLAN: Final = _provider(
     name="qwen-token-plan",
     title="Qwen Token Plan",
     protocol="openai-chat",
@@ -158,10 +163,9 @@ _QWEN_PLAN: Final = Provider(
     rules={"openai-chat": _QWEN_RULES},
     dialect={"openai-chat": _QWEN},
     source=f"{_PI}; eino #994 (forced tool choice)",
-    read=_READ,
 )
 
-_XIAOMI_MIMO: Final = Provider(
+_XIAOMI_MIMO: Final = _provider(
     name="xiaomi",
     title="Xiaomi",
     protocol="openai-chat",
@@ -173,11 +177,10 @@ _XIAOMI_MIMO: Final = Provider(
         "refused_input=image": '"No endpoints found that support image input" (oai-compatible-copilot #229, 2026-05)',
     },
     source=f"{_PI}; ktsoator/or; mimo-multimodal-mcp (video and sound, by URL and as data)",
-    read=_READ,
 )
 
 CHINESE_LABS: Final[tuple[Provider, ...]] = (
-    Provider(
+    _provider(
         name="deepseek",
         title="DeepSeek",
         protocol="openai-chat",
@@ -186,14 +189,16 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
         rules={
             "openai-chat": {
                 **_REQUIRED_REASONING,
-                "max_stop": 16,
-                "min_top_p": 0.01,  # "the valid range of top_p is (0, 1.0]"
+                "stop": Rule("DeepSeek documentation: 16 stops", _READ, most=16),
+                "top_p": Rule('"the valid range of top_p is (0, 1.0]" (DeepSeek API)', _READ, least=0.01, most=1.0),
                 "tool_types": frozenset({"function"}),  # "unknown variant `web_search`, expected `function`"
                 "refused_roles": frozenset({"developer", "function"}),  # "unknown variant `developer`, expected ..."
                 "refused_extra": frozenset({"response_format.type=json_schema"}),  # "... type is unavailable now"
                 "refused_options": frozenset({"output_schema"}),
                 "body_fields": "typed",  # "missing field `content`", "expected a string" (deepseek4j #41)
-                "string_content": frozenset({"tool", "assistant"}),  # "expected a string" (forgecode #2008)
+                "content_parts": Rule(
+                    '"expected a string" (forgecode #2008)', _READ, values=frozenset({"tool", "assistant"})
+                ),
                 "json_word": True,
                 "max_tokens_refused": True,
                 "user_media": ("image/*",),
@@ -221,11 +226,10 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
             "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); DeepSeek documentation (16 stops); "
             "recorded traffic, 2026-11 (text between the calls of a turn is refused)"
         ),
-        read=_READ,
     ),
     _MOONSHOTAI,
     _at("moonshotai-cn", _MOONSHOTAI, "Moonshot AI (China)", "https://api.moonshot.cn/v1", "MOONSHOT_API_KEY"),
-    Provider(
+    _provider(
         name="kimi-coding",
         title="Kimi for Coding",
         protocol="openai-chat",
@@ -236,7 +240,6 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
             "openai-chat": {"max_tokens_field": "max_tokens", "prefix_field": "partial", "cache_format": "openai-key"}
         },
         source=_PI,
-        read=_READ,
     ),
     _Z_AI,
     _at(
@@ -248,7 +251,7 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
     ),
     _MINIMAX,
     _at("minimax-cn", _MINIMAX, "MiniMax (China)", "https://api.minimaxi.com/anthropic", "MINIMAX_CN_API_KEY"),
-    Provider(
+    _provider(
         name="alibaba",
         title="Alibaba Cloud (DashScope)",
         protocol="openai-chat",
@@ -257,7 +260,6 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
         rules={"openai-chat": _QWEN_RULES},
         dialect={"openai-chat": _QWEN},
         source="DashScope documentation: OpenAI compatibility; eino #994 (forced tool choice)",
-        read=_READ,
     ),
     _QWEN_PLAN,
     _at(
@@ -282,7 +284,7 @@ XIAOMI_AND_LING: Final[tuple[Provider, ...]] = (
         )
         for site, city in (("ams", "Amsterdam"), ("cn", "China"), ("sgp", "Singapore"))
     ),
-    Provider(
+    _provider(
         name="ant-ling",
         title="Ant Ling",
         protocol="openai-chat",
@@ -297,6 +299,5 @@ XIAOMI_AND_LING: Final[tuple[Provider, ...]] = (
             }
         },
         source=_PI,
-        read=_READ,
     ),
 )

@@ -1,4 +1,4 @@
-"""How much is known about a rule: its grade.
+"""How much is known about a rule: its grade, and the kind of its source.
 
 A rule that is wrong does harm in two ways: `check` reports a request that the provider would have answered, and
 projection removes what the model would have read. So each row has a grade, and only *refused* changes a request:
@@ -12,9 +12,30 @@ projection removes what the model would have read. So each row has a grade, and 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
 Grade: TypeAlias = Literal["refused", "ignored", "unsure"]
 
 GRADES: Final[tuple[Grade, ...]] = get_args(Grade)
 """All grades, the surest first."""
+
+EvidenceKind: TypeAlias = Literal["recorded", "probe", "thread", "provider", "sdk", "program"]
+"""Where a rule comes from: recorded traffic, a request made to find out, a public thread, the provider's own words (a
+document, or a refusal), the types of an SDK, the source of another program."""
+
+_KINDS: Final[Mapping[EvidenceKind, re.Pattern[str]]] = {
+    "recorded": re.compile(r"\brecord(?:ed|ings)\b"),
+    "probe": re.compile(r"\blive\b|\bprobes?\b|\btried\b"),
+    "thread": re.compile(r"#\d|\breported\b"),
+    "provider": re.compile(r"^['\"]|documentation|\bAPI\b|reference|announcement|what's new|service model"),
+    "sdk": re.compile(r"(?<!pi-ai )(?<!litellm )\b\d+\.\d+\.\d+"),
+    "program": re.compile(r"pi-ai|litellm|pydantic-ai|strands"),
+}
+"""Kinds -> the words by which a source shows its kind, the surest kind first."""
+
+
+def kind_of(source: str) -> EvidenceKind | None:
+    """Return the kind of a source, the surest where it names several; None if it shows none."""
+    return next((kind for kind, words in _KINDS.items() if words.search(source)), None)

@@ -20,16 +20,19 @@ Facts these rows rest on:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from segue.models.chinese_labs import CHINESE_LABS, XIAOMI_AND_LING
 from segue.models.model_ids import CLAUDE_FAST, CLAUDE_FIRST_FAST, GEMINI_1_AND_2, GEMINI_3_ON, OPENAI_PRIORITY
 from segue.models.provider import PriceMode, Provider, ToolFee
+from segue.models.rule import Rule
 
 _READ: Final = "2026-11-15"
 _HALF: Final = 0.5
 """Batches cost half of the list price (documentation of each of these providers, read 2026-11-15)."""
 _PI: Final = "pi-ai 1.5.0"
+_provider = partial(Provider, read=_READ)
 
 _CACHING_TAKEN: Final = ("-cache_retention", "-session_id")
 _OPENAI_KEYS: Final[Mapping[str, object]] = {
@@ -52,28 +55,35 @@ _TAKEN_FIELDS: Final = frozenset(
 }
 """What clients return of a reply or keep from older forms, and OpenAI and Azure take (recorded 200s of gpt-3.5-turbo to
 gpt-5-nano, read 2026-11-17). No refusal of reasoning is known; that of other models is not sent to them."""
-_STRICT: Final[Mapping[str, object]] = {
-    "strict_closed": True,
-    # "'oneOf' is not permitted", "'uniqueItems' is not permitted" (OpenAI documentation: structured outputs)
-    "strict_refused": frozenset(
-        {
-            *("allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-            *("uniqueItems", "propertyNames", "patternProperties", "minProperties", "maxProperties", "contains"),
-            *("unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains"),
-        }
+_STRUCTURED: Final = "OpenAI documentation: structured outputs, supported schemas"
+_FORMATS: Final = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+_REFUSED: Final = frozenset(
+    {
+        *("allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+        *("uniqueItems", "propertyNames", "patternProperties", "minProperties", "maxProperties", "contains"),
+        *("unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains"),
+    }
+)
+OPENAI_SCHEMAS: Final[Mapping[str, object]] = {
+    "strict_open": Rule(
+        '"... an array including every key in properties" (recorded; all of about 840 strict functions were closed)',
+        _READ,
     ),
-    # documentation: structured outputs, supported schemas: formats, depth 10, 5000 properties, 1000 enum values;
-    # "$ref cannot have keywords {'description'}" (hindsight #3944, 2026-08-31), "schema must have a 'type' key"
-    "strict_formats": frozenset(
-        {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"},
+    "strict_keywords": Rule(
+        f"\"'oneOf' is not permitted\", \"'uniqueItems' ...\" ({_STRUCTURED})", _READ, values=_REFUSED
     ),
-    "strict_references_alone": True,
-    "schema_typed": "strict",
-    "max_strict_depth": 10,
-    "max_strict_properties": 5000,
-    "max_strict_values": 1000,
-    "schema_properties": True,  # "object schema missing properties" (Copilot: copilot-api #192, 2026-02-11)
-    "schema_valid": "with_items",  # "array schema missing items", "'str' is not valid under any of the given schemas"
+    "strict_formats": Rule(_STRUCTURED, _READ, values=_FORMATS),
+    "strict_references": Rule("\"$ref cannot have keywords {'description'}\" (hindsight #3944, 2026-08-31)", _READ),
+    "strict_untyped": Rule(f"\"schema must have a 'type' key\" ({_STRUCTURED})", _READ),
+    "strict_depth": Rule(_STRUCTURED, _READ, most=10),
+    "strict_properties": Rule(_STRUCTURED, _READ, most=5000),
+    "strict_values": Rule(_STRUCTURED, _READ, most=1000),
+    "missing_properties": Rule('"object schema missing properties" (Copilot: copilot-api #192, 2026-02-11)', _READ),
+    "schema_faults": Rule(
+        '"array schema missing items", "is not valid under any ..." (OpenAI API)',
+        _READ,
+        values=frozenset({"invalid", "items"}),
+    ),
     "json_word": True,  # "'messages' must contain the word 'json' in some form"
     # "logprobs are not supported with reasoning models" (reported 400s, 2025 and 2026)
     "extra_like": tuple(
@@ -81,8 +91,6 @@ _STRICT: Final[Mapping[str, object]] = {
         for key in ("logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty")
     ),
 }
-"""Refused: "'required' is required to be supplied and to be an array including every key in properties" (recorded; of
-about 840 strict functions that OpenAI accepted, every one was closed)."""
 _OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
 """Others are refused: "is of one the following formats: ['png', 'jpeg', 'gif', 'webp']" (gptpdf #6, 2024-06-30)."""
 _OPENAI_CHAT_MEDIA: Final[Mapping[str, object]] = {
@@ -91,10 +99,11 @@ _OPENAI_CHAT_MEDIA: Final[Mapping[str, object]] = {
 }
 _OPENAI_FILES: Final = ("openai-chat", "openai-responses")
 _AZURE_FILES: Final[Mapping[str, object]] = {"file_id_pattern": "assistant-[A-Za-z0-9]+"}
-_OPENAI_USER: Final[Mapping[str, object]] = {"max_user_id": 64}
-"""OpenAI's reference of `safety_identifier`; `user`: bifrost #1000 of 2025-12. (openai 3.49.0 says 128.)"""
-_CLAUDE_USER: Final[Mapping[str, object]] = {"max_user_id": 256}
-"""Anthropic's reference of `metadata.user_id` (quoted in vercel/ai #12419, 2026-02)."""
+_OPENAI_USER: Final[Mapping[str, object]] = {
+    "user_id": Rule("OpenAI's reference of `safety_identifier`; `user`: bifrost #1000 of 2025-12", _READ, most=64)
+}
+"""openai 3.49.0 says 128."""
+_CLAUDE_USER: Final = "Anthropic's reference of `metadata.user_id` (quoted in vercel/ai #12419, 2026-02)"
 
 
 _NONE: Final = frozenset[str]()
@@ -120,7 +129,7 @@ _XAI_TOOLS: Final = frozenset({"xai_web_search", "xai_code_interpreter", "xai_fi
 
 
 FIRST_PARTY: Final[tuple[Provider, ...]] = (
-    Provider(
+    _provider(
         name="anthropic",
         title="Anthropic",
         protocol="anthropic-messages",
@@ -130,13 +139,21 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "anthropic-messages": {
                 "server_tools": _ANTHROPIC_TOOLS,
                 "body_fields": "closed",
-                **_CLAUDE_USER,
-                "refused_user_id": r"\S+@\S+\.\w+",  # "user_id appears to contain an email address" (Anthropic API)
+                "added_fields": frozenset({"billing_policy"}),  # anthropic 2.10.0, read 2026-11-18
+                "user_id": Rule(
+                    f'{_CLAUDE_USER}; "user_id appears to contain an email address" (Anthropic API)',
+                    _READ,
+                    most=256,
+                    pattern=r"\S+@\S+\.\w+",
+                ),
             },
             "openai-chat": {
                 # "response_format.type: Input should be 'json_schema'" (hiring-agent #421, 2026-09-05)
                 "refused_extra": frozenset({"response_format.type=json_object"}),
-                "strict_objects": True,
+                "strict_open_objects": Rule(
+                    "\"'additionalProperties' must be explicitly set to false\" (veryfront-code #3918, 2026-08-21)",
+                    _READ,
+                ),
             },
         },
         dialect={"anthropic-messages": {"strict_tools": True, "count_tokens": True}},
@@ -158,9 +175,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             ),
         ),
         source="anthropic 2.8.0 (count_tokens); pi-ai 1.5.0 catalogue (strict tools)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="openai",
         title="OpenAI",
         protocol="openai-responses",
@@ -173,7 +189,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "body_fields": "closed",
                 "added_fields": _TAKEN_FIELDS,
                 "max_tokens_refused": True,
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
             },
@@ -183,7 +199,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 # the first: vercel/ai #18035, 2026-07-28; no refusal of the second is known
                 "added_fields": frozenset({"Filters.blocked_domains", "ResponseOutputTextParam.id"}),
                 "unique_items": True,  # "Duplicate item found with id rs_..." (continue #10723, 2026-02-22)
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_USER,
             },
         },
@@ -211,9 +227,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "refused_input=image": '"image_url is only supported by certain models." (integration_openai #282)',
         },
         source="openai 3.49.0 (input_tokens); pi-ai 1.5.0",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="azure",
         title="Azure OpenAI",
         protocol="openai-responses",
@@ -226,7 +241,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "server_tools": _NONE,
                 "body_fields": "closed",
                 "added_fields": _TAKEN_FIELDS | {"data_sources", "enhancements", "user_security_context"},
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
             },
@@ -236,7 +251,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "body_fields": "closed",  # the same service (cline #5419, azure-sdk-for-python #46146)
                 "refused_fields": frozenset({"Reasoning2.generate_summary"}),  # openai-dotnet #457, 2025-06-14
                 "unique_items": True,  # the same service
-                **_STRICT,
+                **OPENAI_SCHEMAS,
                 **_OPENAI_USER,
             },
         },
@@ -250,9 +265,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "refused_input=image": '"image_url is only supported by certain models." (gpt-4; web-ui #274, 2025-02-11)',
         },
         source="pi-ai 1.5.0; Azure documentation: v1 API, files",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="openai-codex",
         title="OpenAI Codex (ChatGPT plan)",
         protocol="openai-responses",
@@ -279,9 +293,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             }
         },
         source=_PI,
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="google",
         title="Google Gemini API",
         protocol="google-genai",
@@ -311,9 +324,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             ToolFee(dollars=0.035, count="webSearchQueries", models=GEMINI_1_AND_2, once=True),
         ),
         source="pi-ai 1.5.0; google-genai 3.1.0 (both variables); recorded traffic, 2026-11 (v1beta)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="google-vertex",
         title="Google Vertex AI",
         protocol="google-genai",
@@ -328,7 +340,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "anthropic-messages": {
                 "image_sources": frozenset({"data"}),
                 **_CLAUDE_CLOUD,
-                **_CLAUDE_USER,
+                "user_id": Rule(_CLAUDE_USER, _READ, most=256),
                 "server_tools": frozenset({"web_search", "tool_search"}),  # coder/xum #2922, 2026-03-12
             },
         },
@@ -345,9 +357,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         file_ids=("google-genai",),
         batch_price=_HALF,
         source="pi-ai 1.5.0; recorded traffic, 2026-11; litellm (Claude at Vertex takes images as base64 only)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="amazon-bedrock",
         title="Amazon Bedrock",
         protocol="bedrock-converse",
@@ -361,7 +372,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 # "cache_control: Extra inputs are not permitted" of the body itself (vercel/ai #13992, 2026-03-31)
                 "refused_fields": frozenset({"MessageCreateParamsStreaming.cache_control"}),
                 "server_tools": frozenset({"tool_search"}),  # subrouter #237, litellm #36502 (2026-08)
-                "pending_calls": False,
+                "pending_calls": Rule("unfinished calls are refused (pydantic-ai, a comment in its tests)", _READ),
                 # "Requests which include `tool_use` or `tool_result` blocks must define tools." (browser-use #1243)
                 "tools_with_history": True,
             }
@@ -375,9 +386,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         source="pi-ai 1.5.0; botocore 1.44.0 (CountTokens); Claude's own wire: 'URL content sources are not yet"
         " supported' (chatlas #410, 2026-09-01) "
         "and unfinished server tool calls are refused (pydantic-ai, a comment in its tests)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="mistral",
         title="Mistral AI",
         protocol="mistral-chat",
@@ -392,11 +402,13 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_roles": frozenset({"developer", "function"}),  # chatgpt-md #189
                 # "Extra inputs are not permitted" (eca #231, 2025-12-12), in this format too: one endpoint
                 "body_fields": "closed",
-                "body_protocol": "mistral-chat",
+                "body_protocol": Rule(
+                    '"Extra inputs are not permitted" (eca #231, 2025-12-12)', _READ, values=frozenset({"mistral-chat"})
+                ),
                 "added_fields": frozenset({"stream_options"}),  # every OpenAI client sends it, and no refusal is known
                 "refused_extra": frozenset({"max_completion_tokens", "store", "logit_bias", "user", "seed"}),
                 "refused_options": frozenset({"user_id", "seed"}),
-                "greedy_top_p": False,  # as on its own protocol
+                "greedy_top_p": Rule('"top_p must be 1 when using greedy sampling." (Mistral API, code 3054)', _READ),
             },
             "mistral-chat": {
                 "server_tools": frozenset({"document_library"}),
@@ -410,9 +422,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "refused_input=image": '"Image input is not enabled for this model": 44 recorded refusals (2026-11)',
         },
         source="pi-ai 1.5.0; qwen-code #3304 (reasoning_content answers 422 in the OpenAI format)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="cohere",
         title="Cohere",
         protocol="cohere-chat",
@@ -421,10 +432,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=("CO_API_KEY", "COHERE_API_KEY"),
         stated={"refused_input=image": "recorded refusals of images by text models, and no reply (2026-11)"},
         source="cohere 7.3.1",
-        read=_READ,
     ),
     *CHINESE_LABS,
-    Provider(
+    _provider(
         name="xai",
         title="xAI",
         protocol="openai-responses",
@@ -445,19 +455,17 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "refused_input=image": '"The model does not support image input" (lobehub #7360, 2025-04-10)',
         },
         source="pi-ai 1.5.0; recorded traffic, 2026-11 (ids of 43 characters)",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="meta",
         title="Meta",
         protocol="openai-responses",
         base_url="https://api.meta.ai/v1",
         key_variables=("META_API_KEY",),
         source=_PI,
-        read=_READ,
     ),
     *XIAOMI_AND_LING,
-    Provider(
+    _provider(
         name="perplexity",
         title="Perplexity",
         protocol="openai-chat",
@@ -474,6 +482,5 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         },
         dialect={"openai-chat": {"max_tokens_field": "max_tokens", "think_tags": True}},
         source="api-discussion #265, OpenManus #580 (alternation); karakeep #262 ('Last message must have role user')",
-        read=_READ,
     ),
 )

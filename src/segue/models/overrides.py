@@ -1,4 +1,4 @@
-"""Override single fields of `Rules` or `Dialect` by their names, with every value checked.
+"""Override single fields of `Rules` or `Dialect` by their names, and rows by their places, with every value checked.
 
 Overrides come from rows of providers, families of models, entries of the catalogue, files of the user's own and
 callers. All of them are read here, so a mistake has the same error wherever it stands.
@@ -15,11 +15,15 @@ import msgspec
 from segue.conversation.context import Options
 from segue.errors import SettingsError
 from segue.models.dialect import Dialect
+from segue.models.rule import PLACES, Rule
 from segue.models.rules import Rules
 
 Settings = TypeVar("Settings", Rules, Dialect)
 
-_FIELD_TYPES: Final[Mapping[type, Mapping[str, object]]] = {kind: get_type_hints(kind) for kind in (Rules, Dialect)}
+_FIELD_TYPES: Final[Mapping[type, Mapping[str, object]]] = {
+    Rules: {**get_type_hints(Rules), **dict.fromkeys(PLACES, Rule | None)},
+    Dialect: get_type_hints(Dialect),
+}
 _FIELD_LABELS: Final[Mapping[type, str]] = {Rules: "rule", Dialect: "dialect field"}
 _OPTION_RULES: Final = frozenset(
     {"refused_options", "refused_with_thinking", "refused_unless_off", "exclusive_options"}
@@ -51,6 +55,9 @@ def override(settings: Settings, overrides: Mapping[str, object], *, where: str)
             _check_options(msgspec.convert(value, frozenset[str]), f"{where}: {label} {key!r}")
         if key in _CUMULATIVE:
             values[key] = _add_or_remove(getattr(settings, key), msgspec.convert(value, frozenset[str]))
+    if isinstance(settings, Rules) and not PLACES.isdisjoint(values):
+        rows = {**settings.rows, **{place: values.pop(place) for place in PLACES & values.keys()}}
+        values["rows"] = {place: row for place, row in rows.items() if row is not None}
     return msgspec.structs.replace(settings, **values)
 
 

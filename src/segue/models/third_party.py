@@ -20,12 +20,15 @@ from typing import Final
 
 from segue.models.built_in import LOCAL_HOST
 from segue.models.provider import PriceMode, Provider
+from segue.models.rule import Rule
 
 _READ: Final = "2026-11-15"
 _HALF: Final = 0.5
 """Batches cost half of the list price (documentation of each of these providers, read 2026-11-15)."""
 _PI: Final = "pi-ai 1.5.0"
 
+_NO_PROPERTIES: Final = Rule('"object schema missing properties" (copilot-api #192, 2026-02-11)', _READ)
+_ITEMS: Final = frozenset({"minItems", "maxItems"})
 _SESSION_TAKEN: Final = ("-session_id",)
 _ANY_IDS: Final[Mapping[str, object]] = {"call_id_max": 0}
 _LOCAL_SERVER: Final[Mapping[str, object]] = {
@@ -37,9 +40,9 @@ _LOCAL_SERVER: Final[Mapping[str, object]] = {
     "image_sources": frozenset({"data"}),
     "file_sources": frozenset[str](),
     # OpenAI's limits, which these servers do not have (source of llama.cpp and vLLM: a temperature is not negative)
-    "max_stop": 0,
+    "stop": None,
     "max_tools": 0,
-    "max_temperature": 0.0,
+    "temperature": None,
 }
 _OPENROUTER_AUDIO: Final = (
     *("audio/wav", "audio/mpeg", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac", "audio/m4a"),
@@ -84,10 +87,11 @@ _FIREWORKS_FIELDS: Final = frozenset(
 
 _CLOUDS: Final = "anthropic 2.8.0: lib; AWS documentation"
 
-_chat_host = partial(Provider, protocol="openai-chat", read=_READ)
+_provider = partial(Provider, read=_READ)
+_chat_host = partial(_provider, protocol="openai-chat")
 
 THIRD_PARTY: Final[tuple[Provider, ...]] = (
-    Provider(
+    _provider(
         name="amazon-bedrock-mantle",
         title="Amazon Bedrock (Messages)",
         protocol="anthropic-messages",
@@ -97,7 +101,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source=f"{_CLOUDS} (AnthropicBedrockMantle)",
         read="2026-11-17",
     ),
-    Provider(
+    _provider(
         name="amazon-bedrock-openai",
         title="Amazon Bedrock (OpenAI)",
         protocol="openai-responses",
@@ -112,7 +116,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source="AWS documentation: OpenAI APIs of Bedrock",
         read="2026-11-17",
     ),
-    Provider(
+    _provider(
         name="anthropic-aws",
         title="Claude Platform on AWS",
         protocol="anthropic-messages",
@@ -122,7 +126,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source=f"{_CLOUDS} (AnthropicAWS; a request also needs the header anthropic-workspace-id)",
         read="2026-11-17",
     ),
-    Provider(
+    _provider(
         name="anthropic-google-cloud",
         title="Claude on Google Cloud",
         protocol="anthropic-messages",
@@ -135,7 +139,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source=f"{_CLOUDS} (AnthropicGoogleCloud: access tokens only)",
         read="2026-11-17",
     ),
-    Provider(
+    _provider(
         name="azure-anthropic",
         title="Claude in Microsoft Foundry",
         protocol="anthropic-messages",
@@ -166,7 +170,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "schema_with_tools": False,  # "json mode cannot be combined with tool/function calling" (agno #1065)
                 "json_word": True,
                 "max_tokens_refused": True,
-                "strict_closed": True,  # Groq documentation: structured outputs, requirements of strict mode
+                "strict_open": Rule("Groq documentation: structured outputs, requirements of strict mode", _READ),
             },
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
@@ -194,8 +198,9 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 # "body.store: property 'body.store' is unsupported" (openclaude #740, 2026-04-17)
                 "refused_extra": frozenset({"store"}),
                 "refused_options": _SESSION_TAKEN,  # `prompt_cache_key` (cerebras_cloud_sdk 1.91.0, read 2026-11-18)
-                # "Unsupported JSON schema fields: {'minItems', 'items'}" (claude-code-router #708, 2025-08-26)
-                "strict_refused": frozenset({"minItems", "maxItems"}),
+                "strict_keywords": Rule(
+                    '"Unsupported JSON schema fields" (claude-code-router #708, 2025-08-26)', _READ, values=_ITEMS
+                ),
             }
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "cache_format": "openai-key"}},
@@ -303,7 +308,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "file_sources": frozenset({"data", "url"}),
                 "url_media": ("image/*", "application/pdf", "video/*"),
                 "server_tools": _OPENROUTER_TOOLS,
-                "max_user_id": 128,  # claude-code-provider-proxy #11, 2025-07
+                "user_id": Rule("claude-code-provider-proxy #11, 2025-07", _READ, most=128),
             },
             "openai-responses": {"unique_items": True},  # ai-sdk-provider #254, 2025-11-26
         },
@@ -321,14 +326,13 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         },
         source="pi-ai 1.5.0; recorded traffic, 2026-11 (cache marks for Claude and Gemini)",
     ),
-    Provider(
+    _provider(
         name="vercel-ai-gateway",
         title="Vercel AI Gateway",
         protocol="anthropic-messages",
         base_url="https://ai-gateway.vercel.sh",
         key_variables=("AI_GATEWAY_API_KEY",),
         source=_PI,
-        read=_READ,
     ),
     _chat_host(
         name="cloudflare-ai-gateway",
@@ -355,17 +359,17 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         dialect={"openai-chat": {"session_header": "openai", "strict_tools": True}},
         source=_PI,
     ),
-    Provider(
+    _provider(
         name="github-copilot",
         title="GitHub Copilot",
         protocol="openai-responses",
         base_url="https://api.individual.githubcopilot.com",
         key_variables=("COPILOT_GITHUB_TOKEN",),
         rules={
-            "openai-chat": {"schema_properties": True},
+            "openai-chat": {"missing_properties": _NO_PROPERTIES},
             # "Duplicate item found with id msg_123." (vscode #321977, 2026-06-18)
             "openai-responses": {
-                "schema_properties": True,
+                "missing_properties": _NO_PROPERTIES,
                 "unique_items": True,
                 # "The requested tool image_generation is not supported." (copilot-api #220, 2026-04-27)
                 "refused_tool_types": frozenset({"image_generation"}),
@@ -373,7 +377,6 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         },
         dialect={"openai-chat": {"effort": False, "strict_tools": True}, "anthropic-messages": {"auth": "bearer"}},
         source='pi-ai 1.5.0; "object schema missing properties" (copilot-api #192, 2026-02-11)',
-        read=_READ,
     ),
     _chat_host(
         name="opencode",
@@ -400,7 +403,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source="pi #149, opencode #8246 (`tools=` param)",
     ),
     # -- local servers ---------------------------------------------------------------------------------------------
-    Provider(
+    _provider(
         name="ollama",
         title="Ollama",
         protocol="ollama-chat",
@@ -421,7 +424,6 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         },
         any_id=True,
         source="ollama server source @fb30760; hermes-agent #80265",
-        read=_READ,
     ),
     _chat_host(
         name="vllm",
@@ -458,7 +460,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         any_id=True,
         source="llama.cpp #21889; Crow #60 (reasoning_content keeps the prefix); pi-ai 1.5.0; its three wires tried",
     ),
-    Provider(
+    _provider(
         name="local",
         title="A model from a GGUF file, which segue runs",
         protocol="openai-chat",
@@ -483,22 +485,20 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         any_id=True,
         source="LM Studio documentation: OpenAI compatibility; templates as for llama.cpp",
     ),
-    Provider(
+    _provider(
         name="vscode",
         title="VS Code language models",
         protocol="vscode-lm",
         base_url=None,
         key_variables=(),
         source="@types/vscode 1.140.0",
-        read=_READ,
     ),
-    Provider(
+    _provider(
         name="plain-text",
         title="Plain text",
         protocol="plain-text",
         base_url=None,
         key_variables=(),
         source="our own form",
-        read=_READ,
     ),
 )

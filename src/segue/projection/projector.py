@@ -35,7 +35,7 @@ from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.system_form import as_block, find_system_form
 from segue.projection.workspace.surrogates import clean_value
 from segue.projection.workspace.workspace import Target, Workspace
-from segue.protocols.api import resolve_endpoint
+from segue.protocols.api import resolve_described
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.verbatim import for_new_request
@@ -50,11 +50,12 @@ _TRANSFORM_POLICY: Final = Policy(reasoning="text")
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation and options that one target accepts.
 
-    `tool_names` maps names on the wire to the given names. `window` says how much of the target's window the request
-    takes and where it was cut; None if the window is not known. `refused` are the marks of signatures that a provider
-    refused before, as replies of the conversation remember them. `may_need_headers` is False if there is neither a
-    native block nor a system message nor an option of one protocol, which may need a header. `has_free_json` is False
-    if the messages have free-form JSON only in the arguments of calls, and in what requests do not send of a reply.
+    `tool_names` maps names on the wire to the given names, those of properties as `tool.properties.name`. `window` says
+    how much of the target's window the request takes and where it was cut; None if the window is not known. `refused`
+    are the marks of signatures that a provider refused before, as replies of the conversation remember them.
+    `may_need_headers` is False if there is neither a native block nor a system message nor an option of one protocol,
+    which may need a header. `has_free_json` is False if the messages have free-form JSON only in the arguments of
+    calls, and in what requests do not send of a reply.
     """
 
     context: Context
@@ -189,7 +190,7 @@ def resolve_target(model: Model | str, policy: Policy | None) -> Target:
     if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
         name = type(policy).__name__
         raise SettingsError(f"policy: expected a Policy, got {name}; write Policy(reasoning=...)", key="policy")
-    return Target(resolve_endpoint(found), policy or _DEFAULT_POLICY)
+    return Target(resolve_described(found), policy or _DEFAULT_POLICY)
 
 
 def _checked(options: Options | None) -> Options:
@@ -297,8 +298,11 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         find_marks=outcome.marks,
         covered=covered_before(messages, target.protocol) if outcome.has_native else 0,
     )
-    keys = target.rules.window_option
-    asked = asked_window(settings.options, keys, target.model.protocol) if keys else None
+    asked = (
+        asked_window(settings.options, target.rules, target.model.protocol)
+        if "window_field" in target.rules.rows
+        else None
+    )
     fitter = outcome.settled.fitter_for(asked, target)
     fitted = fitter.fit(given)
     changes, marks = outcome.changes, outcome.marks() if not fitted.is_cut else fitted.marks
@@ -330,15 +334,12 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         if outcome.before and limited.messages is outcome.settled.sent:
             note_prefix(outcome.before, context)
     needed = fitted.needed if fitted.is_cut else given.needed
-    tools = target.fitted_tools if settings.tools else None
-    renames = () if tools is None or tools.tools is not settings.tools else tools.renames(target.rules)
     return Projection(
         context=context,
         options=options,
         report=report,
         requirements=(
             *needed,
-            *renames,
             *_thinking_requirement(outcome, settings.options, target),
             *fitted.requirements,
         ),

@@ -226,7 +226,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "A tool call id that the target refuses, or that was used before, is replaced in call and result; the id of "
         "an item that was used before is removed."
     ),
-    ChangeCode.NAME_CHANGED: "A tool name that the target refuses is replaced everywhere; replies are mapped back.",
+    ChangeCode.NAME_CHANGED: (
+        "The name of a tool or property that the target refuses is replaced everywhere; replies are mapped back."
+    ),
     ChangeCode.NAME_AS_TEXT: (
         'The name of a user is sent as the start of the text; Policy(user_names="drop") removes it.'
     ),

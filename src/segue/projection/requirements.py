@@ -52,9 +52,9 @@ class HistoryNeeded(msgspec.Struct, frozen=True, kw_only=True, tag="historyNeede
 
 @final
 class RenameNeeded(msgspec.Struct, frozen=True, kw_only=True, tag="renameNeeded", tag_field="type"):
-    """The target refuses the name of a property of a tool: rename it in the definition, and where the tool reads it.
+    """The target refuses the name of a property of a tool. It does not occur any more: such names are replaced.
 
-    The definition is sent unchanged, and `check` reports the name. `path` is the path of the property.
+    Replies are mapped back: see `Projection.tool_names`. `path` is the path of the property.
     """
 
     kind: ClassVar[Literal["renameNeeded"]] = "renameNeeded"

@@ -30,7 +30,7 @@ from segue.models.model import Model
 from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.models.providers import find_row
 from segue.protocols.detection import detect_reply
-from segue.protocols.kit.capabilities import is_listed, merge
+from segue.protocols.kit.capabilities import is_described, merge
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.counterevidence import FIELD_ROWS, graded
@@ -39,6 +39,7 @@ from segue.protocols.kit.owned_body import encode_owned, has_free_values
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.request_fields import check_fields
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.property_names import restore_properties
 from segue.protocols.registry import get_protocol, overrides_key, resolve_dialect, resolve_rules
 
 WINDOW_EXCEEDED: Final = CheckCode.WINDOW_EXCEEDED
@@ -175,7 +176,8 @@ def decode_response(
     plain = as_mapping(body)
     detected = protocol if protocol is not None or model is not None else detect_reply(plain)
     endpoint = find_endpoint(detected, model, _name_in(plain))
-    return get_protocol(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
+    message = get_protocol(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
+    return restore_properties(message, tool_names) if tool_names else message
 
 
 def encode_response(message: AssistantMessage, *, protocol: str, model: Model | str | None = None) -> dict[str, Any]:
@@ -252,11 +254,23 @@ def find_checked(
         maker = _find_other_maker(named, get_protocol(protocol).provider)
         model = None if maker is None else Model(named, maker, protocol)
     endpoint = find_endpoint(protocol, model, named, catalogue)
-    if is_listed(endpoint) or endpoint.model.rules or endpoint.model.dialect:
+    if is_described(endpoint.model):
         return endpoint
     find = _known_abilities if catalogue is None else _find_abilities
     known = find(endpoint.model.provider, endpoint.model.id, catalogue)
     return endpoint if known is None else resolve_endpoint(replace(known, protocol=endpoint.model.protocol))
+
+
+def resolve_described(model: Model) -> Endpoint:
+    """Return the endpoint of a model; one that was made of an id alone reads and writes what `check` expects of it."""
+    return resolve_endpoint(model if is_described(model) else _described(_Same(model)))
+
+
+@lru_cache(maxsize=32)
+def _described(given: _Same) -> Model:
+    model = given.model
+    known = _known_abilities(model.provider, model.id, None)
+    return model if known is None else replace(model, input=known.input, max_tokens=known.max_tokens, flags=known.flags)
 
 
 _DATE: Final = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|latest)$")
@@ -311,7 +325,7 @@ def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation
     """
     violations = get_protocol(endpoint.model.protocol).check(body, endpoint)
     window = endpoint.model.context_window
-    if window and not endpoint.rules.window_option and body.get("truncation") != "auto":
+    if window and not endpoint.rules.has("window_field") and body.get("truncation") != "auto":
         words = count_words(body)
         if words > window:
             message = f"{words:,} words are at least as many tokens, and the window has {window:,}; shorten the request"

@@ -26,6 +26,7 @@ from segue.models.model import Model
 from segue.models.overrides import Settings, override
 from segue.models.provider import Provider
 from segue.models.providers import PROVIDERS, find_row
+from segue.models.rule import is_sure
 from segue.models.rules import Rules
 from segue.models.weights import WEIGHTS
 from segue.protocols.kit.batch_form import BatchForm
@@ -248,9 +249,11 @@ def _rules_of(
     cautious: bool,
 ) -> Rules:
     entry, row = get_protocol(protocol), find_row(provider, base_url)
-    rules = entry.rules
+    unsure = {} if cautious else {place: None for place, one in entry.rules.rows.items() if not is_sure(one)}
+    rules = override(entry.rules, unsure, where=f"protocol {protocol}")
     if row is not None:
-        rules = override(rules, row.rules.get(protocol, {}), where=f"provider {row.name}")
+        given = {name: value for name, value in row.rules.get(protocol, {}).items() if cautious or is_sure(value)}
+        rules = override(rules, given, where=f"provider {row.name}")
         if protocol not in row.file_ids:
             sources = {name: getattr(rules, name) - {"file_id"} for name in ("image_sources", "file_sources")}
             rules = msgspec.structs.replace(rules, **sources)

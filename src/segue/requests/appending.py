@@ -114,7 +114,7 @@ def fit_appended(
     def fit(context: Context) -> Projection:
         return fit_request(context, lambda asked: projecting(context, asked), model, options, policy)
 
-    if policy is None or policy.instructions != "append" or not endpoint.rules.tool_changes:
+    if policy is None or policy.instructions != "append" or not endpoint.rules.has("tool_changes"):
         return fit(given), None
     now = _read_instructions(given)
     appended = _Appending(given, now, endpoint, policy, known or Known()).run()

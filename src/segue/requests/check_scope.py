@@ -35,6 +35,7 @@ _REFERENCES: Final[Mapping[str, str]] = {
     "item_reference": "whether this item is stored",
 }
 """Keys of any wire that name something that only the provider has."""
+_SCHEMA_ROWS: Final = frozenset({"schema_faults", "strict_open", "strict_open_objects", "schema_keywords"})
 _ALWAYS: Final = (
     "whether the key is valid and may use the model",
     "whether a rate limit, a quota or a budget is used up",
@@ -78,8 +79,9 @@ def _checked(endpoint: Endpoint) -> Iterator[str]:
     if rules.body_fields != "unknown":
         compared = {"keys": "keys", "typed": "types, values and required fields"}
         fields = compared.get(rules.body_fields, "keys, types, values and required fields")
-        yield f"{fields} of the body ({source_of(rules.body_protocol or get_protocol(model.protocol).name)})"
-    if rules.schema_valid != "unknown" or rules.strict_closed or rules.strict_objects or rules.schema_refused:
+        protocol = next(iter(rules.values("body_protocol")), get_protocol(model.protocol).name)
+        yield f"{fields} of the body ({source_of(protocol)})"
+    if not _SCHEMA_ROWS.isdisjoint(rules.rows):
         yield "JSON schemas of tools and of the output"
     if is_listed(endpoint):
         yield f"the input of the model: {', '.join(model.input)}"

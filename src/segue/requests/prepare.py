@@ -31,12 +31,13 @@ from segue.protocols.kit.api_versions import ApiVersions
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.owned_body import encode_owned
-from segue.protocols.kit.prefix_form import Dropped
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
+from segue.protocols.kit.reply_form import NO_FAULT, WITHHELD
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.plain_text.content import write_transcript
 from segue.protocols.plain_text.rules import PROTOCOL as PLAIN_TEXT
+from segue.protocols.property_names import restore_properties, restoring_decoder
 from segue.protocols.registry import get_protocol
 from segue.requests.appending import Remembered, fit_appended
 from segue.requests.binding.bind import MakeStamp, Sender, account_check, account_stamp, bind, stamp_body
@@ -156,7 +157,7 @@ class Request:
             prompt = prompt_of(self._projection, self._endpoint)
             self._wire = self._codec.encode_request(prompt, self._endpoint)
             if self._codec.prefix is not None and self._asks:
-                self._codec.prefix.ask(self._wire, self._endpoint)
+                self._codec.prefix.ask(self._wire)
         return self._wire
 
     @property
@@ -263,14 +264,14 @@ class Request:
         `account` names the account that the request was sent with: see `account_in`. `key` is the label of its key.
         """
         message = self._codec.decode_response(as_mapping(body), self._endpoint, self.tool_names)
-        return self.stamped(message, account=account, key=key)
+        return self.stamped(restore_properties(message, self.tool_names), account=account, key=key)
 
     def stream_decoder(self, *, account: str | None = None, key: str | None = None) -> StreamDecoder:
         """Make a decoder for a streamed reply; its message is stamped like that of `decode`."""
         decoder = self._codec.stream_decoder(self._endpoint, self.tool_names)
         if self._is_stamped:
             decoder.stamp_with(partial(self.stamped, account=account, key=key))
-        return decoder
+        return restoring_decoder(decoder, self.tool_names, self.protocol)
 
     # -- what the reply is bound to ------------------------------------------------------------------------------------
 
@@ -278,7 +279,9 @@ class Request:
     def _is_stamped(self) -> bool:
         rules = self._endpoint.rules
         is_known = self._made_stamp is not None or self._remembered is not None
-        return is_known or rules.bound_prefix or rules.bound_account != "no" or self._find_inserted() is not None
+        if is_known or rules.bound_prefix or rules.bound_account != "no":
+            return True
+        return self._codec.reply_form.withheld is not None or self._find_inserted() is not None
 
     def _find_inserted(self) -> str | None:
         """Find the text of a last user turn that is no message of the conversation."""
@@ -337,7 +340,8 @@ class Request:
             known = key or self._account
             is_key = known is not None and known != account and known.startswith(KEY_LABEL)
             stamp = replace(stamp, account=account, key=known if is_key else None)
-        sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked or stamp.passed else None)
+        is_reported = stamp.asked or stamp.passed or _is_withheld(message)
+        sent = stamp.sent(message, self._withheld(message) if is_reported else None)
         if self._remembered is not None:
             sent = replace(sent or Sent(), **self._remembered._asdict())
         inserted = self._find_inserted()
@@ -351,38 +355,23 @@ class Request:
         blocks = [piece.block for piece in message.content if piece.kind == "native"]
         return bool(blocks) and form is not None and form.starts({"content": blocks})
 
-    def _dropped(self, message: AssistantMessage) -> list[Dropped] | None:
-        """Read what the server says that it dropped of this request."""
-        form = self._codec.prefix
-        if form is None or message.stop_reason in _UNFINISHED or message.extra is None:
+    def _withheld(self, message: AssistantMessage) -> dict[str, str] | None:
+        """Give the marks of what the server says that it did not read of this request, with the reasons."""
+        read = self._codec.reply_form.withheld
+        if read is None or message.stop_reason in _UNFINISHED or message.extra is None:
             return None
-        return form.dropped(self._codec.encode_response(message, self._endpoint))
-
-    def _dropped_marks(self, message: AssistantMessage) -> list[str] | None:
-        dropped = self._dropped(message)
-        if dropped is None:
-            return None
-        return [mark for each in dropped if (mark := self._mark_at(each.turn, each.block)) is not None]
-
-    def _mark_at(self, turn: int, block: int) -> str | None:
-        """Give the mark of a block of this body; None if there is no such block of reasoning."""
-        form, body = self._codec.prefix, self._wire or cast("dict[str, object]", msgspec.json.decode(self.content))
-        try:
-            turns = cast("Sequence[Any]", body[self._codec.turns_key or ""])
-            signature = None if form is None else form.signature(turns[turn]["content"][block])
-        except (KeyError, IndexError, TypeError):
-            return None
-        return mark_of(signature) if signature else None
+        body = self._wire or cast("dict[str, object]", msgspec.json.decode(self.content))
+        found = read(self._codec.encode_response(message, self._endpoint), body)
+        return None if found is None else {mark_of(signature): reason for signature, reason in found.items()}
 
     def note_dropped(self, message: AssistantMessage) -> tuple[Change, ...]:
         """Give the changes that a reply reports: reasoning that the server dropped, and how it shortened the request.
 
         It says so if it was asked to drop; reasoning of another account is dropped without a word.
         """
-        if self._codec.prefix is None:
+        reasons = (self._withheld(message) if _is_withheld(message) else None) or {}
+        if not reasons and self._codec.prefix is None:
             return self._note_edits(message)
-        dropped = self._dropped(message) or ()
-        reasons = {mark: each.reason for each in dropped if (mark := self._mark_at(each.turn, each.block))}
         account = None if message.sent is None else message.sent.account
         given = self._given if self._given is not None else self._projection.context
         is_of_account = account_check(account, self._endpoint, given.messages)
@@ -396,8 +385,8 @@ class Request:
                 mark = mark_of(piece.thinking_signature or "") if piece.kind == "thinking" else ""
                 if reason := reasons.get(mark) or (other if mark in marks else ""):
                     path = ("messages", place, "content", at)
-                    code = ChangeCode.REASONING_REJECTED
-                    changes.append(Change(code=code, path=path, loss=Loss.OPAQUE, detail=reason))
+                    code, loss = ChangeCode.REASONING_REJECTED, Loss.NONE if reason in NO_FAULT else Loss.OPAQUE
+                    changes.append(Change(code=code, path=path, loss=loss, detail=reason))
         return tuple(changes)
 
     def _note_edits(self, message: AssistantMessage) -> tuple[Change, ...]:
@@ -408,6 +397,10 @@ class Request:
         notes = form.applied(self._codec.encode_response(message, self._endpoint))
         code, path = ChangeCode.SERVER_EDITED, ("messages",)
         return tuple(Change(code=code, path=path, loss=Loss.CONTENT, detail=detail) for detail in notes)
+
+
+def _is_withheld(message: AssistantMessage) -> bool:
+    return bool(message.diagnostics) and any(note.type == WITHHELD for note in message.diagnostics)
 
 
 def prepare(

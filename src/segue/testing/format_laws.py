@@ -359,7 +359,7 @@ def check_accepted(record: Format, seed: int) -> None:
         return
     asked = context.add(UserMessage.of("Go on."))
     # A program sends the limit that its provider requires.
-    options = Options(max_tokens=model.max_tokens) if resolve_rules(model).max_tokens_needed else Options()
+    options = Options(max_tokens=model.max_tokens) if resolve_rules(model).has("unset_max_tokens") else Options()
     body = encode_request(Prompt(context=replace(asked, summaries=()), options=options, model=model.id), model=model)
     # Blocks of unknown types go back to where they came from, so the fields of the SDK do not count.
     refused = get_protocol(model.protocol).check(body, resolve_endpoint(model))

@@ -44,6 +44,8 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.ids import digest
 from segue.projection.passes.names import wire_name
+from segue.protocols.api import resolve_described
+from segue.protocols.kit.capabilities import refused_input
 from segue.protocols.registry import resolve_rules
 
 T = TypeVar("T")
@@ -444,6 +446,8 @@ class _OwnTurns:
         self.pick, self.chance = self.dice.pick, self.dice.chance
         self.model = model
         self.rules: Rules = resolve_rules(model)
+        described = resolve_described(model).model
+        self.takes_images: bool = "image" in described.input and "image" not in refused_input(described, self.rules)
         self.made = 0
 
     def extra(self) -> Extra | None:
@@ -451,12 +455,12 @@ class _OwnTurns:
 
     def text(self, role: str = "user") -> TextContent:
         made = TextContent(text=self.pick(("hello", "naïve 🚀", "a b")), extra=self.extra())
-        return replace(made, extra=None) if role in self.rules.string_content else made
+        return replace(made, extra=None) if role in self.rules.values("content_parts") else made
 
     def media(self, patterns: tuple[str, ...]) -> tuple[UserContent, ...]:
         accepts = any(pattern in {"*", "image/*", "image/png"} for pattern in patterns)
-        fits = not self.rules.max_media_bytes or len(PNG) * 3 // 4 <= self.rules.max_media_bytes
-        if accepts and fits and "image" in self.model.input and self.chance(4):
+        fits = not self.rules.has("media_bytes") or len(PNG) * 3 // 4 <= self.rules.most("media_bytes")
+        if accepts and fits and self.takes_images and self.chance(4):
             return (ImageContent(data=PNG, mime_type="image/png", extra=self.extra()),)
         return ()
 
@@ -489,7 +493,7 @@ class _OwnTurns:
             content: list[AssistantContent] = [*self.thinking()]
             if self.chance(2):
                 content.append(replace(self.text("assistant"), text_signature=self.pick((None, "signature"))))
-            if self.chance(4) and "assistant" not in self.rules.string_content:
+            if self.chance(4) and "assistant" not in self.rules.values("content_parts"):
                 content.append(NativeContent(protocol=self.model.protocol, block={"type": "future_block"}))
             calls: list[ToolCall] = []
             if self.rules.tools:
@@ -505,7 +509,7 @@ class _OwnTurns:
             out.append(replace(turn, stop_reason=self.pick(_STOPS), extra=self.extra()))
             for call in calls:
                 is_error = self.chance(4)
-                can_show = self.rules.error_result_media or not is_error
+                can_show = not (is_error and self.rules.has("error_media"))
                 media = self.media(self.rules.result_media) if can_show else ()
                 out.append(
                     ToolResultMessage(

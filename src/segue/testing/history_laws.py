@@ -135,7 +135,7 @@ def check_prefix(record: Protocol, model: Model, seed: int) -> None:
         return
     # The law excludes media limits, which remove older images, and cache marks, which move.
     model = replace(
-        model, rules={**model.rules, "max_images": 0, "max_large_images": 0, "max_files": 0, "cache_marks": 0}
+        model, rules={**model.rules, "max_images": 0, "large_images": None, "files": None, "cache_marks": 0}
     )
     context = make_broken_context(seed, model)
     whole = _prepare(context, model)

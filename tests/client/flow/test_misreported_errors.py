@@ -10,13 +10,22 @@ import zlib
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replace_fields
 
+import segue
 from client.both_clients import AT_ONCE, HELLO, stream_reply
 from client.http.test_replies import CODECS, both_clients, each_wire
 from client.wires import TEXT, WIRES, Wire
+from segue.client.flow.misreported_errors import EMPTY_REPLY, is_empty_reply
 from segue.client.http.clients import Client
+from segue.conversation.content import TextContent, ToolCall
+from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, Usage
+from segue.conversation.replayed import message_events
 from segue.errors import RequestFailed
 from segue.failures.failure import FailureKind
+from segue.framing.writing import frame_encoder
+from segue.protocols.registry import get_protocol
+from segue.testing.stream_laws import encode_events
 from servers.script import Phase, Reply
 from servers.scripted import ScriptedServer
 
@@ -186,3 +195,63 @@ def test_values_that_json_cannot_store_become_text(server: ScriptedServer, value
     assert [note.type for note in whole.message.diagnostics] == ["unstorable"]
     broken = stream_reply(CHAT.model(server.url)).check()
     assert (broken.message.text(), broken.message.error_message) == ("hm ", "oops")
+
+
+def without_content(wire: Wire, *, streamed: bool) -> Reply:
+    """Give a reply that is complete and has nothing in it."""
+    record = get_protocol(wire.protocol)
+    nothing = AssistantMessage(content=(), protocol=wire.protocol, provider=wire.provider, model="a-model")
+    if not streamed:
+        return Reply.json(segue.wire.encode_response(nothing, protocol=wire.protocol))
+    encoder = frame_encoder(record.framing)
+    frames = encode_events(record, message_events(nothing))
+    body = b"".join(map(encoder.feed, frames)) + encoder.finish()
+    return Reply(headers={"content-type": wire.content_type}, chunks=(body,))
+
+
+@each_wire
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+def test_a_complete_reply_without_content_leads_to_the_fallback_model(
+    server: ScriptedServer, wire: Wire, streamed: bool
+):
+    server.reply(without_content(wire, streamed=streamed), CHAT.stream() if streamed else CHAT.answer())
+    with Client(api_key="nobody", retry=0) as client:
+        models = (wire.model(server.url), CHAT.model(server.url))
+        stream = client.begin(HELLO, models[0], emits=streamed, fallback_models=models[1:])
+        types = [event.type for event in stream]
+        assert stream.result().text() == TEXT
+    assert [attempt.failure and attempt.failure.evidence for attempt in stream.attempts] == [EMPTY_REPLY, None]
+    assert types.count("start") == streamed
+
+
+def test_a_reply_that_stays_empty_is_given_with_a_diagnostic(server: ScriptedServer):
+    for streamed in (True, False):
+        server.reply(*[without_content(CHAT, streamed=streamed)] * 3)
+        received = stream_reply(CHAT.model(server.url), retry=AT_ONCE).check()
+        assert len(received.attempts) == 3
+        assert received.message.stop_reason == StopReason.STOP
+        assert "empty_reply" in [note.type for note in received.message.diagnostics]
+
+
+def test_a_model_may_have_nothing_to_add_to_a_tool_result():
+    silent = AssistantMessage(
+        content=(), protocol="p", provider="v", model="m", usage=Usage(input=9, output=3), stop_reason=StopReason.STOP
+    )
+    called = HELLO.add(
+        replace_fields(silent, content=(ToolCall(id="c1", name="f", arguments={}),)),
+        ToolResultMessage(tool_call_id="c1", tool_name="f", content=(TextContent(text="done"),)),
+    )
+    assert not is_empty_reply(silent, called)
+    assert is_empty_reply(replace_fields(silent, usage=None), called)
+    assert is_empty_reply(silent, HELLO)
+    assert not is_empty_reply(replace_fields(silent, stop_reason=StopReason.LENGTH), HELLO)
+
+
+def test_an_error_after_the_start_of_a_stream_leads_to_the_fallback_model(server: ScriptedServer):
+    claude = WIRES["anthropic-messages"]
+    began = Reply(headers={"content-type": claude.content_type}, chunks=(claude.frames[0], claude.error_frame))
+    server.reply(began, CHAT.stream())
+    models = [CHAT.model(server.url)]
+    received = stream_reply(claude.model(server.url), api_key="nobody", retry=0, fallback_models=models).check()
+    assert [attempt.failure and attempt.failure.kind for attempt in received.attempts] == [FailureKind.OVERLOADED, None]
+    assert received.message.text() == TEXT

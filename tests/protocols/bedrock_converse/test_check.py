@@ -391,7 +391,7 @@ EVERYTHING = resolve_endpoint(
         "amazon.nova-2-lite-v1:0",
         "amazon-bedrock",
         "bedrock-converse",
-        rules={"tool_cache_marks": True, "refused_extra": ["-outputConfig"]},
+        rules={"cache_mark_places": None, "refused_extra": ["-outputConfig"]},
     )
 )
 

@@ -14,6 +14,7 @@ from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 DONE = "[DONE]"
 STOP = chunk(reason="stop")
 TAGGED = endpoint("minimax", "some-model")
+PLAIN = endpoint("m", "somebody-else")
 
 
 def chose(name, default, received):
@@ -113,6 +114,34 @@ def test_any_text_with_tags_in_it_is_the_same_streamed_and_whole(pieces, size):
     assert CODEC.encode_response(whole, TAGGED) == body
 
 
-def test_text_keeps_its_tags_where_the_dialect_does_not_know_them():
-    _, decoder = fold(chunk({"content": "<think>t</think>a"}), STOP)
-    assert decoder.message.content == (text("<think>t</think>a"),)
+@given(
+    st.lists(st.sampled_from(["<think>", "</think>", "<mm:think>", "a", " ", "\n", "<", "th"]), max_size=8),
+    st.integers(1, 9),
+)
+def test_any_text_is_the_same_streamed_and_whole_where_the_dialect_does_not_know_tags(pieces, size):
+    source = "".join(pieces)
+    frames = [chunk({"content": source[at : at + size]}) for at in range(0, len(source), size)]
+    _, decoder = fold(*frames, STOP, at=PLAIN)
+    body = reply({"content": source})
+    whole = CODEC.decode_response(body, PLAIN, {})
+    assert decoder.message.content == whole.content
+    assert CODEC.encode_response(whole, PLAIN) == body
+
+
+LEADING = {
+    "at the beginning": ("<think>t</think>a", "t", "a"),
+    "after white space": ("\n <think>t</think>a", "t", "\n a"),
+    "a second one": ("<think>t</think>a <think>b</think>", "t", "a <think>b</think>"),
+    "in the middle": ("a <think>t</think>", "", "a <think>t</think>"),
+    "something like a tag": ("<thinking>t", "", "<thinking>t"),
+    "half of a tag": (" <thi", "", " <thi"),
+}
+
+
+@pytest.mark.parametrize(("source", "thinking", "shown"), LEADING.values(), ids=LEADING.keys())
+def test_a_leading_tag_is_read_also_where_the_dialect_does_not_know_tags(source, thinking, shown):
+    for pieces in ([source], list(source)):
+        _, decoder = fold(*[chunk({"content": piece}) for piece in pieces], STOP, at=PLAIN)
+        found = decoder.message
+        assert "".join(piece.thinking for piece in found.content if piece.kind == "thinking") == thinking
+        assert found.text() == shown

@@ -632,3 +632,25 @@ def test_a_result_without_its_call_stays_where_it_was():
     turns = [{"role": "assistant", "content": [part_of_result("9", "x"), part_of_text("y")]}]
     prompt = segue.decode_request({"messages": turns}, protocol="vscode-lm")
     assert segue.encode_request(prompt, protocol="vscode-lm")["messages"] == turns
+
+
+RESULT_OF_C1 = {"$": "toolResult", "callId": "c1", "content": [part_of("RES")]}
+ASSISTANTS_RESULTS = {
+    "in the turn of its call": [[WIRE_CALL, RESULT_OF_C1]],
+    "in the next turn": [[WIRE_CALL], [RESULT_OF_C1]],
+    "before more text": [[WIRE_CALL], [RESULT_OF_C1, part_of("done")]],
+}
+
+
+@pytest.mark.parametrize("turns", ASSISTANTS_RESULTS.values(), ids=ASSISTANTS_RESULTS.keys())
+@pytest.mark.parametrize("keys", [{}, {"name": "agent"}], ids=["plain", "named"])
+def test_a_result_in_a_turn_of_the_assistant_is_one(turns, keys):
+    said = [{"role": "assistant", "content": parts, **keys} for parts in turns]
+    messages = [{"role": "user", "content": [part_of("hi")]}, *said, {"role": "user", "content": [part_of("go")]}]
+    prompt = CODEC.decode_request({"messages": messages}, EDITOR)
+    assert CODEC.encode_request(prompt, EDITOR)["messages"] == messages
+    for target in (EDITOR.model, segue.get_model("anthropic/claude-opus-4-5")):
+        body = prepare(prompt.context, target).body
+        assert "RES" in repr(body)
+        assert "No result" not in repr(body)
+        assert segue.check(body, protocol=target.protocol, model=target) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from bound_state.strict_server import BETA, StrictServer
+from bound_state.strict_server import BETA, StrictServer, blocks_of
 from bound_state.talking import LOOK, OPUS, Talk
 from segue import (
     AssistantMessage,
@@ -138,7 +138,7 @@ def test_one_of_two_blocks_removed_ends_the_run_between_them():
     for _ in range(3):
         talk.ask()
     talk.edit(3, lambda message: replace(message, content=(message.content[0], *message.content[2:])))
-    assert talk.ask() == 2
+    assert talk.ask() == 3  # the three before the gap are worth more than the two behind it
 
 
 def test_blocks_removed_from_either_end_cost_nothing_else():
@@ -385,10 +385,9 @@ def test_without_an_answer_all_that_was_asked_about_counts_as_dropped():
     ("model", "options"),
     [
         (replace(OPUS, rules={"drops_unbound": False}), None),
-        (get_model("anthropic/claude-haiku-5-5"), None),
         (get_model("anthropic/claude-haiku-5-5"), Options(thinking="off")),
     ],
-    ids=["the server does not drop", "thinking would be turned on", "thinking is off"],
+    ids=["the server does not drop", "thinking is off"],
 )
 def test_an_import_that_cannot_be_asked_about_is_left_out(model, options):
     talk = Talk(model=model, options=options)
@@ -541,3 +540,56 @@ def test_a_turn_that_is_written_differently_without_reasoning_ends_all_of_it():
     assert talk.server.answer(whole.body, whole.headers)[0] == 200
     assert len(whole.report.of(ChangeCode.REASONING_WITHHELD)) == 2
     assert Outbox(model).prepare(context, refused=refused).content == whole.content
+
+
+def test_the_run_that_is_worth_most_is_sent():
+    """Signatures contain the thinking, so the longest are worth most; of equal ones, the newest."""
+    for lengths, sent in (((10, 10, 10), 2), ((10, 10, 30), 1), ((10, 10, 19), 2), ((10, 10, 20), 1)):
+        body = prepare(talk_with(*lengths), OPUS).body
+        assert len([*blocks_of(dict(body))]) == sent, lengths
+
+
+def talk_with(*lengths: int) -> Context:
+    """Give a conversation in which the last reply was made without the reasoning before it."""
+    context = Context(system_prompt="Be brief.")
+    for number, length in enumerate(lengths):
+        context = context.add(UserMessage.of(f"question {number}"))
+        is_last = number == len(lengths) - 1
+        asked = replace(context, messages=tuple(map(_bare, context.messages))) if is_last else context
+        content = [
+            {"type": "thinking", "thinking": "", "signature": str(number) * length},
+            {"type": "text", "text": f"answer {number}"},
+        ]
+        body = {"type": "message", "role": "assistant", "content": content, "stop_reason": "end_turn"}
+        context = context.add(prepare(asked, OPUS).decode(body))
+    return context.add(UserMessage.of("And?"))
+
+
+def _bare(message):
+    if message.role != "assistant":
+        return message
+    return replace(message, content=tuple(piece for piece in message.content if piece.kind != "thinking"))
+
+
+def test_an_import_is_asked_about_where_the_model_thinks_on_request():
+    """Haiku 5.5 has no options of thinking in its body by default; they are there once, to ask."""
+    talk = Talk(model=get_model("anthropic/claude-haiku-5-5"))
+    talk.ask()
+    assert "thinking" not in talk.request.body
+    talk.forget()
+    assert talk.ask() == 1
+    assert talk.request.body["thinking"]["type"] == "adaptive"
+    assert talk.ask() == 2
+    assert "thinking" not in talk.request.body
+
+
+def test_a_block_is_proved_by_the_reply_behind_it():
+    """What was converted or written by others has no stamps, and the first stamped reply names the block before it."""
+    talk = Talk()
+    for _ in range(4):
+        talk.ask()
+    replies = [at for at, message in enumerate(talk.context.messages) if message.role == "assistant"]
+    for at in replies[:2]:
+        talk.edit(at, lambda message: replace(message, sent=None))
+    assert talk.ask() == 3
+    assert talk.ask() == 4

@@ -8,6 +8,7 @@ from typing import Final, cast
 from segue.protocols import CheckCode, Endpoint, JsonObject, Violation
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
 from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.ranges import check_range, check_stop_sizes
 from segue_cohere_v1.request import KEYS
 
 _ROLES: Final = ("USER", "CHATBOT", "SYSTEM", "TOOL")
@@ -71,11 +72,5 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
 
 
 def _check_settings(body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
-    rules, share, stops = endpoint.rules, body.get("p"), body.get("stop_sequences")
-    if isinstance(share, (int, float)) and not rules.min_top_p <= share <= rules.max_top_p:
-        limits = f"{rules.min_top_p} and {rules.max_top_p}"
-        yield Violation(code=CheckCode.VALUE_OUT_OF_RANGE, path=("p",), message=f"p has to be between {limits}")
-    if isinstance(stops, list) and len(cast("list[object]", stops)) > rules.max_stop > 0:
-        yield Violation(
-            code=CheckCode.STOP_INVALID, path=("stop_sequences",), message=f"at most {rules.max_stop} are accepted"
-        )
+    yield from check_range("top_p", body.get("p"), ("p",), endpoint.rules)
+    yield from check_stop_sizes(body.get("stop_sequences"), ("stop_sequences",), endpoint.rules)

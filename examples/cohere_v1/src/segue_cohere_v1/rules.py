@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue import Dialect, Rules
+from segue import Dialect, Rule, Rules
 
 PROTOCOL: Final = "cohere-v1"
 PROVIDER: Final = "cohere"
@@ -43,9 +43,12 @@ RULES: Final = Rules(
             "user_id",
         }
     ),
-    min_top_p=0.01,  # cohere 7.3.1: p, "min value of `0.01`, max value of `0.99`"
-    max_top_p=0.99,
-    max_stop=5,  # cohere 7.3.1: "A list of up to 5 strings"
+    rows={
+        "top_p": Rule(
+            'cohere 7.3.1: p, "min value of `0.01`, max value of `0.99`"', "2026-11-15", least=0.01, most=0.99
+        ),
+        "stop": Rule('cohere 7.3.1: "A list of up to 5 strings"', "2026-11-15", most=5),
+    },
 )
 
 DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="none", call_ids=False)

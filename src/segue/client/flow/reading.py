@@ -5,6 +5,8 @@ Facts this file relies on:
   the content type of a stream. Others stream without being asked.                  (gateways; OpenRouter, vLLM: issues)
 - Neither an SSE stream nor an AWS event stream can begin with a brace or a bracket. (WHATWG HTML, 9.2: such a line has
   no field name that counts; AWS: the first byte is the highest of a length)
+- Servers begin a stream before they know whether they can answer: an error, or the end, may follow the start at once.
+                                          (Anthropic: `overloaded_error` after `message_start`; LiteLLM, Gemini: issues)
 - A reply that contains its stop reason is complete, even if the connection broke before the end of the stream.
 """
 
@@ -34,6 +36,7 @@ _Cut: TypeAlias = Callable[[bytes], Sequence[_Frame]]
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BRACKETS: Final = (b"{", b"[")
+_BEFORE_CONTENT: Final = frozenset({"start", "usage", "ping", "notice"})
 
 _FRAMINGS: Final[Mapping[str, type[SseDecoder | NdjsonDecoder | AwsEventStreamDecoder | AwsChunksDecoder]]] = {
     "sse": SseDecoder,
@@ -46,7 +49,7 @@ _FRAMINGS: Final[Mapping[str, type[SseDecoder | NdjsonDecoder | AwsEventStreamDe
 class StreamReading:
     """Decodes one streamed reply into events; the bytes may be split anywhere."""
 
-    __slots__ = ("_answer", "_cut", "_decoder", "_document", "_feed", "_frames", "_quiet")
+    __slots__ = ("_answer", "_cut", "_decoder", "_document", "_feed", "_feed_next", "_frames", "_held", "_quiet")
 
     def __init__(
         self,
@@ -56,7 +59,9 @@ class StreamReading:
         answer: CallAsText | None = None,
     ) -> None:
         self._decoder: StreamDecoder = request.stream_decoder(account=account, key=key)
-        self._feed = self._decoder.feed if answer is None else self._feed_as_text
+        self._feed_next = self._decoder.feed if answer is None else self._feed_as_text
+        self._feed = self._feed_first
+        self._held: list[Event] = []
         self._answer = answer
         self._quiet: list[Event] = []
         framing = request.framing
@@ -85,6 +90,18 @@ class StreamReading:
         assert self._answer is not None, "without it the decoder itself is fed"
         return self._answer.events(self._decoder.feed(frame))
 
+    def _feed_first(self, frame: bytes | NamedFrame) -> list[Event]:
+        """Hold the start of a reply until its content begins: if there is none, another attempt can be made."""
+        self._held += self._feed_next(frame)
+        if all(event.type in _BEFORE_CONTENT for event in self._held):
+            return []
+        self._feed = self._feed_next
+        return self._release([])
+
+    def _release(self, events: list[Event]) -> list[Event]:
+        held, self._held = self._held, []
+        return held + events
+
     def feed_quietly(self, chunk: bytes) -> list[Event]:
         """Decode the next bytes, and give the events only at the end, all at once."""
         self._quiet += self.feed(chunk)
@@ -105,14 +122,14 @@ class StreamReading:
             events = self._read(self._frames.finish())
         except DecodeError as error:
             return self.fail(f"the stream cannot be read: {error}")
-        return events + self._as_text(self._decoder.finish())
+        return self._release(events + self._as_text(self._decoder.finish()))
 
     def _as_text(self, events: list[Event]) -> list[Event]:
         return events if self._answer is None else self._answer.events(events)
 
     def fail(self, reason: str) -> list[Event]:
         """End the stream after a broken connection; an incomplete reply ends with an error that has this reason."""
-        events = self._as_text(self._decoder.finish())
+        events = self._release(self._as_text(self._decoder.finish()))
         ending = ending_of(events)
         if ending is not None and ending.type == "error":
             events[-1] = with_message(ending, replace(ending.message, error_message=reason))
@@ -120,7 +137,7 @@ class StreamReading:
 
     def abort(self, reason: str) -> list[Event]:
         """End the stream because the caller closed it: one `error` event with an `aborted` message."""
-        return self._as_text(self._decoder.abort(reason))
+        return self._release(self._as_text(self._decoder.abort(reason)))
 
     @property
     def message(self) -> AssistantMessage:

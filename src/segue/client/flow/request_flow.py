@@ -27,7 +27,13 @@ from segue.client.flow.attempts import Attempt, note_attempt
 from segue.client.flow.backoff import Retry
 from segue.client.flow.billing import find_usage
 from segue.client.flow.decisions import AttemptPlan, plan_next_attempt
-from segue.client.flow.misreported_errors import explain_document, explain_error
+from segue.client.flow.misreported_errors import (
+    EMPTY_REPLY,
+    explain_document,
+    explain_error,
+    is_empty_reply,
+    note_empty,
+)
 from segue.client.flow.reading import (
     Ending,
     StreamReading,
@@ -526,6 +532,9 @@ class Flow:
         if not self._has_emitted and is_context_overflow(ending.message, model.context_window):
             evidence = "the token counts of the reply"
             return _Outcome(events, Failure(kind=FailureKind.OVERFLOW, provider=model.provider, evidence=evidence))
+        if not self._has_emitted and is_empty_reply(ending.message, self._context):
+            events[-1] = with_message(ending, note_empty(ending.message))
+            return _Outcome(events, Failure(kind=FailureKind.SERVER, provider=model.provider, evidence=EMPTY_REPLY))
         return _Outcome(events)
 
     def _without_secrets(self, message: AssistantMessage) -> AssistantMessage:

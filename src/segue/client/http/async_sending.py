@@ -14,6 +14,7 @@ from segue.client.http.faults import CONNECTING, explain_fault, is_stale, list_f
 from segue.client.http.keys import conceal
 from segue.client.http.loops import find_loop
 from segue.client.http.outgoing_request import OutgoingRequest
+from segue.client.http.reply_bytes import ACCEPTED, LARGEST_REPLY, TOO_LARGE, decompressed_async
 from segue.client.http.sending import DRAIN_SECONDS
 from segue.conversation.events import Event
 from segue.models.built_in import ECHO_HOST, LOCAL_HOST
@@ -43,10 +44,6 @@ class HttpReply(Protocol):
     @property
     def stream(self) -> object:
         """The bytes as they arrive."""
-        ...
-
-    def aiter_bytes(self) -> AsyncIterator[bytes]:
-        """Give the bytes, decompressed."""
         ...
 
     async def aclose(self) -> None:
@@ -83,6 +80,7 @@ class AsyncWire:
         self._secrets: tuple[str, ...] = ()
         self._response: HttpReply | None = None
         self._chunks: AsyncIterator[bytes] | None = None
+        self._left = LARGEST_REPLY
         self._scope: anyio.CancelScope | None = None
 
     def __repr__(self) -> str:
@@ -107,8 +105,10 @@ class AsyncWire:
             finally:
                 self._scope = None
             self._response = response
-            is_compressed = "content-encoding" in response.headers
-            self._chunks = response.aiter_bytes() if is_compressed else _iterate(response)
+            encodings = response.headers.get("content-encoding")
+            chunks = _iterate(response)
+            self._chunks = chunks if encodings is None else decompressed_async(chunks, encodings)
+            self._left = LARGEST_REPLY
             return Head(response.status_code, dict(response.headers))
         return Broken("the request was interrupted")
 
@@ -126,7 +126,7 @@ class AsyncWire:
             request = http.build_request(
                 outgoing.method,
                 outgoing.url,
-                headers=outgoing.headers,
+                headers=ACCEPTED | outgoing.headers,
                 content=outgoing.content,
                 extensions={"trace": note},
             )
@@ -144,11 +144,13 @@ class AsyncWire:
         if self._chunks is None:
             return None
         try:
-            return await self._chunks.__anext__()
+            chunk = await self._chunks.__anext__()
         except StopAsyncIteration:
             return None
         except self._faults as error:
             return explain_fault(error, self._secrets)
+        self._left -= len(chunk)
+        return chunk if self._left >= 0 else TOO_LARGE
 
     async def read_events(self, feed: Callable[[bytes], list[Event]]) -> list[Event] | Broken | None:
         """Read until `feed` returns events; None at the end of the reply."""
@@ -156,6 +158,9 @@ class AsyncWire:
             return None
         try:
             async for chunk in self._chunks:
+                self._left -= len(chunk)
+                if self._left < 0:
+                    return TOO_LARGE
                 if events := feed(chunk):
                     return events
         except self._faults as error:

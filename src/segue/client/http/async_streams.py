@@ -191,17 +191,20 @@ class AsyncTypedStream(AsyncStream, Generic[T]):
         return self._answer_or_raise()
 
 
-async def count_tokens_async(counting: Counting, builder: RequestBuilder, wire: AsyncWire) -> int:
-    """Let the provider count, and estimate where it does not."""
-    outgoing = counting.write(await _await_if_needed(counting.ask_auth()))
+async def count_tokens_async(
+    counting: Counting, builder: RequestBuilder, wire: AsyncWire, run: Callable[[Callable[[], Any]], Awaitable[Any]]
+) -> int:
+    """Let the provider count, and estimate where it does not; `run` does what takes time."""
+    token = await _await_if_needed(counting.ask_auth())
+    outgoing = await run(lambda: counting.write(token))
     if outgoing is None:
-        return counting.estimate()
+        return await run(counting.estimate)
     try:
         head, body = await _send_whole(outgoing, builder, wire)
     except (SettingsError, MissingExtra):
-        return counting.estimate()
+        return await run(counting.estimate)
     tokens = counting.read(head, body)
-    return counting.estimate() if tokens is None else tokens
+    return await run(counting.estimate) if tokens is None else tokens
 
 
 async def fetch_async(

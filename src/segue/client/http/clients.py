@@ -5,7 +5,7 @@ The functions `complete` and `stream` make a client for one request; for several
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from msgspec.structs import replace
@@ -432,6 +432,10 @@ class Client(_BaseClient[Stream, Iterator[RunEvent]]):
         self.close()
 
 
+async def _run_here(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever the work returns
+    return work()
+
+
 class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
     """`Client` for asyncio. Each event loop has its own connections.
 
@@ -609,8 +613,20 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
         policy: Policy | None = None,
     ) -> int:
         """Count the input tokens of a conversation for a model, like `Client.count_tokens`."""
-        counting = self._counting(context, model, options, policy)
-        return await count_tokens_async(counting, self._builder, self._wire())
+        return await self.count_tokens_by(_run_here, context, model, options=options, policy=policy)
+
+    async def count_tokens_by(
+        self,
+        run: Callable[[Callable[[], Any]], Awaitable[Any]],
+        context: ContextInput,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> int:
+        """Count like `count_tokens`; `run` does what takes time, such as in a thread."""
+        counting: Counting = await run(lambda: self._counting(context, model, options, policy))
+        return await count_tokens_async(counting, self._builder, self._wire(), run)
 
     async def fetch(
         self, model: Model, path: str, *, method: str = "GET", content: bytes = b""

@@ -112,7 +112,7 @@ def _report(request: Request, rung: Rung, policy: Policy) -> None:
 def _ways(type_: OutputType, context: Context, model: Model, options: Options, policy: Policy) -> Iterator[Way]:
     rules, json_mode = resolve_rules(model), get_protocol(model.protocol).json_mode
     if resolve_dialect(model).json_schema:
-        schema = type_.schema if rules.output_any_root else type_.object_schema
+        schema = type_.schema if rules.has("any_output_root") else type_.object_schema
         native = replace(options, output_schema=schema)
         yield Way("schema", context, native, _has_schema)
     if json_mode and (rules.schema_with_tools or not context.tools):

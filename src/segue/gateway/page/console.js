@@ -81,6 +81,9 @@ async function showRequests(before = null) {
   $("older").disabled = next === null;
   $("newest").disabled = isNewest;
   document.body.classList.toggle("all", Boolean(found.keys));
+  const held = found.configuration;
+  $("held").hidden = !held;
+  $("held").textContent = held ? `The changed configuration is not in use: ${held.removed.join("; ")}. To use it: ${held.accept}.` : "";
   $("status").textContent = found.requests.length ? `${plural(found.requests.length, "request")} shown` : words ? "No request has these words." : "There is no request yet.";
   if (first === shown) return;
   shown = first;

@@ -7,7 +7,6 @@ folder of the user protects them.
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import stat
@@ -15,7 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-_LOG: Final = logging.getLogger("segue.gateway")
+from segue.gateway.logs import find_logger
+
+_LOG: Final = find_logger()
 _FILE_MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO

@@ -7,7 +7,6 @@ not known may be repeated. The functions block; `StoreService` calls them withou
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from secrets import token_hex
@@ -17,12 +16,13 @@ from segue.envelope.canonical import text_bytes
 from segue.envelope.state import State, dump_state, load_state
 from segue.errors import SettingsError
 from segue.gateway.config import StateTable
+from segue.gateway.logs import find_logger
 from segue.gateway.shares import find_share
 from segue.gateway.store.accounts import StoredAccount, Syncing
 from segue.gateway.store.database import Database, Transaction
 from segue.gateway.store.schema import META, MIGRATIONS, VERSION_NAME
 
-_LOG: Final = logging.getLogger("segue.gateway")
+_LOG: Final = find_logger()
 DAY: Final = 86_400_000
 """Milliseconds."""
 _KEY_NAME: Final = "envelope_key"

@@ -21,6 +21,7 @@ from typing import Any, Final, cast
 
 from segue.conversation.messages import AssistantMessage, Message, StopReason
 from segue.histories.claude_code.read import KNOWN_RECORDS, is_title, read
+from segue.histories.claude_code.repairing import ANATOMY
 from segue.histories.claude_code.tree import WIRE
 from segue.histories.claude_code.turns import NAME, SYNTHETIC, attachment_content
 from segue.histories.kit.entries import runs_of
@@ -50,6 +51,8 @@ def describe(excerpt: Excerpt) -> Session | None:
     # The first line of the end is most likely cut; a line that cannot be read is left out.
     last = first_objects(excerpt.tail, 400)
     lines = [*first, *last]
+    if any((text_of(line.get("sessionId")) or "").startswith("session-") for line in first[:5]):
+        return None  # iFlow, whose files have the same places
     conversation: list[dict[str, Any]] = []
     stamps: list[str] = []
     models: dict[str, None] = {}
@@ -291,6 +294,7 @@ FORMAT: Final = Format(
     describe=describe,
     write=write,
     samples=read_samples(__package__),
+    anatomy=ANATOMY,
     title="Claude Code",
     wire=WIRE.protocol,
     compacts=True,

@@ -35,6 +35,7 @@ from segue.histories.codex.read import (
     open_line,
     read,
 )
+from segue.histories.codex.repairing import ANATOMY
 from segue.histories.kit.envelope import find_envelope, find_title, is_own_text, plain_text
 from segue.histories.kit.format import Cut, Draft, Excerpt, Format, Output, Place
 from segue.histories.kit.history import Parent, Session, WrittenFile
@@ -302,6 +303,7 @@ FORMAT: Final = Format(
     write=write,
     read_settings=read_settings,
     samples=read_samples(__package__),
+    anatomy=ANATOMY,
     title="Codex CLI",
     wire=WIRE.protocol,
     compacts=True,

@@ -6,6 +6,8 @@ Facts this file rests on (Copilot CLI 1.0.40, run against a scripted model, 2026
 - It resumes a file that another program wrote: the start, messages of the user and the model, and completed tools are
   enough. Ids of events must be UUIDs.
 - It answers a call without a result itself, and sends no reasoning over the protocols of OpenAI.
+- It shows and replays a call only if its tool was started; the model gets it all the same.  (1.0.102, 2026-11-18)
+- `copilot sessions import` takes another form of file. It has no thinking, so it is not what is written. (1.0.102)
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from segue.histories.copilot_cli.read import (
     read,
     read_event,
 )
+from segue.histories.copilot_cli.repairing import ANATOMY
 from segue.histories.kit.envelope import find_envelope, find_title, plain_text
 from segue.histories.kit.format import Draft, Format, Output, Place
 from segue.histories.kit.history import WrittenFile
@@ -41,6 +44,7 @@ from segue.projection.report import ChangeCode, Loss
 
 VERSION: Final = "1.0.40"
 """The version of the program whose log is written."""
+START: Final = "tool.execution_start"
 _KINDS: Final = {"user": USER, "assistant": ASSISTANT, "toolResult": RESULT, "system": USER}
 
 
@@ -69,6 +73,7 @@ class _Writer:
         self._draft = draft
         self._clock = Clock(draft)
         self._model = ""
+        self._calls: dict[str, dict[str, Any]] = {}
         start = iso_of(draft.started)
         about = {"sessionId": draft.id, "version": 1, "producer": "copilot-agent", "copilotVersion": VERSION}
         self._line("session.start", {**about, "startTime": start, "context": {"cwd": draft.cwd or "/"}}, start)
@@ -91,6 +96,13 @@ class _Writer:
         else:
             data = self._data(message, at)
             kind = SYSTEM if kind == SYSTEM else _KINDS[message.role]
+        if isinstance(message, ToolResultMessage) and message.tool_call_id in self._calls:
+            self._line(START, self._calls.pop(message.tool_call_id), time)
+        elif isinstance(message, AssistantMessage):
+            self._calls = {
+                call.id: {"toolCallId": call.id, "toolName": call.name, "arguments": dict(call.arguments)}
+                for call in message.tool_calls()
+            }
         self._line(kind, data, time, {**envelope, **mark})
 
     def name_model(self, model: str) -> None:
@@ -168,6 +180,7 @@ FORMAT: Final = Format(
     describe=describe,
     write=write,
     samples=read_samples(__package__),
+    anatomy=ANATOMY,
     title="GitHub Copilot CLI",
     place=Place(
         folder=".copilot",
@@ -176,6 +189,6 @@ FORMAT: Final = Format(
     ),
     keeps_folders=True,
     example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),
-    source="Copilot CLI 1.0.40, run against a scripted model; the schema of its log",
-    read_on="2026-11-16",
+    source="Copilot CLI 1.0.40 and 1.0.102, run against a scripted model; the schema of its log",
+    read_on="2026-11-18",
 )

@@ -22,6 +22,7 @@ from typing import Any, Final, cast
 
 from segue.conversation.messages import AssistantMessage, Message, Usage
 from segue.histories.gemini_cli.read import GOT_IT, KNOWN_RECORDS, NAME, WIRE, is_context, parts_of, read
+from segue.histories.gemini_cli.repairing import ANATOMY
 from segue.histories.kit.entries import runs_of
 from segue.histories.kit.envelope import find_envelope, find_title
 from segue.histories.kit.format import Cut, Draft, Excerpt, Format, Output, Place
@@ -198,6 +199,7 @@ FORMAT: Final = Format(
     read_settings=read_settings,
     write=write,
     samples=read_samples(__package__),
+    anatomy=ANATOMY,
     title="Gemini CLI",
     wire=WIRE.protocol,
     compacts=True,

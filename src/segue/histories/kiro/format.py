@@ -5,6 +5,7 @@ Facts (another program that reads and writes these files; 2026-11-18; not run):
   their content are `{kind, data}`: text, thinking, toolUse and toolResult. `data.results` repeats results.
 - A result is text or JSON; that of the shell is `{stdout, stderr, exit_status}`. `status` is `success` or `error`.
 - `<id>.json` next to it has folder, title, the session before it and the model.
+- It is written as that program writes it; whether Kiro resumes it was not tried. Results of one answer are one line.
 """
 
 from __future__ import annotations
@@ -19,19 +20,25 @@ from segue.conversation.context import Origin
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.errors import LoadError
 from segue.histories.kit.documents import describe_document, finish_history, json_text, parse_object, refuse_branch
-from segue.histories.kit.envelope import with_envelope
-from segue.histories.kit.format import Excerpt, Format, Place
-from segue.histories.kit.history import History, Parent, Session
+from segue.histories.kit.entries import runs_of
+from segue.histories.kit.envelope import find_envelope, with_envelope
+from segue.histories.kit.format import Draft, Excerpt, Format, Output, Place
+from segue.histories.kit.history import History, Parent, Session, WrittenFile
 from segue.histories.kit.lines import decode_objects, first_objects, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.origins import UNKNOWN, find_origin, set_origin
+from segue.histories.kit.origins import UNKNOWN, find_origin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.pieces import make_call, read_media, stop_of
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Source, View
-from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.stamps import iso_of, make_id, milliseconds_of, time_of
 from segue.histories.kit.unread import note_unread
+from segue.histories.kit.writing import Clock, json_line, note_lost, placed
+from segue.models.model import Model
+from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "kiro"
+TITLE: Final = "Kiro CLI"
+_PARTS: Final = frozenset({"text", "thinking", "toolUse", "toolResult", "json", "image"})
 _SHELL: Final = frozenset({"stdout", "stderr", "exit_status"})
 
 
@@ -53,6 +60,8 @@ def read(source: Source, view: View) -> History:
         if not made:
             kind = text_of(fields.get("kind")) or "unknown"
             notes.record(kind, line.number, len(line.data), fields if notes.keeps else None)
+        if any(text_of(part.get("kind")) not in _PARTS for part in objects_of(data.get("content"))):
+            notes.record("part of another form", line.number, len(line.data), fields if notes.keeps else None)
         given = {"content": data.get("content")} if "content" in data else fields
         note_unread(given, [message.content for message in made], line.number, notes, since=since)
         messages += made
@@ -83,13 +92,13 @@ def _read(kind: str | None, data: dict[str, Any], model: str | None) -> Iterator
         origin: Origin = UNKNOWN if name is None else find_origin(name)
         answer = AssistantMessage(content=tuple(pieces), stop_reason=stop_of(None, pieces), timestamp=time)
         if pieces:
-            yield with_envelope(set_origin(answer, origin), NAME, envelope)
+            yield with_envelope(set_origin(answer, marked_origin(origin, data)), NAME, envelope)
         return
     if kind not in {"Prompt", "ToolResults"}:
         return
     for part in parts:
         if part.get("kind") == "toolResult":
-            yield _result(object_of(part.get("data")), time)
+            yield with_envelope(_result(object_of(part.get("data")), time), NAME, envelope)
     content = tuple(piece for part in parts if part.get("kind") != "toolResult" for piece in _piece(part))
     if content:
         yield with_envelope(UserMessage(content=content, timestamp=time), NAME, envelope)
@@ -159,13 +168,109 @@ def describe(excerpt: Excerpt) -> Session | None:
     return replace(found, messages=None, tokens=None, cost=None, updated=excerpt.modified)
 
 
+def write(draft: Draft) -> Output:
+    """Write one session: its lines, and the file about it."""
+    clock = Clock(draft)
+    lines: list[dict[str, Any]] = []
+    for group in runs_of(placed(draft, TITLE), _same_line):
+        lines.append(_line(group, clock, draft, len(lines)))
+    state: dict[str, Any] = {
+        "version": "v1",
+        "conversation_metadata": {"user_turn_metadatas": [], "user_turn_start_request": None, "last_request": None},
+        "rts_model_state": {"conversation_id": draft.id, "model_info": None, "context_usage_percentage": None},
+        "permissions": {
+            "filesystem": {"allowed_read_paths": [], "allowed_write_paths": []},
+            "trusted_tools": [],
+            "denied_tools": [],
+        },
+        "agent_name": None,
+    }
+    times = [time for message in draft.messages if (time := time_of(message)) is not None]
+    about: dict[str, Any] = {
+        "session_id": draft.id,
+        "cwd": draft.cwd,
+        "created_at": _with_microseconds(draft.started),
+        "updated_at": _with_microseconds(max(times, default=draft.started)),
+        "title": draft.history.title,
+        "parent_session_id": None,
+        "session_created_reason": "user",
+        "session_state": state,
+    }
+    files = (
+        WrittenFile(name=f"sessions/cli/{draft.id}.jsonl", data=b"".join(map(json_line, lines))),
+        WrittenFile(name=f"sessions/cli/{draft.id}.json", data=json_line(about)),
+    )
+    return Output(files, ("kiro-cli", "chat", "--resume-id", draft.id))
+
+
+def _with_microseconds(time: int) -> str:
+    return iso_of(time).replace("Z", "000Z")
+
+
+def _same_line(before: tuple[int, Message], entry: tuple[int, Message]) -> bool:
+    return before[1].role == entry[1].role == "toolResult"
+
+
+def _line(group: list[tuple[int, Message]], clock: Clock, draft: Draft, number: int) -> dict[str, Any]:
+    at, first = group[0]
+    name = text_of((find_envelope(first, NAME) or {}).get("message_id"))
+    data: dict[str, Any] = {"message_id": name or make_id(draft.id, "line", str(number)), "content": []}
+    if isinstance(first, AssistantMessage):
+        note_lost(draft, first, at, TITLE, redacted=True)
+        parts = (_written_reply(piece, first.model) for piece in first.content)
+        data["content"] = [part for part in parts if part is not None]
+        return {"version": "v1", "kind": "AssistantMessage", "data": {**data, **origin_mark(first, UNKNOWN)}}
+    if (time := time_of(first)) is not None or first.role == "user":
+        data["meta"] = {"timestamp": clock.at(time) // 1000}
+    if first.role == "toolResult":
+        data["content"] = [
+            {
+                "kind": "toolResult",
+                "data": {
+                    "toolUseId": message.tool_call_id,
+                    "content": _written(message),
+                    "status": "error" if message.is_error else "success",
+                },
+            }
+            for _, message in group
+            if isinstance(message, ToolResultMessage)
+        ]
+        return {"version": "v1", "kind": "ToolResults", "data": {**data, "results": {}}}
+    if first.role == "system":
+        draft.notes.add(ChangeCode.SYSTEM_AS_USER, ("messages", at), Loss.NONE)
+    data["content"] = _written(first)
+    return {"version": "v1", "kind": "Prompt", "data": data}
+
+
+def _written(message: Message) -> list[dict[str, Any]]:
+    return [{"kind": "text", "data": piece.text} for piece in message.content if piece.kind == "text"]
+
+
+def _written_reply(piece: AssistantContent, model: str) -> dict[str, Any] | None:
+    match piece.kind:
+        case "text":
+            return {"kind": "text", "data": piece.text}
+        case "thinking":
+            signature = piece.thinking_signature
+            opaque = {"redactedContent": signature} if piece.redacted else {"signature": signature}
+            fields = {"signature": None, "redactedContent": None, **opaque}
+            return {"kind": "thinking", "data": {"modelId": model, "text": piece.thinking, **fields}}
+        case "toolCall":
+            data = {"toolUseId": piece.id, "name": piece.name, "input": dict(piece.arguments)}
+            return {"kind": "toolUse", "data": data}
+        case "native":
+            return None
+
+
 FORMAT: Final = Format(
     name=NAME,
     read=read,
+    write=write,
     describe=describe,
     samples=read_samples(__package__),
-    title="Kiro CLI",
+    title=TITLE,
     place=Place(folder=".kiro", variables=("KIRO_HOME",), patterns=("sessions/cli/*.jsonl",)),
+    example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),
     source="a reader and writer of another project",
     read_on="2026-11-18",
 )

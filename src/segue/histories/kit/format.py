@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias, final
+from typing import Final, Literal, NamedTuple, TypeAlias, final
 
 from segue.conversation.messages import Message
+from segue.histories.kit.anatomy import Anatomy
 from segue.histories.kit.evidence import Form
 from segue.histories.kit.history import History, Session, WrittenFile
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.models.model import Model
 
+_RUN: Final = (", run", " dump")
+"""How a source says that the program itself wrote what was looked at."""
 FormatKind: TypeAlias = Literal["agent", "framework", "export"]
 
 
@@ -138,7 +141,7 @@ class Format:
     a whole. `archive_members` are patterns of the files in a zip archive that hold the
     conversations. `keeps_folders` says that the program finds the files of a session by the folders that they lie in.
     `compacts` says that `write` writes `Draft.cut` as the program's own record of a compaction, so that the file keeps
-    what no longer fits the window; without it only what fits is written.
+    what no longer fits the window; without it only what fits is written. `anatomy` says how a session is repaired.
     """
 
     name: str
@@ -163,7 +166,13 @@ class Format:
     archive_members: tuple[str, ...] = ()
     keeps_folders: bool = False
     known_records: frozenset[str] = frozenset()
+    anatomy: Anatomy | None = None
     samples: Callable[[], tuple[FormatSample, ...]] = field(default=_no_samples)
     example: Model | None = None
     source: str = ""
     read_on: str = ""
+
+    @property
+    def was_run(self) -> bool:
+        """Whether the program or framework was run, and what it wrote or resumed was looked at; `source` says so."""
+        return any(mark in part for part in self.source.split(";") for mark in _RUN)

@@ -114,7 +114,7 @@ def restore(history: History, kept: Kept) -> History:
     for number, (start, end) in enumerate(zip(starts, (*starts[1:], len(context.messages)), strict=True)):
         at = found.get(number)
         part = context.messages[start:end]
-        if at is None or (is_changed and any(map(_is_bound, part))):
+        if at is None or (is_changed and any(map(is_bound, part))):
             detail = "an earlier message was" if at is not None else "it was"
             detail = f"{counted(len(part), 'message')}; {detail} changed, removed or summarised there"
             changes.append(_change(max(0, len(restored) - 1), detail))
@@ -159,7 +159,7 @@ def _find_parts(parts: Sequence[OriginalPart], found: Sequence[str]) -> dict[int
     return places
 
 
-def _is_bound(message: Message) -> bool:
+def is_bound(message: Message) -> bool:
     """Whether a reply has reasoning that is valid only behind the messages that it was made after."""
     if message.role != "assistant" or not any(content.kind == "thinking" for content in message.content):
         return False

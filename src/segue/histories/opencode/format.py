@@ -47,6 +47,7 @@ from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import AgentDatabase, Source, View
 from segue.histories.kit.stamps import make_id, milliseconds_of, time_of
 from segue.histories.kit.writing import Clock, json_line
+from segue.histories.opencode.repairing import ANATOMY
 from segue.histories.opencode.turns import NAME, MessageReader, hide_interrupted, time_of_info
 from segue.models.model import Model
 from segue.projection.report import ChangeCode, Loss
@@ -641,6 +642,7 @@ FORMAT: Final = Format(
     list=list_sessions,
     write=write,
     samples=read_samples(__package__),
+    anatomy=ANATOMY,
     title="opencode",
     compacts=True,
     place=Place(folder=".local/share/opencode", variables=("XDG_DATA_HOME/opencode",), databases=("opencode.db",)),

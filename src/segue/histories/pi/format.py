@@ -26,6 +26,7 @@ from segue.histories.kit.samples import read_samples
 from segue.histories.kit.stamps import file_time_of, iso_of, make_id, milliseconds_of, time_of
 from segue.histories.kit.writing import Clock, json_line
 from segue.histories.pi.read import BRANCH_SUMMARY, KNOWN_RECORDS, NAME, SUMMARY, SUMMARY_ENDS, read
+from segue.histories.pi.repairing import ANATOMY
 from segue.models.model import Model
 from segue.projection.report import ChangeCode, Loss
 
@@ -197,6 +198,7 @@ FORMAT: Final = Format(
     describe=describe,
     write=write,
     samples=read_samples(__package__),
+    anatomy=ANATOMY,
     title="pi",
     compacts=True,
     place=Place(

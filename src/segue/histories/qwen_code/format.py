@@ -23,6 +23,7 @@ from segue.histories.kit.samples import read_samples
 from segue.histories.kit.stamps import iso_of, make_id, milliseconds_of, time_of
 from segue.histories.kit.writing import Clock, json_line
 from segue.histories.qwen_code.read import COMPRESSION, KNOWN_RECORDS, NAME, WIRE, read
+from segue.histories.qwen_code.repairing import ANATOMY
 from segue.models.model import Model
 
 VERSION: Final = "0.15.10"
@@ -129,6 +130,7 @@ FORMAT: Final = Format(
     write=write,
     describe=describe,
     samples=read_samples(__package__),
+    anatomy=ANATOMY,
     title="Qwen Code",
     wire="google-genai",
     place=Place(
@@ -137,6 +139,6 @@ FORMAT: Final = Format(
         patterns=("projects/*/chats/*.jsonl", "tmp/*/chats/*.jsonl"),
     ),
     example=Model("gemini-2.5-pro", "google", "google-genai", reasoning=True, max_tokens=8000),
-    source="Qwen Code 0.15.10, run against a scripted model; its source",
-    read_on="2026-11-16",
+    source="Qwen Code 0.15.10 and 0.24.4, run against a scripted model; its source",
+    read_on="2026-11-18",
 )

@@ -105,7 +105,7 @@ class FitPlan:
         # The upper end of an estimate may take half of what is kept free for the reply, but no more.
         within = (self.limit + min(self.window, model.max_input or self.window)) // 2
         self.high: float = min(self.limit * fit.high, self.counter.most_within(max(self.limit, within)))
-        self.above: int | None = max(rules.min_compaction, round(self.high)) if self.limit else None
+        self.above: int | None = max(rules.least("compaction"), round(self.high)) if self.limit else None
         """Above so many tokens the server is asked to shorten the conversation; None: it decides."""
         self.edit: ServerEdit | None = _server_edit(fit, rules, self.limit)
         if self.edit is not None:
@@ -161,7 +161,7 @@ def _server_edit(fit: Fit, rules: Rules, limit: int) -> ServerEdit | None:
     """Give what the server is asked to do; None where it cannot, or not before the window is full."""
     if fit.server == "no" or fit.server not in rules.server_edits:
         return None
-    is_too_late = fit.server == "compact" and 0 < limit * fit.high < rules.min_compaction
+    is_too_late = fit.server == "compact" and 0 < limit * fit.high < rules.least("compaction")
     return None if is_too_late else fit.server
 
 
@@ -209,14 +209,16 @@ def _reasoning_price(model: Model) -> float:
 
 def _quotas(rules: Rules) -> tuple[Quota, ...]:
     def is_large(piece: ImageContent | FileContent) -> int:
-        return 1 if kind_of(piece) == "image" and edge_of(piece) > rules.max_image_edge_of_many else 0
+        return 1 if kind_of(piece) == "image" and edge_of(piece) > rules.least("large_images") else 0
 
     rows = (
         Quota(name="images", limit=rules.max_images, amount=_one_image),
-        Quota(name="images beside large ones", limit=rules.max_large_images, amount=_one_image, only_beside=is_large),
-        Quota(name="files", limit=rules.max_files, amount=_one_file),
-        Quota(name="pages", limit=rules.max_pages, amount=_pages),
-        Quota(name="bytes", limit=rules.max_request_media, amount=_bytes),
+        Quota(
+            name="images beside large ones", limit=rules.most("large_images"), amount=_one_image, only_beside=is_large
+        ),
+        Quota(name="files", limit=rules.most("files"), amount=_one_file),
+        Quota(name="pages", limit=rules.most("pages"), amount=_pages),
+        Quota(name="bytes", limit=rules.most("request_media"), amount=_bytes),
     )
     return tuple(row for row in rows if row.limit)
 

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Options
 from segue.conversation.messages import Message
+from segue.models.rules import Rules
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.window import Window
 from segue.protocols.kit.codec import Endpoint
@@ -36,9 +37,9 @@ _MORE: Final = 1.2
 def fill_window(options: Options, window: Window, endpoint: Endpoint) -> Options:
     """Add the window that the server has to use, and the limit of the reply, where the target needs them."""
     rules = endpoint.rules
-    if rules.window_option and asked_window(options, rules.window_option, endpoint.model.protocol) is None:
-        options = _with_window(options, _window_size(window), rules.window_option, endpoint.model.protocol)
-    if options.max_tokens is None and rules.max_tokens_needed and endpoint.model.max_tokens:
+    for field in rules.values("window_field") if asked_window(options, rules, endpoint.model.protocol) is None else ():
+        options = _with_window(options, _window_size(window), field.split("."), endpoint.model.protocol)
+    if options.max_tokens is None and rules.has("unset_max_tokens") and endpoint.model.max_tokens:
         left = window.left(endpoint.model.max_tokens)
         budget = options.thinking if isinstance(options.thinking, int) else 0
         if left is not None and left > budget:
@@ -86,10 +87,11 @@ def native_blocks(messages: Sequence[Message], protocol: str) -> Iterator[Block]
                 yield piece.block
 
 
-def asked_window(options: Options, keys: tuple[str, ...], protocol: str) -> int | None:
-    """Give the window that the caller asks the server to use."""
-    value: object = (options.extra or {}).get(protocol)
-    for key in keys:
+def asked_window(options: Options, rules: Rules, protocol: str) -> int | None:
+    """Return the window that the caller asks the server to use; None where no field sets it."""
+    fields = rules.values("window_field")
+    value: object = (options.extra or {}).get(protocol) if fields else None
+    for key in "".join(fields).split("."):
         value = cast("Mapping[str, object]", value).get(key) if isinstance(value, dict) else None
     return value if isinstance(value, int) and value > 0 else None
 
@@ -102,7 +104,7 @@ def _window_size(window: Window) -> int:
     return min(size, window.window)
 
 
-def _with_window(options: Options, size: int, keys: tuple[str, ...], protocol: str) -> Options:
+def _with_window(options: Options, size: int, keys: Sequence[str], protocol: str) -> Options:
     extra = dict(options.extra or {})
     inner: dict[str, object] = dict(extra.get(protocol, {}))
     extra[protocol] = inner

@@ -3,6 +3,7 @@
 Facts this file rests on:
 - A mark on thinking, on a blank text or on a tool whose loading is deferred is refused.
       (Anthropic documentation: prompt caching; claude-code #55302; on Bedrock: opencode #36517, strands #1820)
+- A mark on a document that is not a PDF is refused for Claude on Bedrock.      (strands harness-sdk #1966, 2026-03-24)
 - A fifth mark is refused: "A maximum of 4 blocks with cache_control may be provided."     (sub2api #176, zeph #1568)
 - A lifetime of an hour is refused behind one of five minutes; order: tools, system, messages.         (headroom #2939)
 - Later requests read from the newest marks. Marks on tools and on the system prompt count too.
@@ -62,15 +63,15 @@ def move_marks(workspace: Workspace) -> None:
         return
     rules = workspace.target.rules
     for index, message in enumerate(workspace.messages):
-        if message.role == "toolResult" and not rules.result_cache_marks:
+        if message.role == "toolResult" and "result_content" in rules.values("cache_mark_places"):
             _mark_result(
                 workspace, index, message, [at for at, piece in enumerate(message.content) if _is_marked(piece)]
             )
             continue
-        moves = _find_moves(message.content, rules.cache_mark_key)
+        moves = _find_moves(message.content, rules)
         if not moves:
             if message.role == "toolResult":
-                _mark_result(workspace, index, message, _refused(message.content))
+                _mark_result(workspace, index, message, _refused(message.content, rules))
             continue
         for position, nearest in moves:
             _note_move(workspace, index, position, nearest)
@@ -81,7 +82,7 @@ def move_system_marks(
     pieces: tuple[SystemContent, ...], target: Target
 ) -> tuple[tuple[SystemContent, ...], list[Change]]:
     """Move marks of blank texts of the system prompt; the same object when there are none."""
-    moves = _find_moves(pieces, target.rules.cache_mark_key) if target.rules.cache_marks else []
+    moves = _find_moves(pieces, target.rules) if target.rules.cache_marks else []
     changes: list[Change] = []
     for position, nearest in moves:
         changes += _changes(("system_prompt", position), ("system_prompt", nearest), pieces[nearest].cache_mark)
@@ -111,27 +112,30 @@ def move_tool_marks(tools: list[Tool], given: list[int], rules: Rules, protocol:
 
 def is_markable_tool(tool: Tool, rules: Rules, protocol: str) -> bool:
     """Whether a tool may have a mark; the target refuses it beside some of the tool's own fields."""
-    if rules.input_cache_marks or not rules.tool_cache_marks:
+    if "tool" in rules.values("cache_mark_places"):
         return False
     fields = tool.definition if tool.kind == "native" else (tool.extra or {}).get(protocol, {})
-    return not any(fields.get(key) for key in rules.cache_mark_refused_beside)
+    return not any(fields.get(key) for key in rules.values("cache_mark_beside"))
 
 
-def _is_markable(content: AnyContent) -> bool:
+def _is_markable(content: AnyContent, rules: Rules) -> bool:
+    if content.kind == "file":
+        return content.mime_type not in rules.values("cache_mark_beside")
     return content.kind != "thinking" and not (content.kind == "text" and not content.text.strip())
 
 
-def _find_moves(content: Sequence[AnyContent], key: str | None) -> list[tuple[int, int]]:
+def _find_moves(content: Sequence[AnyContent], rules: Rules) -> list[tuple[int, int]]:
     """Give the positions of marks that have to move, each with the nearest position that may have one.
 
     The later of two equally near ones is used, because its mark covers the original one. Native blocks come last:
     some of them cannot have a mark, and a native cache point is one itself.
     """
     moves: list[tuple[int, int]] = []
+    key = rules.cache_mark_key
     for position, piece in enumerate(content):
-        if piece.cache_mark is None or _is_markable(piece):
+        if piece.cache_mark is None or _is_markable(piece, rules):
             continue
-        free = [place for place, other in enumerate(content) if _is_markable(other)]
+        free = [place for place, other in enumerate(content) if _is_markable(other, rules)]
         plain = [place for place in free if content[place].kind != "native"]
         spare = [place for place in free if key is None or key not in getattr(content[place], "block", {})]
         nearest = min(plain or spare, key=lambda place: (abs(place - position), -place), default=None)
@@ -149,8 +153,8 @@ def _moved(content: Sequence[_Content], moves: list[tuple[int, int]]) -> tuple[_
     return tuple(out)
 
 
-def _refused(content: Sequence[AnyContent]) -> list[int]:
-    return [position for position, piece in enumerate(content) if _is_marked(piece) and not _is_markable(piece)]
+def _refused(content: Sequence[AnyContent], rules: Rules) -> list[int]:
+    return [position for position, piece in enumerate(content) if _is_marked(piece) and not _is_markable(piece, rules)]
 
 
 def _mark_result(workspace: Workspace, index: int, message: ToolResultMessage, marked: list[int]) -> None:
@@ -205,7 +209,7 @@ def limit_marks(
     """Remove marks beyond the limit, and shorten lifetimes that are refused in their place."""
     limited = _without_excess(target, messages, marks, prompt, tools, given=given)
     if target.rules.cache_marks and (marks or tools or isinstance(prompt, tuple)):
-        lifetimes = _Lifetimes(ordered=target.rules.cache_marks_longest_first)
+        lifetimes = _Lifetimes(ordered=target.rules.has("cache_mark_order"))
         tools_given, prompt_given = tools is given.tools, prompt is given.system_prompt
         _shorten(limited, marks, lifetimes, tools_given=tools_given, prompt_given=prompt_given)
     return limited
@@ -292,13 +296,14 @@ def _without_excess(
         places += [("system_prompt", index) for index, piece in enumerate(pieces) if _is_marked(piece)]
     if not marks and len(places) <= target.rules.cache_marks:
         return limited
-    is_input = target.rules.input_cache_marks
+    is_input = "assistant" in target.rules.values("cache_mark_places")
     refused = [
         mark
         for mark in marks
         if mark[1] is not None
         and (
-            not _is_markable(messages[mark[0]].content[mark[1]]) or (is_input and messages[mark[0]].role == "assistant")
+            not _is_markable(messages[mark[0]].content[mark[1]], target.rules)
+            or (is_input and messages[mark[0]].role == "assistant")
         )
     ]
     if refused:

@@ -42,7 +42,7 @@ _NEVER_SENT: Final = frozenset({"stored", REPLY})
 """Keys that are always kept, because no codec sends them: unknown fields of a file, and fields of a reply."""
 
 _WIRE_ROLES: Final[Mapping[str, str]] = {"toolResult": "tool"}
-"""Roles of messages -> their names in `Rules.string_content`, where they differ."""
+"""Roles of messages -> their names in the row `content_parts`, where they differ."""
 _FORM: Final = "only the form in which it was written"
 _SHOWN: Final = 60
 """The characters of a lost value that a report shows."""
@@ -255,7 +255,7 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
         extra = keep(extra, "message")
         changed = extra is not message.extra
     content: list[AnyContent] = list(message.content)
-    is_string = _WIRE_ROLES.get(message.role, message.role) in rules.string_content  # no part can have a field
+    is_string = _WIRE_ROLES.get(message.role, message.role) in rules.values("content_parts")  # no part can have a field
     for position, piece in enumerate(content):
         if piece.extra is None:
             continue

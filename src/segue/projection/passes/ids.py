@@ -168,7 +168,7 @@ class _IdAssignment:
         before = prefix_state.count_id(given)
         if self.normalize is not None:
             return self.normalized(self.normalize, given, before, message, batch)
-        is_free = rules.call_id_scope == "batch" or not (before or prefix_state.is_made(given))
+        is_free = not rules.has("repeated_call_ids") or not (before or prefix_state.is_made(given))
         if is_free and given not in batch and is_legal_id(given, rules):
             return given
         return self.generate(given, before, batch)
@@ -188,7 +188,7 @@ class _IdAssignment:
             wanted = clean_text(wanted)
             legal = bool(wanted)
             is_taken = wanted in self.owners
-        is_free = self.rules.call_id_scope == "batch" or not is_taken
+        is_free = not self.rules.has("repeated_call_ids") or not is_taken
         if legal and is_free and wanted not in batch and self.owners.get(wanted, given) == given:
             self.owners[wanted] = given
             return wanted

@@ -173,7 +173,7 @@ class _Media:
 
     def result(self, index: int, message: ToolResultMessage) -> _Pieces:
         """Keep the media that a result may hold; add a text if no text is left beside moved media."""
-        patterns = self.rules.result_media if self.rules.error_result_media or not message.is_error else ()
+        patterns = self.rules.result_media if not (message.is_error and self.rules.has("error_media")) else ()
         pieces = self.fitted(index, message.content, patterns, in_result=True)
         if pieces.moved and not any(piece.kind == "text" for piece in pieces.content):
             pieces.content.insert(0, TextContent(text=self.texts.media_moved))

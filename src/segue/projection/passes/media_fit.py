@@ -104,7 +104,7 @@ def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
         return _as_text(typed, piece) or other
     if _is_broken_text(typed):
         return _supplied(piece, target, patterns, in_result=in_result) or _unreachable(piece, kind, target)
-    if not _is_reachable(typed, kind, target) or (target.rules.media_type_required and not _is_precise(typed)):
+    if not _is_reachable(typed, kind, target) or (target.rules.has("untyped_media") and not _is_precise(typed)):
         return _supplied(piece, target, patterns, in_result=in_result) or _unreachable(piece, kind, target)
     if _is_too_large(typed, kind, target):
         text = fill(target.policy.texts.media_too_large, kind=kind)
@@ -126,8 +126,8 @@ def _typed(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result
         piece = replace(piece, url=None, data=standard_base64(parts[1]), mime_type=piece.mime_type or parts[0])
         noted.append((ChangeCode.MEDIA_RESOLVED, Loss.NONE, "data URL"))
     allowed = (*patterns, *target.rules.user_media) if in_result else patterns
-    mime = _real_type(piece, allowed, exact=target.rules.exact_image_types)
-    if mime is None and target.rules.media_type_required and not _is_precise(piece):
+    mime = _real_type(piece, allowed, exact=target.rules.has("other_image_type"))
+    if mime is None and target.rules.has("untyped_media") and not _is_precise(piece):
         mime = _type_of(piece) or type_of_address(None if piece.kind == "image" else piece.file_id)
     if mime is not None:
         piece = replace(piece, mime_type=mime)
@@ -260,12 +260,11 @@ def _is_stored_at(piece: Media, kind: Modality, target: Target) -> bool:
 
 
 def _is_too_large(piece: Media, kind: Modality, target: Target) -> bool:
-    rules = target.rules
-    size = len(piece.data or "") * 3 // 4
-    narrower = {"image": rules.max_image_bytes, "document": rules.max_document_bytes}.get(kind, 0)
-    if kind == "image" and rules.max_image_edge and edge_of(piece) > rules.max_image_edge:
+    rules, size = target.rules, len(piece.data or "") * 3 // 4
+    if kind == "image" and 0 < rules.most("image_edge") < edge_of(piece):
         return True
-    return any(limit and size > limit for limit in (rules.max_media_bytes, narrower))
+    narrower = {"image": rules.most("image_bytes"), "document": rules.most("document_bytes")}.get(kind, 0)
+    return any(0 < most < size for most in (rules.most("media_bytes"), narrower))
 
 
 # -- replacements ------------------------------------------------------------------------------------------------------

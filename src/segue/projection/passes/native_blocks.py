@@ -180,7 +180,7 @@ class NativeBlocks:
             turns,
             self.replay,
             alternate=rules.alternate,
-            may_wait=rules.pending_calls,
+            may_wait=not rules.has("pending_calls"),
             waiting=workspace.prefix_state.waiting,
             standing=workspace.prefix_state.standing,
             continues=workspace.prefix_state.last_role == "assistant",

@@ -66,7 +66,7 @@ def _inserted_before(message: Message) -> str | None:
 
 
 def _wants_user_between(rules: Rules) -> bool:
-    return rules.alternate or not rules.last_assistant or rules.refused_final_space
+    return rules.alternate or not rules.last_assistant or rules.has("final_space")
 
 
 def _merge_users(workspace: Workspace) -> None:
@@ -168,7 +168,7 @@ def _end_on_user(workspace: Workspace, last: AssistantMessage) -> None:
         closing = UserMessage.of(texts.last_turn)
         place = workspace.insertion(ChangeCode.TURN_INSERTED, "the target requires a user turn last")
         workspace.keep([*workspace.messages, closing], [*workspace.places, place], added=len(texts.last_turn))
-    elif rules.refused_final_space and last.content:
+    elif rules.has("final_space") and last.content:
         piece = last.content[-1]
         if piece.kind == "text" and not (piece.text_signature and rules.text_signatures) and piece.text[-1:].isspace():
             # Only a signed turn can still have a blank text here; it gets a short text.
@@ -183,7 +183,7 @@ def _is_resumable(workspace: Workspace, last: AssistantMessage) -> bool:
     rules = workspace.target.rules
     if last.prefix:  # kept only where the target has the field
         return True
-    paused = last.raw_stop_reason in rules.resumable_stops
+    paused = last.raw_stop_reason in rules.values("resumable_stops")
     return paused and any(piece.kind == "native" for piece in last.content) and workspace.target.ownership.is_own(last)
 
 

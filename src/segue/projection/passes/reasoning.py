@@ -64,7 +64,7 @@ def _has_changes(workspace: Workspace) -> bool:
         or (scan.unsigned and rules.reasoning_replay in ("signed", "none"))
         or (scan.signed and rules.reasoning_replay == "none")
         or (workspace.thinking_off and (scan.signed or scan.unsigned))
-        or (scan.phases and not rules.text_phases)
+        or (scan.phases and not rules.has("text_phases"))
         or (scan.text_after_call and rules.calls_last)
         or (rules.call_signature == "required" and (scan.without_signature or scan.unclean))
         or (rules.call_signature == "thought" and scan.call_ids)
@@ -163,7 +163,7 @@ class _Reasoning:
             elif type(piece) is TextContent:
                 is_mixed = has_call
                 signature = piece.text_signature
-                if piece.phase is not None and not (is_own and self.target.rules.text_phases):
+                if piece.phase is not None and not (is_own and self.target.rules.has("text_phases")):
                     out.append(self.without_phase(piece, workspace.content_path(index, position), is_own=is_own))
                     is_changed = True
                     continue
@@ -218,7 +218,9 @@ class _Reasoning:
                 if piece.thinking_signature == "" or not self.can_replay(piece):
                     return False
             elif type(piece) is TextContent and (
-                called or piece.text_signature == "" or (piece.phase is not None and not self.target.rules.text_phases)
+                called
+                or piece.text_signature == ""
+                or (piece.phase is not None and not self.target.rules.has("text_phases"))
             ):
                 return False
         return True

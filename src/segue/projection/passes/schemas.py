@@ -19,6 +19,7 @@ from typing import Final, cast
 import msgspec
 
 from segue.foundation.json_text import encode_json
+from segue.models.rule import Rule
 from segue.models.rules import Rules
 from segue.projection.report import Loss
 from segue.protocols.kit.schemas import (
@@ -39,6 +40,8 @@ from segue.protocols.kit.schemas import (
 Schema = Mapping[str, object]
 
 _ROOT_TYPES: Final = frozenset({"properties", "required"})
+_SUPPORTED: Final = ("schema_formats", "other_enums", "typed_unions", "mistyped_keywords", "untyped_properties")
+"""Rows that `_with_supported` follows."""
 _CHOICES: Final = ("allOf", "anyOf", "oneOf")
 _MOST_REFERENCES: Final = 8
 """How many references in a row are followed at the root; they may form a circle."""
@@ -47,40 +50,35 @@ _MOST_REFERENCES: Final = 8
 def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
     """Remove keywords that the target refuses and convert the root; the same object when nothing changes."""
     fitted, loss = schema, Loss.NONE
-    if rules.schema_valid != "unknown":
-        fitted, loss = _without_invalid(schema, rules)
+    rows = rules.rows
+    if "schema_faults" in rows:
+        fitted, loss = _without_invalid(schema, rows["schema_faults"].values)
         schema = fitted
-    if rules.schema_refused:
-        fitted = cast("Schema", _without(schema, rules.schema_refused))
+    if "schema_keywords" in rows:
+        fitted = cast("Schema", _without(schema, rows["schema_keywords"].values))
         loss = Loss.CONTENT if fitted is not schema else loss
-    if rules.schema_definitions_only:
+    if "schema_references" in rows:
         whole = fitted
         expanded = _mapped(whole, lambda one: _with_definitions(one, whole))
         loss = Loss.CONTENT if expanded != fitted else loss
         fitted = expanded if expanded != fitted else fitted
-    if (
-        rules.schema_formats is not None
-        or rules.schema_text_enums
-        or not rules.schema_typed_unions
-        or rules.schema_keywords_typed
-        or rules.schema_typed == "always"
-    ):
-        supported = _mapped(fitted, lambda one: _with_supported(one, rules))
+    if not rows.keys().isdisjoint(_SUPPORTED):
+        supported = _mapped(fitted, lambda one: _with_supported(one, rows))
         loss = Loss.CONTENT if supported != fitted else loss
         fitted = supported if supported != fitted else fitted
-    if rules.schema_required_known:
+    if "unknown_required" in rows:
         known = _mapped(fitted, _with_known_required)
         loss = Loss.CONTENT if known != fitted else loss
         fitted = known if known != fitted else fitted
-    if not rules.schema_root_refused.isdisjoint(fitted):
-        fitted, loss = _without_choices(fitted, rules.schema_root_refused), Loss.CONTENT
+    if "root_keywords" in rows and not rows["root_keywords"].values.isdisjoint(fitted):
+        fitted, loss = _without_choices(fitted, rows["root_keywords"].values), Loss.CONTENT
     if rules.schema_root_object and "$ref" in fitted and "type" not in fitted:
         fitted = _with_root(fitted)
     if rules.schema_root_object and fitted.get("type") != "object" and (fitted or rules.schema_needed):
         loss = Loss.CONTENT if "type" in fitted else loss
         root: dict[str, object] = {"type": "object", "properties": dict[str, object]()}
         fitted = root | {key: value for key, value in fitted.items() if key != "type"}
-    if rules.schema_properties and "properties" not in fitted and (fitted or rules.schema_needed):
+    if "missing_properties" in rows and "properties" not in fitted and (fitted or rules.schema_needed):
         fitted = {**fitted, "properties": dict[str, object]()}
     if rules.schema_root_object and _is_malformed(fitted):
         fitted, loss = {key: value for key, value in fitted.items() if key not in _ROOT_TYPES}, Loss.CONTENT
@@ -95,27 +93,28 @@ def fit_strict(schema: Schema, rules: Rules, *, output: bool = False) -> tuple[S
     """
     moved: dict[str, None] = {}
     losses = {Loss.NONE}
+    rows, keywords, formats = rules.rows, rules.values("strict_keywords"), rules.rows.get("strict_formats")
 
     def fit(one: Schema) -> Schema:
         out = dict(one)
-        if "oneOf" in rules.strict_refused and "anyOf" not in out and isinstance(out.get("oneOf"), list):
+        if "oneOf" in keywords and "anyOf" not in out and isinstance(out.get("oneOf"), list):
             out = {"anyOf" if key == "oneOf" else key: value for key, value in out.items()}
             moved["oneOf"] = None
         only = out.get("allOf")
-        if "allOf" in rules.strict_refused and isinstance(only, list) and len(cast("list[object]", only)) == 1:
+        if "allOf" in keywords and isinstance(only, list) and len(cast("list[object]", only)) == 1:
             inner = _mapping(cast("list[object]", only)[0])
             out = {**{key: value for key, value in out.items() if key != "allOf"}, **inner}
-        refused = refused_in(out, rules.strict_refused)
-        formats, given = rules.strict_formats, out.get("format")
-        if formats is not None and isinstance(given, str) and given not in formats and is_text(out.get("type")):
+        refused = refused_in(out, keywords)
+        given = out.get("format")
+        if formats is not None and isinstance(given, str) and given not in formats.values and is_text(out.get("type")):
             refused.append("format")
         if refused:
             moved.update(dict.fromkeys(refused))
             _describe(out, refused)
-        if rules.strict_references_alone and "$ref" in out and len(out) > 1:
+        if "strict_references" in rows and "$ref" in out and len(out) > 1:
             out = {"anyOf": [{"$ref": out.pop("$ref")}], **out}
         is_object = out.get("type") == "object" or isinstance(out.get("properties"), Mapping)
-        if rules.strict_objects and is_object and out.get("additionalProperties") is not False:
+        if "strict_open_objects" in rows and is_object and out.get("additionalProperties") is not False:
             if "additionalProperties" in out:
                 losses.add(Loss.CONTENT)
             out["additionalProperties"] = False
@@ -155,15 +154,15 @@ def _mapped(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
 
 
 @lru_cache(256)
-def _is_valid(schema: bytes, mode: str) -> bool:
+def _is_valid(schema: bytes, mode: frozenset[str]) -> bool:
     """Whether a schema is valid. Every request comes here with every tool, so the answer is kept."""
     every = walk_schema(json.loads(schema))
     return not any(fault for path, one in every for fault in find_invalid(one, path, mode))
 
 
-def _without_invalid(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
+def _without_invalid(schema: Schema, mode: frozenset[str]) -> tuple[Schema, Loss]:
     """Remove what is no JSON schema, and give lists the schema of their items."""
-    losses, mode = {Loss.NONE}, rules.schema_valid
+    losses = {Loss.NONE}
     if _is_valid(encode_json(schema), mode):
         return schema, Loss.NONE
 
@@ -199,27 +198,26 @@ def _of_this_draft(one: Schema) -> dict[str, object]:
     return out
 
 
-def _with_supported(one: Schema, rules: Rules) -> Schema:
+def _with_supported(one: Schema, rows: Mapping[str, Rule]) -> Schema:
     """Move formats, enumerations and types of unions that the target refuses to where it accepts them."""
     out, kind = dict(one), one.get("type")
-    for key in misplaced(one) if rules.schema_keywords_typed else ():
+    for key in misplaced(one) if "mistyped_keywords" in rows else ():
         del out[key]
-    given = out.get("format")
-    formats = rules.schema_formats
-    if formats is not None and isinstance(given, str) and given not in formats and is_text(kind):
+    given, formats = out.get("format"), rows.get("schema_formats")
+    if formats is not None and isinstance(given, str) and given not in formats.values and is_text(kind):
         _describe(out, ["format"])
     values = out.get("enum")
     is_other = kind is not None and not is_text(kind)
-    if rules.schema_text_enums and isinstance(values, list) and (is_other or "" in values):
+    if "other_enums" in rows and isinstance(values, list) and (is_other or "" in values):
         _describe(out, ["enum"])
-    if rules.schema_typed == "always" and (names := untyped(out)):
+    if "untyped_properties" in rows and (names := untyped(out)):
         properties = cast("Schema", out["properties"])
         out["properties"] = {
             name: {"type": "string", **cast("Schema", below)} if name in names else below
             for name, below in properties.items()
         }
     choices = out.get("anyOf")
-    if not rules.schema_typed_unions and "type" in out and isinstance(choices, list):
+    if "typed_unions" in rows and "type" in out and isinstance(choices, list):
         del out["type"]
         out["anyOf"] = [
             {"type": kind, **cast("Schema", choice)} if isinstance(choice, Mapping) else choice

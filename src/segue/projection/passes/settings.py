@@ -27,6 +27,7 @@ from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, share_fields
 from segue.projection.passes.held_content import lost_references, note_reference
+from segue.projection.passes.ids import digest
 from segue.projection.passes.names import wire_name
 from segue.projection.passes.namespaces import flat_functions, load_called
 from segue.projection.passes.schemas import fit_schema, fit_strict
@@ -40,10 +41,11 @@ from segue.projection.workspace.workspace import FittedTools, Target, ToolsKey, 
 from segue.protocols.kit.held_content import Reference
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.namespaces import FunctionName
-from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id
+from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id, range_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.kit.shared_fields import find_unplaced
+from segue.protocols.property_names import place_of, rename_properties
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
@@ -70,8 +72,8 @@ def fit_settings(workspace: Workspace) -> None:
 
 def _sets_options(rules: Rules) -> bool:
     """Whether a request without options may get some: no thinking, a stream, keys of the body."""
-    is_off = rules.functions_with_thinking == "off" or (rules.thinks_unasked and not rules.thinking_unstreamed)
-    return is_off or not rules.unstreamed or bool(rules.needed_extra)
+    is_off = rules.functions_with_thinking == "off" or (rules.thinks_unasked and rules.has("thinking_unstreamed"))
+    return is_off or not rules.unstreamed or rules.has("needed_fields")
 
 
 def is_thinking(options: Options) -> bool:
@@ -185,8 +187,7 @@ class _Tools:
                 continue
             out.append(fitted)
             places.append(index)
-        rules = self.rules
-        if rules.cache_mark_refused_beside or rules.input_cache_marks or not rules.tool_cache_marks:
+        if self.rules.has("cache_mark_beside") or self.rules.has("cache_mark_places"):
             self.changes += move_tool_marks(out, places, self.rules, self.target.model.protocol)
         return given if len(out) == len(given) and all(map(is_, out, given)) else tuple(out)
 
@@ -247,6 +248,11 @@ class _Tools:
         parameters, loss = fit_schema(cleaned, self.rules)
         if parameters is not cleaned:
             self.note(ChangeCode.TOOL_SCHEMA, (*path, "parameters"), loss)
+        if "property_names" in self.rules.rows:
+            parameters, renamed = rename_properties(parameters, self.rules, digest)
+            for given, made in renamed.items():
+                self.note(ChangeCode.NAME_CHANGED, (*path, "parameters", "properties", given), Loss.NONE, made)
+                self.wire_names[place_of(tool.name, given)] = place_of(name, made)
         is_same = name == tool.name and description is tool.description and parameters is tool.parameters
         strict = tool.strict
         if strict:
@@ -265,8 +271,8 @@ class _Tools:
         if not self.target.dialect.strict_tools and "strict" in self.target.protocol.not_carried:
             return "the target has no strict tools", schema
         self.strict_tools += 1
-        if 0 < self.rules.max_strict_tools < self.strict_tools:
-            return f"the target accepts {self.rules.max_strict_tools} strict tools", schema
+        if 0 < (most := self.rules.most("strict_tools")) < self.strict_tools:
+            return f"the target accepts {most} strict tools", schema
         fitted = fit_strict(schema, self.rules)
         if fitted is None:
             return "strict mode does not support its schema", schema
@@ -333,7 +339,8 @@ class _Options:
         self.fit_numbers(given)
         self.fit_tool_choice(given, thinks=thinks or (fitted.thinking is None and self.rules.thinks_unasked))
         self.fit_extra(given, thinks=thinks)
-        self.add_needed(given)
+        if self.rules.has("needed_fields"):
+            self.add_needed(given)
         self.clean(given)
         return replace(given, **self.changed) if self.changed else given
 
@@ -357,7 +364,7 @@ class _Options:
         allowed = self.rules.functions_with_thinking
         fitted = self.changed.get("thinking", given.thinking)
         thinks = self.rules.thinks_unasked if fitted is None else fitted not in ("off", 0)
-        if thinks and not self.changed.get("stream", given.stream) and not self.rules.thinking_unstreamed:
+        if thinks and not self.changed.get("stream", given.stream) and self.rules.has("thinking_unstreamed"):
             self.clamp("thinking", "off", Loss.CONTENT, "off: the target thinks only in a stream")
             return
         if fitted is None and thinks and given.tool_choice not in (None, "auto", "none") and self.has_off(given):
@@ -376,7 +383,7 @@ class _Options:
         """Raise the level `minimal` where the target refuses its own tools beside it."""
         fitted = self.changed.get("thinking", given.thinking)
         has_native = any(tool.kind == "native" for tool in self.tools)
-        if fitted == "minimal" and has_native and not self.rules.minimal_with_server_tools:
+        if fitted == "minimal" and has_native and self.rules.has("minimal_with_server_tools"):
             self.clamp("thinking", "low", Loss.NONE, "low: the target refuses its own tools beside minimal")
 
     def remove_refused(self, given: Options, *, thinks: bool) -> None:
@@ -413,13 +420,13 @@ class _Options:
     def fit_numbers(self, given: Options) -> None:
         rules = self.rules
         if given.temperature is not None and self.is_unchanged(given, "temperature"):
-            self.fit_range("temperature", given.temperature, 0.0, rules.max_temperature)
+            self.fit_range("temperature", given.temperature)
         heat = self.changed.get("temperature", given.temperature)
         if given.top_p is not None and self.is_unchanged(given, "top_p"):
-            if heat == 0 and given.top_p != 1 and not rules.greedy_top_p:
+            if heat == 0 and given.top_p != 1 and rules.has("greedy_top_p"):
                 self.remove("top_p", "it has no effect at a temperature of 0, and the target refuses it", Loss.NONE)
             else:
-                self.fit_range("top_p", given.top_p, rules.min_top_p, rules.max_top_p)
+                self.fit_range("top_p", given.top_p)
         if given.seed is not None and self.is_unchanged(given, "seed") and not fits_seed(given.seed, rules):
             self.remove("seed", "the target does not accept this number")
         if given.max_tokens is not None and self.is_unchanged(given, "max_tokens"):
@@ -427,17 +434,18 @@ class _Options:
         if given.stop is not None and self.is_unchanged(given, "stop"):
             self.fit_stop(given.stop)
         if given.session_id is not None and self.is_unchanged(given, "session_id"):
-            shortened = given.session_id[: rules.max_session_id or None]
-            if shortened != given.session_id:
-                self.clamp("session_id", shortened, Loss.NONE, f"the first {rules.max_session_id} characters")
+            longest = rules.most("session_id") or len(given.session_id)
+            if len(given.session_id) > longest:
+                self.clamp("session_id", given.session_id[:longest], Loss.NONE, f"the first {longest} characters")
         if given.user_id is not None and self.is_unchanged(given, "user_id") and not fits_user_id(given.user_id, rules):
             self.clamp("user_id", _hashed(given.user_id, rules), Loss.NONE, _HASHED)
         if given.output_schema is not None and self.is_unchanged(given, "output_schema"):
             self.fit_output_schema(given.output_schema, self.refusal_of_schema(given))
 
-    def fit_range(self, name: str, value: float, least: float, most: float) -> None:
-        """Clamp a number to the target's range; `most` is 0 if there is no upper limit."""
-        fitted = max(least, min(value, most) if most else value)
+    def fit_range(self, name: str, value: float) -> None:
+        """Clamp a number to the target's range."""
+        least, most = range_of(name, self.rules)
+        fitted = max(float(least), min(value, most) if most else value)
         if fitted != value:
             self.clamp(name, fitted, Loss.NONE, f"{fitted}")
 
@@ -447,14 +455,15 @@ class _Options:
             self.remove("max_tokens", "a negative number means no limit", Loss.NONE)
             return
         most = self.model.max_tokens
-        fitted = max(self.rules.min_max_tokens, min(limit, most) if most else limit)
+        fitted = max(int(range_of("max_tokens", self.rules)[0]), min(limit, most) if most else limit)
         if fitted != limit:
             self.clamp("max_tokens", fitted, Loss.NONE, f"{fitted}")
 
     def fit_stop(self, stop: tuple[str, ...]) -> None:
         rules = self.rules
-        usable = tuple(text for text in stop if (text if rules.blank_stop else text.strip()) and fits_stop(text, rules))
-        fitted = usable[: rules.max_stop or None]
+        may_be_blank = not rules.has("blank_stop")
+        usable = tuple(text for text in stop if (text if may_be_blank else text.strip()) and fits_stop(text, rules))
+        fitted = usable[: rules.most("stop") or None]
         if not fitted:
             if stop:
                 self.remove("stop", "the target refuses such texts", Loss.CONTENT if any(stop) else Loss.NONE)
@@ -468,9 +477,9 @@ class _Options:
             return
         schema, loss = fit_schema(given, replace(self.rules, schema_root_object=False))
         detail = "keywords that the target refuses were removed"
-        if self.rules.output_strict or (self.target.dialect.strict_schema and is_closed(schema)):
+        if self.rules.has("lenient_output") or (self.target.dialect.strict_schema and is_closed(schema)):
             strict = fit_strict(schema, self.rules, output=True)
-            if strict is None and self.rules.output_strict:
+            if strict is None and self.rules.has("lenient_output"):
                 self.remove("output_schema", "structured output does not support this schema")
                 return
             if strict is not None and strict[0] is not schema:
@@ -557,18 +566,18 @@ class _Options:
 
     def add_needed(self, given: Options) -> None:
         """Add the keys that the body has to have."""
-        for key, values in self.rules.needed_extra:
+        for key, value in sorted(needed.partition("=")[::2] for needed in self.rules.values("needed_fields")):
             extra = cast("Extra", self.changed.get("extra", given.extra) or {})
             *outer, name = key.split(".")
             parts: list[Block] = [extra.get(self.model.protocol, {})]
             for at in outer:
                 parts.append(object_of(parts[-1].get(at)))
             if name not in parts[-1]:
-                part: Block = {**parts.pop(), name: list(values)}
+                part: Block = {**parts.pop(), name: [value]}
                 for at in reversed(outer):
                     part = {**parts.pop(), at: part}
                 added = {**extra, self.model.protocol: part}
-                self.clamp("extra", added, Loss.NONE, f"{key}: the target needs {', '.join(values)}")
+                self.clamp("extra", added, Loss.NONE, f"{key}: the target needs {value}")
 
     def refused_fields(self, given: Options, *, thinks: bool) -> Mapping[str, str]:
         """Return the fields that the protocol has and this target refuses, each with the reason."""
@@ -660,7 +669,7 @@ def _without_references(extra: Extra, lost: Sequence[tuple[str, Reference]]) -> 
 def _hashed(user_id: str, rules: Rules) -> str:
     """Give the SHA-256 of a user id in hexadecimal, as providers recommend for ids; the same in every process."""
     hashed = sha256(user_id.encode("utf-8", "surrogatepass")).hexdigest()
-    return hashed[: rules.max_user_id or None]
+    return hashed[: rules.most("user_id") or None]
 
 
 def _without_field(given: Mapping[str, object], field: str) -> Mapping[str, object]:

@@ -94,7 +94,7 @@ def _removed(why: str, loss: Loss = Loss.CONTENT) -> FittedThinking:
 def _nearest(level: ThinkingLevel, target: Target) -> ThinkingLevel:
     """Give the nearest level that the model supports and the protocol encodes differently from the others."""
     model, default_levels = target.model, target.rules.thinking_levels
-    if refused := target.rules.refused_levels:
+    if refused := target.rules.values("thinking_level"):
         model = replace(model, thinking_levels={**model.thinking_levels, **dict.fromkeys(refused)})
     nearest = clamp_thinking_level(model, level, default_levels)
     if nearest == "off":

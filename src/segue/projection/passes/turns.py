@@ -39,7 +39,7 @@ def repair_turns(workspace: Workspace) -> None:
         _drop_blank_texts(workspace)
     if scan.thinks_last and rules.final_thinking != "allowed":
         _end_in_text(workspace)
-    if scan.media and rules.text_beside_files:
+    if scan.media and rules.has("files_alone"):
         _caption_files(workspace)
     if scan.blank:
         _fill_or_drop(workspace)
@@ -228,7 +228,7 @@ def _fill_or_drop(workspace: Workspace) -> None:
 
 def is_setting(workspace: Workspace, message: SystemMessage) -> bool:
     """Whether a system message only sets something, such as the effort, and the target reads that."""
-    fields = workspace.target.rules.system_fields
+    fields = workspace.target.rules.values("system_fields")
     if not fields or message.content or message.extra is None:
         return False
     return not fields.isdisjoint(data_of(message.extra, workspace.target.model.protocol))
@@ -238,7 +238,7 @@ def _has_to_stay(rules: Rules, previous: str | None) -> bool:
     """Whether removing an empty turn would change what an earlier request sent."""
     if rules.alternate or rules.system_messages == "before_assistant":
         return True
-    return previous == "assistant" and (not rules.last_assistant or rules.refused_final_space)
+    return previous == "assistant" and (not rules.last_assistant or rules.has("final_space"))
 
 
 def _fill_result(workspace: Workspace, index: int, message: ToolResultMessage) -> None:

@@ -36,12 +36,8 @@ class CallForms:
 
     def begin(self, call_id: str, name: str, index: int) -> tuple[str, str, Block]:
         """Give the id and the name of a call that begins, and the keys of this protocol that stand there."""
-        first = EMPTY
-        if self._client.is_same:
-            call_id = self._id(call_id, index)
-        else:
-            shown, first = self._show(ToolCall(id=call_id, name=name), index)
-            call_id, name = shown.id, shown.name
+        shown, first = self._show(ToolCall(id=call_id, name=name), index)
+        call_id, name = shown.id, shown.name
         self._ids[index] = call_id
         return call_id, name, first
 
@@ -52,25 +48,26 @@ class CallForms:
     def _show(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:
         client = self._client
         call_id = self._ids.pop(index, None) or self._id(call.id, index)
-        shown, first = (call, EMPTY) if client.is_same else (replace(call, extra=None), EMPTY)
-        if not client.is_same:
-            shown, first = self._declared(shown, index)
+        shown, first = self._declared(call if client.is_same else replace(call, extra=None), index)
         return (shown if shown.id == call_id else replace(shown, id=call_id)), first
 
     def _declared(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:
-        """Give a call of another model the name, the namespace and the format that the client declared."""
-        client, first = self._client, EMPTY
-        space, name = self._namespaces.names.get(call.name, (None, call.name))
+        """Give a call the format that the client declared, and one of another model its name and namespace."""
+        client, tool = self._client, self._tools.get(call.name)
+        space, name = (None, "") if client.is_same else self._namespaces.names.get(call.name, (None, ""))
         if space is not None and client.record.namespaces is not None:
             return client.record.namespaces.add(replace(call, name=name), space), {"namespace": space}
-        tool = self._tools.get(call.name)
-        if tool is None:
-            return replace(call, name=self._name(call.name, index)), first
-        return (call, first) if client.form.as_declared is None else client.form.as_declared(call, tool)
+        if tool is not None and client.form.as_declared is not None:
+            shown, first = client.form.as_declared(call, tool)
+            if call.arguments and shown.arguments != call.arguments:
+                client.note(ChangeCode.ARGUMENTS_UNPARSED, ("content", index), Loss.NONE, "text of a freeform tool")
+            return shown, first
+        named = call if client.is_same or tool is not None else replace(call, name=self._name(call.name, index))
+        return named, EMPTY
 
     def _id(self, given: str, index: int) -> str:
         rules = self._client.rules
-        if given not in self._used and (self._client.is_same or is_legal_id(given, rules)):
+        if given and given not in self._used and (self._client.is_same or is_legal_id(given, rules)):
             self._used.add(given)
             return given
         length = max(rules.call_id_min, min(_ID_LENGTH, rules.call_id_max or _ID_LENGTH))

@@ -312,7 +312,8 @@ class ReplyProjector:
             out.append(ToolCallStart(index=place, id="", name="", extra=kept))
             return
         call_id, name, first = self._calls.begin(event.id, event.name, event.index)
-        extra: Extra | None = {self._client.record.name: first} if first and kept is None else kept
+        own = self._client.record.name
+        extra: Extra | None = {own: {**(kept or {}).get(own, EMPTY), **first}} if first else kept
         out.append(ToolCallStart(index=place, id=call_id, name=name, extra=extra))
 
     def _end_call(self, event: ToolCallEnd, out: list[Event]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from segue.conversation.marks import all_marks_of
-from segue.conversation.messages import AssistantMessage, Message
+from segue.conversation.messages import AssistantMessage, Message, Sent
 from segue.models.catalogue import is_router
 from segue.models.equivalence import find_model_family_id
 from segue.models.model import Model
@@ -63,6 +63,11 @@ class Ownership:
     def is_refused(self, message: AssistantMessage) -> bool:
         """Whether the provider refused something in this message before."""
         return bool(self.refused) and not self.refused.isdisjoint(all_marks_of(message))
+
+    def dropped_in(self, sent: Sent) -> list[str]:
+        """Give the marks that a reply remembers as dropped or refused, without those that only other models drop."""
+        marks = [each.partition("@") for each in sent.dropped]
+        return [mark for mark, _, model in marks if not model or model == self._model.id]
 
 
 KEY_LABEL: Final = "key:"

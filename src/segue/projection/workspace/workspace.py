@@ -22,17 +22,16 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.requirements import HistoryNeeded, MediaNeeded, RenameNeeded
+from segue.projection.requirements import HistoryNeeded, MediaNeeded
 from segue.projection.workspace.acceptance import Acceptance
 from segue.projection.workspace.namespace_table import NamespaceTable
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import Scan, scan_messages
-from segue.projection.workspace.surrogates import Length, clean_text
+from segue.projection.workspace.surrogates import Length
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.protocol import Protocol
-from segue.protocols.kit.schemas import refused_properties
 from segue.protocols.registry import get_protocol
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
@@ -50,7 +49,7 @@ class FittedTools:
     `key` is what they were fitted for: the given tools and `extra`, and what the history calls.
     """
 
-    __slots__ = ("_renames", "changes", "extra", "key", "tools", "wire_names")
+    __slots__ = ("changes", "extra", "key", "tools", "wire_names")
 
     def __init__(
         self,
@@ -65,20 +64,6 @@ class FittedTools:
         self.extra: Extra | None = extra
         self.changes: list[Change] = changes
         self.wire_names: dict[str, str] = wire_names
-        self._renames: tuple[RenameNeeded, ...] | None = None
-
-    def renames(self, rules: Rules) -> tuple[RenameNeeded, ...]:
-        """Give the properties of the given tools that have to be renamed; found once."""
-        if self._renames is None:
-            self._renames = tuple(
-                RenameNeeded(
-                    path=("tools", index, "parameters", "properties", name), tool=clean_text(tool.name), property=name
-                )
-                for index, tool in enumerate(self.key[0])
-                if tool.kind == "function"
-                for name in map(clean_text, refused_properties(tool.parameters, rules))
-            )
-        return self._renames
 
     def is_for(self, key: ToolsKey) -> bool:
         """Whether the tools were fitted for the same request: the same tools and `extra`, equal calls."""

@@ -125,7 +125,7 @@ def _check_schema(tool: Mapping[str, object], path: Path, endpoint: Endpoint) ->
         # "tools.0.custom.input_schema.type: Field required" / "Input should be 'object'" (anthropic 2.8.0)
         message = "the schema of a tool must have the type object; wrap it in one"
         yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*place, "type"), message)
-    for key in sorted(endpoint.rules.schema_root_refused & given.keys()):
+    for key in sorted(endpoint.rules.values("root_keywords") & given.keys()):
         # "input_schema does not support oneOf, allOf, or anyOf at the top level" (Codewhale #4329)
         message = f"{key} is not supported at the top level of a schema; move it into a property"
         yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*place, key), message)
@@ -152,16 +152,12 @@ def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
     if choice.get("type") == "any" and not body.get("tools") and not body.get("mcp_servers"):
         # Refused: "tool_choice.any may only be specified while providing tools"; `auto` and `none` without tools are
         # answered (a probe published by an agent's author; found 2026-11-15)
-        yield Violation(
-            CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, path, "a tool choice is set without tools; add tools, or remove it"
-        )
+        message = "a tool choice is set without tools; add tools, or remove it"
+        yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, path, message)
     elif choice.get("type") == "tool" and choice.get("name") not in names and not body.get("mcp_servers"):
         # Refused: "Tool 'get_weather' not found in provided tools" (the same)
-        yield Violation(
-            CheckCode.TOOL_CHOICE_INVALID,
-            (*path, "name"),
-            f"there is no tool {choice.get('name')!r}; name one of `tools`",
-        )
+        message = f"there is no tool {choice.get('name')!r}; name one of `tools`"
+        yield Violation(CheckCode.TOOL_CHOICE_INVALID, (*path, "name"), message)
     if kind_of(choice) in _FORCED and "required" not in endpoint.rules.tool_choices:
         # 'tool_choice: type "tool" and "any" are not supported for this model.' (vercel/ai #21364, oh-my-pi #12939)
         message = f"{endpoint.model.id} does not support forced tool calls; use auto or none"
@@ -194,11 +190,8 @@ def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
     efforts = rules.efforts_without_thinking if kind in ("between_tools", "disabled") else None
     if efforts is not None and effort is not None and text_of(effort) not in efforts:
         # Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5; anthropic 2.8.0: ThinkingTypes
-        yield Violation(
-            CheckCode.EFFORT_UNSUPPORTED,
-            place,
-            f"the effort {effort!r} needs thinking; lower it, or use adaptive thinking",
-        )
+        message = f"the effort {effort!r} needs thinking; lower it, or use adaptive thinking"
+        yield Violation(CheckCode.EFFORT_UNSUPPORTED, place, message)
     if kind == "enabled":
         budget, most = thinking.get("budget_tokens"), body.get("max_tokens")
         path: Path = ("thinking", "budget_tokens")
@@ -232,9 +225,8 @@ def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
     for key, value in given.items():
         if _SAMPLING[key] in rules.refused_options:
             # "`temperature` is deprecated for this model." (pi #7961)
-            yield Violation(
-                CheckCode.OPTION_UNSUPPORTED, (key,), f"{endpoint.model.id} does not support {key}; remove it"
-            )
+            message = f"{endpoint.model.id} does not support {key}; remove it"
+            yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), message)
         elif thinks and "temperature" in rules.refused_with_thinking and _conflicts_with_thinking(key, value):
             # "`temperature` may only be set to 1 when thinking is enabled"; top_p from 0.95 on; no top_k
             # (documentation: extended thinking, feature compatibility)
@@ -243,15 +235,11 @@ def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
     exclusive = [key for key in given if key in rules.exclusive_options]
     if len(exclusive) > 1:
         # "`temperature` and `top_p` cannot both be specified for this model" (litellm #15097, opencode #28930)
-        yield Violation(
-            CheckCode.OPTIONS_CONFLICT, (exclusive[1],), f"{' and '.join(exclusive)} cannot both be set; remove one"
-        )
-    heat = given.get("temperature")
-    if isinstance(heat, int | float) and rules.max_temperature and not 0 <= heat <= rules.max_temperature:
+        message = f"{' and '.join(exclusive)} cannot both be set; remove one"
+        yield Violation(CheckCode.OPTIONS_CONFLICT, (exclusive[1],), message)
+    for option in ("temperature", "top_p"):
         # "temperature: Input should be less than or equal to 1" (documentation: messages)
-        message = f"temperature has to be between 0 and {rules.max_temperature:g}, not {heat}; change it"
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("temperature",), message)
-    yield from check_range("top_p", given.get("top_p"), ("top_p",), rules)  # documentation: messages
+        yield from check_range(option, given.get(option), (option,), rules)
     # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
     yield from check_stops(body.get("stop_sequences"), ("stop_sequences",), rules)
 
@@ -276,9 +264,8 @@ def _check_combinations(body: Mapping[str, object], endpoint: Endpoint) -> Itera
     if len({cited for _, cited in documents}) > 1:
         # "must be enabled on all or none of the documents" (documentation: citations)
         first: Path = next(path for path, cited in documents if not cited)
-        yield Violation(
-            CheckCode.CITATIONS_MIXED, first, "citations have to be enabled on all documents or on none; change it"
-        )
+        message = "citations have to be enabled on all documents or on none; change it"
+        yield Violation(CheckCode.CITATIONS_MIXED, first, message)
     tools = [tool for _, tool in objects_of(body.get("tools"))]
     if tools and all(tool.get("defer_loading") is True for tool in tools):
         # Tool search: "All tools have defer_loading set. At least one tool must be non-deferred."
@@ -298,11 +285,17 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
     marks = [
         (path, block, object_of(block[key])) for path, block in _blocks(body) if isinstance(block.get(key), Mapping)
     ]
-    # The mark of the request is put on its last block (documentation: prompt caching, automatic caching).
+    # The mark of the request is put on its last block, and has no effect where that one has the same. Where four blocks
+    # are marked, or the last one has another lifetime, it is refused (documentation: prompt caching, automatic caching;
+    # it uses one of the four slots: Anthropic's cookbook on prompt caching, read 2026-11-18).
     turns = [turn for _, turn in objects_of(body.get("messages"))]
     last = [block for _, block in objects_of(turns[-1].get("content"))][-1:] if turns else []
-    is_marked = any(isinstance(block.get(key), Mapping) for block in last)
-    count = len(marks) + (isinstance(body.get(key), Mapping) and not is_marked)
+    marked = [object_of(block[key]) for block in last if isinstance(block.get(key), Mapping)]
+    automatic = object_of(body.get(key))
+    count = len(marks) + bool(automatic and (not marked or len(marks) >= most))
+    if automatic and marked and count <= most and _lifetime(automatic) != _lifetime(marked[0]):
+        message = f"the last block has a `{key}` with another ttl; remove one of them, or use one ttl for both"
+        yield Violation(CheckCode.CACHE_MARK_ORDER, (key,), message)
     if most and count > most:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (sub2api #176, #2013)
         message = f"{count} blocks have `{key}`; keep at most {most}"
@@ -311,24 +304,26 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
     for path, block, mark in marks:
         if block.get("type") == "text" and not str(block.get("text", "")).strip():
             # "cache_control cannot be set for empty text blocks" (claude-code #55302, vercel/eve #2753)
-            yield Violation(
-                CheckCode.CACHE_MARK_MISPLACED, (*path, key), "a blank text cannot be cached; remove the mark"
-            )
+            message = "a blank text cannot be cached; remove the mark"
+            yield Violation(CheckCode.CACHE_MARK_MISPLACED, (*path, key), message)
         if kind_of(block) in _THINKING:
             # Thinking cannot be marked itself (documentation: prompt caching)
-            yield Violation(
-                CheckCode.CACHE_MARK_MISPLACED, (*path, key), "thinking cannot have a mark; put it on another block"
-            )
-        if path[0] == "tools" and any(block.get(beside) for beside in endpoint.rules.cache_mark_refused_beside):
+            message = "thinking cannot have a mark; put it on another block"
+            yield Violation(CheckCode.CACHE_MARK_MISPLACED, (*path, key), message)
+        if path[0] == "tools" and any(block.get(beside) for beside in endpoint.rules.values("cache_mark_beside")):
             # A deferred tool is not part of the cached prefix (documentation: tool use with prompt caching)
             message = "a tool whose loading is deferred cannot have a mark; put it on another tool"
             yield Violation(CheckCode.CACHE_MARK_MISPLACED, (*path, key), message)
         if mark.get("ttl") != "1h":
             short = True
-        elif short and endpoint.rules.cache_marks_longest_first:
+        elif short and endpoint.rules.has("cache_mark_order"):
             # A mark for an hour must not come after one for five minutes; tools, system, messages (headroom #2939)
             message = "a mark with ttl 1h comes after one with 5m; use one ttl for both"
             yield Violation(CheckCode.CACHE_MARK_ORDER, (*path, key), message)
+
+
+def _lifetime(mark: Mapping[str, object]) -> object:
+    return mark.get("ttl", "5m")
 
 
 def _blocks(body: Mapping[str, object]) -> Iterator[tuple[Path, Mapping[str, object]]]:

@@ -96,7 +96,7 @@ class Turns:
     def _is_setting(self, turn: Object) -> bool:
         """Whether a system message only sets something, such as the effort."""
         is_empty = turn.get("role") == "system" and not turn.get("content")
-        return is_empty and not self.rules.system_fields.isdisjoint(turn)
+        return is_empty and not self.rules.values("system_fields").isdisjoint(turn)
 
     def _check_turn(self, index: int, turn: Object, *, last: bool) -> Iterator[Violation]:
         role, path = turn.get("role"), ("messages", index)
@@ -110,9 +110,8 @@ class Turns:
         if blank and self.rules.refused_text != "none" and not (last and role == "assistant" and not blocks):
             # "text content blocks must be non-empty" / "must contain non-whitespace text" (arunalabs/mode #9,
             # LibreChat-AI/agents #124): refused where a turn has no other text
-            yield Violation(
-                CheckCode.TEXT_BLANK, (*path, "content"), "the turn has no text that is not blank; remove the blank one"
-            )
+            message = "the turn has no text that is not blank; remove the blank one"
+            yield Violation(CheckCode.TEXT_BLANK, (*path, "content"), message)
         for place, block in blocks:
             yield from self._check_block(block, place, role)
         final = blocks[-1] if blocks else None
@@ -184,9 +183,8 @@ class Turns:
                 call_id = text_of(block.get("id"))
                 if call_id in seen:
                     # Refused: "messages.1.content.1: `tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
-                    yield Violation(
-                        CheckCode.CALL_ID_DUPLICATE, (*path, "id"), f"two calls have the id {call_id!r}; change one"
-                    )
+                    message = f"two calls have the id {call_id!r}; change one"
+                    yield Violation(CheckCode.CALL_ID_DUPLICATE, (*path, "id"), message)
                 elif call_id not in answered:
                     # "`tool_use` ids were found without `tool_result` blocks immediately after" (claude-code #1237)
                     message = f"the call {call_id!r} has no result; add one in the next turn"
@@ -227,17 +225,15 @@ class Turns:
             elif texts:
                 # Results come first in their turn, else the calls count as unanswered (vercel/ai #8318, xum #1437;
                 # documentation: handle tool calls)
-                yield Violation(
-                    CheckCode.RESULT_MISPLACED, path, "a result comes after other content; put the results first"
-                )
+                message = "a result comes after other content; put the results first"
+                yield Violation(CheckCode.RESULT_MISPLACED, path, message)
             seen.add(call_id)
-            if block.get("is_error") and not self.rules.error_result_media:
+            if block.get("is_error") and self.rules.has("error_media"):
                 media = [inner for _, inner in objects_of(block.get("content")) if kind_of(inner) in _MEDIA]
                 if media:
                     # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
-                    yield Violation(
-                        CheckCode.RESULT_MEDIA_UNSUPPORTED, path, "an error result has media; keep its text alone"
-                    )
+                    message = "an error result has media; keep its text alone"
+                    yield Violation(CheckCode.RESULT_MEDIA_UNSUPPORTED, path, message)
 
     def _check_native_pairs(self) -> Iterator[Violation]:
         """Check that calls of tools that the provider runs have their results; `native.REPLAY` has the sources."""
@@ -252,7 +248,7 @@ class Turns:
                 is_result = bool(blocks) and all(kind == "tool_result" for _, kind, _ in blocks)
                 turns.append(Turn("results" if is_result else "user", blocks))
         rules = self.rules
-        found = find_halves(turns, REPLAY, alternate=rules.alternate, may_wait=rules.pending_calls)
+        found = find_halves(turns, REPLAY, alternate=rules.alternate, may_wait=not rules.has("pending_calls"))
         for path, why in found.refused.items():
             if why == NO_RESULT:
                 yield Violation(CheckCode.RESULT_MISSING, path, "the call of a server tool has no result; remove it")
@@ -290,11 +286,8 @@ class Turns:
                 yield Violation(CheckCode.SYSTEM_UNSUPPORTED, path, message)
             elif before is None or (before.role == "assistant" and not before.of(*_SERVER_CALLS)):
                 # Not first; after a user turn, or an assistant's that ends in a server tool (the same)
-                yield Violation(
-                    CheckCode.SYSTEM_MISPLACED,
-                    path,
-                    "instructions must follow a user turn; move them, or write them in `system`",
-                )
+                message = "instructions must follow a user turn; move them, or write them in `system`"
+                yield Violation(CheckCode.SYSTEM_MISPLACED, path, message)
             elif after is not None and after.role != "assistant":
                 # Last, or before an assistant turn (the same)
                 message = "instructions must be last or before an assistant turn; move them"
@@ -313,7 +306,7 @@ class Turns:
             yield Violation(CheckCode.LAST_TURN_WRONG, path, "the last turn is the assistant's; add a user turn")
         final = last.blocks[-1] if last.blocks else None
         text = final[1].get("text") if final and final[1].get("type") == "text" else None
-        if self.rules.refused_final_space and isinstance(text, str) and text != text.rstrip():
+        if self.rules.has("final_space") and isinstance(text, str) and text != text.rstrip():
             # "final assistant content cannot end with trailing whitespace" (langchain #35071, 2026-02-08)
             yield Violation(CheckCode.FINAL_SPACE, path, "the last turn ends in white space; strip it")
 
@@ -363,8 +356,9 @@ class Turns:
     def _check_media(self) -> Iterator[Violation]:
         images = sum(block.get("type") == "image" for _, block in self._media())
         rules = self.rules
-        is_many = 0 < rules.max_large_images < images
-        edge = rules.max_image_edge_of_many if is_many else rules.max_image_edge
+        edge, large = rules.most("image_edge"), rules.rows.get("large_images")
+        if large is not None and images > (large.most or images):
+            edge = int(large.least or 0)
         for path, block in self._media():
             is_image = block.get("type") == "image"
             source = block.get("source")
@@ -393,19 +387,15 @@ class Turns:
         mime, data = text_of(source.get("media_type")), source.get("data")
         if mime not in (_IMAGES if is_image else {"application/pdf"}):
             # "source.base64.media_type: Input should be 'image/jpeg', ..." (anthropic 2.8.0)
-            yield Violation(
-                CheckCode.MEDIA_TYPE_UNSUPPORTED,
-                (*path, "media_type"),
-                f"the type {mime!r} is not supported; convert it",
-            )
+            message = f"the type {mime!r} is not supported; convert it"
+            yield Violation(CheckCode.MEDIA_TYPE_UNSUPPORTED, (*path, "media_type"), message)
         else:
-            yield from check_bytes(data, mime, (*path, "data"), exact=self.rules.exact_image_types)
-        most = self.rules.max_image_bytes if is_image else self.rules.max_document_bytes
+            yield from check_bytes(data, mime, (*path, "data"), exact=self.rules.has("other_image_type"))
+        most = self.rules.most("image_bytes" if is_image else "document_bytes")
         if most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # "image exceeds 5 MB maximum: 5404560 bytes > 5242880 bytes", of base64 (claude-code #13381)
-            yield Violation(
-                CheckCode.MEDIA_TOO_LARGE, (*path, "data"), f"the data has more than {most} bytes; make it smaller"
-            )
+            message = f"the data has more than {most} bytes; make it smaller"
+            yield Violation(CheckCode.MEDIA_TOO_LARGE, (*path, "data"), message)
 
     def _media(self) -> Iterator[Placed]:
         for run in self.runs:

@@ -155,5 +155,6 @@ LIMITS: Final = Limits(
             ),
             Limit("tools.*.mcp_server_name", "anthropic 2.8.0: has to match a server", among="mcp_servers.*.name"),
         ),
-    )
+    ),
+    read="2026-11-17",
 )

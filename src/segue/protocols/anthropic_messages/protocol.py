@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from segue.models.model import Model
 from segue.protocols.anthropic_messages.batch_forms import BATCH_FORMS
 from segue.protocols.anthropic_messages.check import check, check_options
@@ -17,7 +19,13 @@ from segue.protocols.anthropic_messages.options import (
     needed_headers,
     tool_changes,
 )
-from segue.protocols.anthropic_messages.request import PREFIX, TRANSPORTS, decode_request, encode_request
+from segue.protocols.anthropic_messages.request import (
+    PREFIX,
+    TRANSPORTS,
+    decode_request,
+    encode_request,
+    find_withheld,
+)
 from segue.protocols.anthropic_messages.response import (
     MODEL_LIST,
     REPLY_FORM,
@@ -93,7 +101,7 @@ PROTOCOL: Final = Protocol(
     model_list=MODEL_LIST,
     replay=REPLAY,
     prefix=PREFIX,
-    reply_form=REPLY_FORM,
+    reply_form=replace(REPLY_FORM, withheld=find_withheld),
     routes=ROUTES,
     server_edits=SERVER_EDITS,
     server_tools=SERVER_TOOLS,

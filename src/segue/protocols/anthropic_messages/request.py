@@ -51,11 +51,12 @@ from segue.protocols.anthropic_messages.options import decode_options, encode_op
 from segue.protocols.anthropic_messages.response import encode_error
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import decode_turns, encode_turns
-from segue.protocols.kit.claude_prefix import BETA, TRANSFORMATIONS, has_drop, read_transformations, with_drop
+from segue.protocols.kit.claude_prefix import BETA, find_dropped, has_drop, with_drop
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
-from segue.protocols.kit.prefix_form import Dropped, PrefixForm
+from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.reading import expect_objects, native_definition, text_of
+from segue.protocols.kit.reply_form import TRANSFORMATIONS
 from segue.protocols.kit.transports import Transport
 from segue.protocols.kit.verbatim import keep, restore
 
@@ -313,15 +314,16 @@ def _asks(body: Block) -> bool:
     return has_drop(object_of(body.get("thinking")))
 
 
-def _ask(body: Wire, endpoint: Endpoint) -> bool:
-    thinking = with_drop(object_of(body.get("thinking")), endpoint)
+def _ask(body: Wire) -> bool:
+    thinking = with_drop(object_of(body.get("thinking")))
     if thinking is not None:
         body["thinking"] = thinking
     return thinking is not None
 
 
-def _dropped(reply: Block) -> list[Dropped] | None:
-    return read_transformations(reply.get(TRANSFORMATIONS))
+def find_withheld(reply: Block, body: Block) -> dict[str, str] | None:
+    """Give the signatures of a body that the model did not read, by what its reply says."""
+    return find_dropped(reply.get(TRANSFORMATIONS), body, _signature)
 
 
 PREFIX: Final = PrefixForm(
@@ -334,5 +336,4 @@ PREFIX: Final = PrefixForm(
     asks=_asks,
     ask=_ask,
     headers={"anthropic-beta": BETA},
-    dropped=_dropped,
 )

@@ -43,7 +43,7 @@ from segue.models.price import find_cost, find_fees, find_share
 from segue.protocols.anthropic_messages.content import decode_reply_block, encode_assistant_blocks
 from segue.protocols.anthropic_messages.native import find_writer
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.kit.claude_prefix import TRANSFORMATIONS, note_transformations
+from segue.protocols.kit.claude_prefix import note_transformations
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, WireError
 from segue.protocols.kit.error_bodies import describe_error, find_error_object
 from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
@@ -51,7 +51,7 @@ from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.reading import expect_objects, number_of, parse_body, text_of
 from segue.protocols.kit.replies import keep_reply, read_required_stop, restore_reply
-from segue.protocols.kit.reply_form import ReplyForm, Search
+from segue.protocols.kit.reply_form import TRANSFORMATIONS, ReplyForm, Search
 from segue.protocols.kit.sources import Source, objects_in
 
 _UNKNOWN_DATE: Final = "1970-01-01T00:00:00Z"

@@ -32,6 +32,7 @@ from segue.models.model_ids import (
     CLAUDE_UP_TO_4_5,
     CLAUDE_WITHOUT_SCHEMAS,
 )
+from segue.models.rule import Rule
 from segue.models.rules import Rules
 from segue.protocols.kit.claude_prefix import CLAUDE_BINDING
 
@@ -45,15 +46,19 @@ _MEDIA: Final = (*_IMAGES, "application/pdf", "text/plain")
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _OPUS_4_5: Final = r"claude-(?:opus-4[-.]5|4[-.]5-opus)(?!\d)"
 
-_STRICT_REFUSED: Final = frozenset(
+_STRICT: Final = frozenset(
     {
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
         *("minItems>1", "maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties"),
         *("not", "if", "then", "else", "dependentRequired", "dependentSchemas", "propertyNames", "contains"),
+        "oneOf",
     }
 )
-"""Keywords that structured outputs do not have (Anthropic documentation: JSON schema limitations; the schema
-transformation of anthropic 2.8.0; read 2026-11-15)."""
+"""Keywords that structured outputs do not have. "Schema type 'oneOf' is not supported" (vercel/ai #12876 of 2026-02-26,
+reproduced live on 2026-07-02)."""
+_LIMITATIONS: Final = "Anthropic documentation: structured outputs, JSON schema limitations"
+
+_READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools: ids and names outside these answer 400, "String should match pattern ..."
@@ -62,31 +67,18 @@ RULES: Final = Rules(
     tool_name_alphabet="a-zA-Z0-9_-",  # home-assistant #147760, 2025-06-29
     tool_name_max=128,  # claude-code #96152, 2026-09-22
     schema_root_object=True,  # anthropic 2.8.0: `input_schema.type` is the literal "object"
-    schema_root_refused=frozenset({"oneOf", "allOf", "anyOf"}),  # "... at the top level" (Codewhale #4329, 2026-07)
     calls_last=True,  # "`tool_use` ids were found without `tool_result` blocks" (vercel/ai #8318, #13013)
     # -- media
     user_media=_MEDIA,  # anthropic 2.8.0: image and document sources
     result_media=_MEDIA,  # anthropic 2.8.0: tool_result content
     image_sources=frozenset({"data", "url", "file_id"}),  # anthropic 2.8.0: sources of an image
     url_media=("image/*", "application/pdf"),  # anthropic 2.8.0: the URL of a document is that of a PDF
-    # "specified using the image/jpeg media type, but the image appears to be a image/png image" (llxprt-code #2130)
-    exact_image_types=True,
-    error_result_media=False,  # refused with `is_error` (pi-ai 1.5.0)
     file_context=True,  # anthropic 2.8.0: DocumentBlockParam
     file_id_pattern="file_[A-Za-z0-9]+",  # Anthropic documentation: Files API
     max_images=100,  # 600 from the 4.6 generation on, below (pi-ai 1.5.0 catalogue)
-    max_pages=100,  # AWS documentation: inference API restrictions, read 2026-11-15
-    max_request_media=32_000_000,  # Anthropic documentation: errors, 413 above 32 MB, read 2026-11-15
-    max_image_edge=8000,  # "image dimensions exceed max allowed size: 8000 pixels" (documentation: vision)
-    max_large_images=20,  # above that, the next limit holds (documentation: vision)
-    max_image_edge_of_many=2000,  # "... for many-image requests: 2000 pixels"
-    max_image_bytes=3_932_160,  # "image exceeds 5 MB maximum", counted in base64
-    max_document_bytes=25_165_824,  # 32 MB for the whole request, counted in base64 (413 request_too_large)
     # -- turns
-    resumable_stops=frozenset({"pause_turn"}),  # anthropic 2.8.0: the reply is sent back as it is
     refused_text="blank",  # "text content blocks must be non-empty" / "must contain non-whitespace text"
     blank_beside=frozenset({"text"}),  # white space, not an empty text (LibreChat-AI/agents #124, live, 2026-04-30)
-    refused_final_space=True,  # "final assistant content cannot end with trailing whitespace"
     instructions_alone=False,  # "messages: at least one message is required" (langchain #31657)
     system_messages="none",  # "role 'system' is not supported on this model" before Opus 4.8
     # -- reasoning
@@ -98,15 +90,39 @@ RULES: Final = Rules(
     refused_options=frozenset({"seed", "session_id"}),  # anthropic 2.8.0: no such parameters
     refused_with_thinking=_SAMPLING,  # Anthropic documentation: extended thinking, feature compatibility
     extra_like=(("top_k", "temperature"),),  # Anthropic documentation: extended thinking; pi #7961
-    max_tokens_needed=True,  # "max_tokens: Field required" (anthropic 2.8.0)
     user_id_keys=frozenset({"metadata.user_id"}),  # anthropic 2.8.0; the lengths differ by provider
-    min_max_tokens=0,  # anthropic 2.8.0: 0 only warms the cache
-    max_temperature=1.0,  # Anthropic documentation: messages
-    blank_stop=False,  # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
     cache_marks=4,  # "A maximum of 4 blocks with cache_control may be provided" (sub2api #176)
     cache_mark_key="cache_control",
-    cache_marks_longest_first=True,  # in the order tools, system, messages (headroom #2939)
-    cache_mark_refused_beside=frozenset({"defer_loading"}),  # documentation: tool use with prompt caching
+    # -- what is refused
+    rows={
+        "root_keywords": Rule(
+            '"... at the top level" (Codewhale #4329, 2026-07)', _READ, values=frozenset({"oneOf", "allOf", "anyOf"})
+        ),
+        "resumable_stops": Rule("anthropic 2.8.0: sent back unchanged", _READ, values=frozenset({"pause_turn"})),
+        "final_space": Rule('"final assistant content cannot end with trailing whitespace" (Anthropic API)', _READ),
+        "unset_max_tokens": Rule('"max_tokens: Field required" (anthropic 2.8.0)', _READ),
+        "pages": Rule("AWS documentation: inference API restrictions", _READ, most=100),
+        "request_media": Rule("Anthropic documentation: errors, 413 above 32 MB", _READ, most=32_000_000),
+        "image_edge": Rule('"max allowed size: 8000 pixels" (Anthropic documentation: vision)', _READ, most=8000),
+        "large_images": Rule(
+            '"... for many-image requests: 2000 pixels" (Anthropic documentation: vision)', _READ, most=20, least=2000
+        ),
+        "image_bytes": Rule('"image exceeds 5 MB maximum", of base64 (claude-code #13381)', _READ, most=3_932_160),
+        "document_bytes": Rule(
+            "413 above 32 MB of base64 for the whole request (Anthropic documentation: errors)", _READ, most=25_165_824
+        ),
+        "other_image_type": Rule('"the image appears to be a image/png image" (llxprt-code #2130)', _READ),
+        "error_media": Rule(
+            "\"all content must be type 'text' if 'is_error' is true\" (vellum-assistant #18387, 2026-03-17)", _READ
+        ),
+        "max_tokens": Rule("anthropic 2.8.0: 0 only warms the cache", _READ, least=0),
+        "temperature": Rule("Anthropic documentation: messages", _READ, most=1.0),
+        "blank_stop": Rule('"each stop sequence must contain non-whitespace" (litellm #3286)', _READ),
+        "cache_mark_order": Rule("a 400 for 1h after 5m, in the order tools, system, messages (headroom #2939)", _READ),
+        "cache_mark_beside": Rule(
+            "Anthropic documentation: tool use with prompt caching", _READ, values=frozenset({"defer_loading"})
+        ),
+    },
 )
 
 DIALECT: Final = Dialect(
@@ -132,15 +148,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={
             "last_assistant": False,
             "max_images": 600,
-            "schema_valid": "valid",  # "It must match JSON Schema draft 2020-12" (claude-code #8210)
-            # documentation: structured outputs, JSON schema limitations; veryfront-code #3918, litellm #35808, #21045
-            "strict_objects": True,
-            "strict_recursion": False,
-            "strict_refused": _STRICT_REFUSED,
-            "max_strict_tools": 20,
-            "max_optional": 24,
-            "max_unions": 16,
-            "output_strict": True,
+            "schema_faults": Rule(
+                '"It must match JSON Schema draft 2020-12" (claude-code #8210)', _READ, values=frozenset({"invalid"})
+            ),
+            "strict_open_objects": Rule(f"{_LIMITATIONS}; veryfront-code #3918", _READ),
+            "strict_recursion": Rule(f"{_LIMITATIONS}; litellm #35808", _READ),
+            "strict_keywords": Rule(
+                f"{_LIMITATIONS}; the schema transformation of anthropic 2.8.0", _READ, values=_STRICT
+            ),
+            "strict_tools": Rule(_LIMITATIONS, _READ, most=20),
+            "strict_optional": Rule(_LIMITATIONS, _READ, most=24),
+            "strict_unions": Rule(_LIMITATIONS, _READ, most=16),
+            "lenient_output": Rule(f"{_LIMITATIONS}; litellm #21045", _READ),
             "refused_options": _SAMPLING,
             "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
             # "thinking.type.enabled is not supported for this model" from Opus 4.7 on (migration guide of 4.7)
@@ -210,14 +229,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE,
-        rules={"server_edits": frozenset({"clear", "compact"}), "min_compaction": 50_000},
+        rules={"server_edits": frozenset({"clear", "compact"}), "compaction": Rule(least=50_000)},
         providers=("anthropic",),
         source="Anthropic documentation: context editing, compaction (from 4.6 on; trigger of at least 50,000 tokens)",
         read="2026-11-17",
     ),
     Family(
         pattern="claude",
-        rules={"property_names": "[a-zA-Z0-9_.-]{1,64}"},
+        rules={"property_names": Rule(pattern="[a-zA-Z0-9_.-]{1,64}")},
         providers=CLAUDE_PROVIDERS,
         source="'Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'' (n8n #30590, 2026-05-17); of the first"
         " level only (decocms/studio #6874, 2026-09-02)",
@@ -292,14 +311,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_READS_SYSTEM,
-        rules={"system_messages": "before_assistant", "system_fields": frozenset({"output_config"})},
+        rules={"system_messages": "before_assistant", "system_fields": Rule(values=frozenset({"output_config"}))},
         providers=("anthropic", "github-copilot", "opencode"),
         source="what's new in Claude 4.8; pi-ai 1.5.0 catalogue: which providers pass the role on",
         read="2026-11-15",
     ),
     Family(
         pattern=CLAUDE_READS_SYSTEM,
-        rules={"tool_changes": True},
+        rules={"tool_changes": Rule()},
         providers=("anthropic",),
         source="anthropic 2.8.0: tool_addition, tool_removal; betas mid-conversation-tool-changes-2026-07-01 and"
         " inline-tools-2026-09-15, the latter at the Claude API alone (Anthropic documentation, 2026-09)",

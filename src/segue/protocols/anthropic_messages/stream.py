@@ -57,12 +57,13 @@ from segue.protocols.anthropic_messages.response import (
 )
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.assembly import Assembly, Part, PartKind, join_chunks
-from segue.protocols.kit.claude_prefix import TRANSFORMATIONS, note_transformations
+from segue.protocols.kit.claude_prefix import note_transformations
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import of_reply, text_of
+from segue.protocols.kit.reply_form import TRANSFORMATIONS
 from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of
 from segue.protocols.kit.streaming import MISFIT, StreamDecoder
 
@@ -145,8 +146,8 @@ class _Reader:
             return None
         text: str | None = getattr(delta, block.grows_by)
         part = block.part
-        if not text or part.delta is None:
-            return None
+        if not text or part.delta is None or (text[0] == "{" and part.chunks):
+            return None  # a bracket may begin what was received already
         part.chunks.append(text)  # as `Part.extend`
         return [part.delta(index=part.index, delta=text)]
 
@@ -388,6 +389,7 @@ _UNNAMED: Final = "msg_0"
 
 class _Writer(StreamWriter):
     name = PROTOCOL
+    json_arguments = True
     reasons = STOP_REASONS
 
     def __init__(self, endpoint: Endpoint, options: Options | None) -> None:

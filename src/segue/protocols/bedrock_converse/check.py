@@ -20,7 +20,7 @@ from segue.models.model_ids import is_claude
 from segue.models.rules import Rules
 from segue.protocols.bedrock_converse.content import MEMBERS
 from segue.protocols.bedrock_converse.limits import LIMITS
-from segue.protocols.bedrock_converse.media_types import ALIASES, TYPES, Kind
+from segue.protocols.bedrock_converse.media_types import ALIASES, FORMATS, TYPES, Kind
 from segue.protocols.bedrock_converse.native import LONGEST, MARK, REPLAY, SERVER_CALL
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
@@ -92,14 +92,12 @@ class Turns:
     def _check_turn(self, turn: WireTurn) -> Iterator[Violation]:
         if turn.role not in _ROLES:
             # service model: user, assistant, system
-            yield Violation(
-                CheckCode.ROLE_UNKNOWN, (*turn.path, "role"), f"unknown role {turn.role!r}; use user or assistant"
-            )
+            message = f"unknown role {turn.role!r}; use user or assistant"
+            yield Violation(CheckCode.ROLE_UNKNOWN, (*turn.path, "role"), message)
         if not turn.blocks:
             # "The content field in the Message object at messages.0 is empty" (langchain-aws #192)
-            yield Violation(
-                CheckCode.CONTENT_MISSING, (*turn.path, "content"), "the turn has no content; add some or remove it"
-            )
+            message = "the turn has no content; add some or remove it"
+            yield Violation(CheckCode.CONTENT_MISSING, (*turn.path, "content"), message)
         elif all("text" in block and not str(block["text"]).strip() for _, block in turn.blocks):
             # "The text field in the ContentBlock object at messages.0.content.0 is blank" (dify #12340); beside other
             # text a blank one was answered (recorded traffic, 2026-11)
@@ -123,9 +121,8 @@ class Turns:
         if kind in _USER_MEDIA:
             if role == "assistant":
                 # "You can only include images and documents if the role is user" (service model: Message)
-                yield Violation(
-                    CheckCode.BLOCK_MISPLACED, path, f"an assistant turn cannot hold {kind}; move it to a user turn"
-                )
+                message = f"an assistant turn cannot hold {kind}; move it to a user turn"
+                yield Violation(CheckCode.BLOCK_MISPLACED, path, message)
             yield from self._check_media(cast("Kind", kind), inner, (*path, kind))
         elif kind == "toolUse":
             yield from self._check_call(inner, (*path, kind), role)
@@ -144,29 +141,25 @@ class Turns:
         alphabet, call_id, name = self.rules.call_id_alphabet, call.get("toolUseId"), call.get("name")
         if alphabet and not matches_alphabet(text_of(call_id) or "", alphabet, most=self.rules.call_id_max):
             # service model: ToolUseId; of Claude "tool_use.id: String should match pattern" (forgecode #1142)
-            yield Violation(
-                CheckCode.CALL_ID_INVALID, (*path, "toolUseId"), f"{call_id!r} is not a valid call id; change it"
-            )
+            message = f"{call_id!r} is not a valid call id; change it"
+            yield Violation(CheckCode.CALL_ID_INVALID, (*path, "toolUseId"), message)
         names = self.rules.tool_name_alphabet
         if names and not matches_alphabet(text_of(name) or "", names, most=self.rules.tool_name_max):
             # service model: ToolName
-            yield Violation(
-                CheckCode.TOOL_NAME_INVALID, (*path, "name"), f"{name!r} is not a valid tool name; rename it"
-            )
+            message = f"{name!r} is not a valid tool name; rename it"
+            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
         if not isinstance(call.get("input"), Mapping):
             # "The format of the value at ... toolUse.input is invalid. Provide a json object for the field"
             # (aws-sdk-js-v3 #7330 quotes the same for results; koda #501)
-            yield Violation(
-                CheckCode.ARGUMENTS_INVALID, (*path, "input"), "the input of a call has to be an object; change it"
-            )
+            message = "the input of a call has to be an object; change it"
+            yield Violation(CheckCode.ARGUMENTS_INVALID, (*path, "input"), message)
 
     def _check_result(self, result: Block, path: Path) -> Iterator[Violation]:
         status = result.get("status")
         if status is not None and status not in ("success", "error"):
             # service model: ToolResultStatus
-            yield Violation(
-                CheckCode.VALUE_UNKNOWN, (*path, "status"), f"{status!r} is not a status; use success or error"
-            )
+            message = f"{status!r} is not a status; use success or error"
+            yield Violation(CheckCode.VALUE_UNKNOWN, (*path, "status"), message)
         content = [((*path, "content", at), block) for at, block in objects_of(result.get("content"))]
         for place, block in content:
             if "json" in block and not isinstance(block["json"], Mapping):
@@ -182,13 +175,12 @@ class Turns:
             yield Violation(CheckCode.RESULT_EMPTY, (*path, "content"), "an error result needs content; add a text")
         if (
             status == "error"
-            and not self.rules.error_result_media
+            and self.rules.has("error_media")
             and any(_USER_MEDIA & block.keys() for _, block in content)
         ):
             # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
-            yield Violation(
-                CheckCode.RESULT_MEDIA_UNSUPPORTED, path, "an error result cannot hold media; send text only"
-            )
+            message = "an error result cannot hold media; send text only"
+            yield Violation(CheckCode.RESULT_MEDIA_UNSUPPORTED, path, message)
 
     def _check_reasoning(self, content: Block, path: Path) -> Iterator[Violation]:
         if "reasoningText" not in content:
@@ -203,9 +195,8 @@ class Turns:
             yield Violation(CheckCode.THINKING_UNSIGNED, place, "reasoning needs its signature; remove the block")
         if self.rules.reasoning_replay == "open" and "signature" in wire:
             # "This model doesn't support the reasoningContent.reasoningText.signature field" (strands #682, pi #1505)
-            yield Violation(
-                CheckCode.SIGNATURE_UNSUPPORTED, (*place, "signature"), "the model refuses signatures; remove it"
-            )
+            message = "the model refuses signatures; remove it"
+            yield Violation(CheckCode.SIGNATURE_UNSUPPORTED, (*place, "signature"), message)
 
     # -- media ---------------------------------------------------------------------------------------------------------
 
@@ -213,36 +204,30 @@ class Turns:
         source = object_of(media.get("source"))
         if kind in ("video", "audio") and not any(mime.startswith(f"{kind}/") for mime in self.rules.user_media):
             # "This model doesn't support the video content block that you provided" (recorded traffic, 2026-11)
-            yield Violation(
-                CheckCode.MEDIA_UNSUPPORTED, path, f"{self.endpoint.model.id} does not support {kind}; remove it"
-            )
+            message = f"{self.endpoint.model.id} does not support {kind}; remove it"
+            yield Violation(CheckCode.MEDIA_UNSUPPORTED, path, message)
         sources = self.rules.image_sources if kind == "image" else self.rules.file_sources
         if "s3Location" in source and "file_id" not in sources:
             # "document.source.type: Field required" (recorded traffic, 2026-11)
-            yield Violation(
-                CheckCode.MEDIA_SOURCE_UNSUPPORTED, (*path, "source"), "the model cannot read from S3; send the data"
-            )
-        data, most = source.get("bytes"), self.rules.max_media_bytes
-        if kind == "image":
-            most = self.rules.max_image_bytes
-        elif kind == "document":
-            most = self.rules.max_document_bytes
+            message = "the model cannot read from S3; send the data"
+            yield Violation(CheckCode.MEDIA_SOURCE_UNSUPPORTED, (*path, "source"), message)
+        data, most = source.get("bytes"), self.rules.most("media_bytes")
+        if kind in ("image", "document"):
+            most = self.rules.most("image_bytes" if kind == "image" else "document_bytes")
         if data == "":
             # service model: at least one byte
-            yield Violation(
-                CheckCode.MEDIA_BYTES_INVALID, (*path, "source", "bytes"), "the data is empty; remove the block"
-            )
+            message = "the data is empty; remove the block"
+            yield Violation(CheckCode.MEDIA_BYTES_INVALID, (*path, "source", "bytes"), message)
         elif most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # service model: Message (3.75 MB an image, 4.5 MB a document); AWS documentation: 25 MB a video
-            yield Violation(
-                CheckCode.MEDIA_TOO_LARGE,
-                (*path, "source", "bytes"),
-                f"the data has more than {most} bytes; make it smaller",
-            )
+            message = f"the data has more than {most} bytes; make it smaller"
+            yield Violation(CheckCode.MEDIA_TOO_LARGE, (*path, "source", "bytes"), message)
         mime = TYPES[kind].get(str(media.get("format"))) or ALIASES[kind].get(str(media.get("format")))
-        yield from check_bytes(data, mime, (*path, "source", "bytes"), exact=self.rules.exact_image_types)
+        yield from check_bytes(data, mime, (*path, "source", "bytes"), exact=self.rules.has("other_image_type"))
         if kind == "image":
-            yield from check_edge(data, (*path, "source", "bytes"), self.rules.max_image_edge)  # service model: Message
+            yield from check_edge(
+                data, (*path, "source", "bytes"), self.rules.most("image_edge")
+            )  # service model: Message
 
     def _check_stored(self, kind: Kind, media: Block, path: Path) -> Iterator[Violation]:
         """Check media in S3 inside a result.
@@ -260,14 +245,14 @@ class Turns:
         seen: set[str] = set()
         for turn in self.turns:
             documents = turn.of("document")
-            if documents and self.rules.text_beside_files and not any("text" in block for _, block in turn.blocks):
+            if documents and self.rules.has("files_alone") and not any("text" in block for _, block in turn.blocks):
                 # "A text block must be included when using documents" (archestra #4220; service model: Message)
-                yield Violation(
-                    CheckCode.DOCUMENT_ALONE, documents[0][0], "a document needs a text in its turn; add one"
-                )
-            if self.rules.max_files and len(documents) > self.rules.max_files:
+                message = "a document needs a text in its turn; add one"
+                yield Violation(CheckCode.DOCUMENT_ALONE, documents[0][0], message)
+            most = self.rules.most("files")
+            if 0 < most < len(documents):
                 # service model: Message; generative-ai-use-cases #1685
-                message = f"{len(documents)} documents, and at most {self.rules.max_files} are supported; remove some"
+                message = f"{len(documents)} documents, and at most {most} are supported; remove some"
                 yield Violation(CheckCode.MEDIA_TOO_MANY, turn.path, message)
             images = len(turn.of("image"))
             if self.rules.max_images and images > self.rules.max_images:
@@ -302,9 +287,8 @@ class Turns:
                     yield Violation(CheckCode.CALL_ID_DUPLICATE, path, f"two calls have the id {call_id!r}; change one")
                 elif call_id not in answered:
                     # "Expected toolResult blocks at messages.2.content for the following Ids: ..." (vercel/ai #13013)
-                    yield Violation(
-                        CheckCode.RESULT_MISSING, path, f"the call {call_id!r} has no result; add one in the next turn"
-                    )
+                    message = f"the call {call_id!r} has no result; add one in the next turn"
+                    yield Violation(CheckCode.RESULT_MISSING, path, message)
                 seen.add(call_id)
             if self.rules.calls_last:
                 yield from self._check_after_calls(turn)
@@ -317,11 +301,8 @@ class Turns:
                 if call_id not in calls:
                     # "The number of toolResult blocks at messages.2.content exceeds the number of toolUse blocks of
                     # previous turn." (langchain-aws #192)
-                    yield Violation(
-                        CheckCode.RESULT_ORPHANED,
-                        path,
-                        f"no call of the turn before has the id {call_id!r}; remove the result, or add the call",
-                    )
+                    message = f"no call of the turn before has the id {call_id!r}; remove the result, or add the call"
+                    yield Violation(CheckCode.RESULT_ORPHANED, path, message)
                 elif call_id in seen:
                     # "The toolResult blocks at messages.2.content contain duplicate Ids" (hindsight #4250)
                     yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; keep one")
@@ -332,9 +313,8 @@ class Turns:
         for path, block in turn.blocks:
             if called and "text" in block:
                 # "Expected toolResult blocks at messages.2.content for the following Ids" (vercel/ai #8318, #13013)
-                yield Violation(
-                    CheckCode.TEXT_AFTER_CALL, path, "text follows a call in its turn; move it before the calls"
-                )
+                message = "text follows a call in its turn; move it before the calls"
+                yield Violation(CheckCode.TEXT_AFTER_CALL, path, message)
             is_call = "toolUse" in block and object_of(block["toolUse"]).get("type") != "server_tool_use"
             # Nothing is known about text behind reasoning or server tools that follow a call.
             called = is_call or (called and "text" in block)
@@ -349,22 +329,20 @@ class Turns:
         if not self.rules.last_assistant and last.role == "assistant":
             # "The conversation must end with a user message" (semantic-kernel #10281, llxprt #1977)
             yield Violation(CheckCode.LAST_TURN_WRONG, last.path, "the last turn is not the user's; add a user turn")
-        if self.rules.alternate and self.rules.alternate_refused:
+        if self.rules.alternate and self.rules.has("alternation"):
             turns = [turn for turn in self.turns if turn.role in ("user", "assistant")]
             for one, other in pairwise(turns):
                 if one.role == other.role:
                     # "A conversation must alternate between user and assistant roles" (dify #12340)
-                    yield Violation(
-                        CheckCode.TURNS_NOT_ALTERNATING, other.path, f"two {one.role} turns in a row; merge them"
-                    )
+                    message = f"two {one.role} turns in a row; merge them"
+                    yield Violation(CheckCode.TURNS_NOT_ALTERNATING, other.path, message)
         if not self.rules.user_after_result:
             for turn in self.turns:
                 results = turn.of("toolResult")
                 if results and len(turn.blocks) > len(results) + len(turn.of("cachePoint")):
                     # "Conversation blocks and tool result blocks cannot be provided in the same turn." (from Llama)
-                    yield Violation(
-                        CheckCode.RESULT_MISPLACED, turn.path, "results and other content share a turn; split it"
-                    )
+                    message = "results and other content share a turn; split it"
+                    yield Violation(CheckCode.RESULT_MISPLACED, turn.path, message)
 
     def _check_cycle(self) -> Iterator[Violation]:
         """Check the current cycle of calls and a last assistant turn, which have to be in the mode of the request.
@@ -425,9 +403,8 @@ def _check_native_pairs(turn: WireTurn) -> Iterator[Violation]:
     blocks = [(path, *REPLAY.read(block)) for path, block in turn.blocks]
     for path, why in find_halves([Turn("assistant", blocks)], REPLAY).refused.items():
         if why == NO_CALL:
-            yield Violation(
-                CheckCode.RESULT_ORPHANED, path, "the result of a server tool has no call before it; remove it"
-            )
+            message = "the result of a server tool has no call before it; remove it"
+            yield Violation(CheckCode.RESULT_ORPHANED, path, message)
         else:
             yield Violation(CheckCode.RESULT_MISSING, path, "the call of a server tool has no result; remove it")
 
@@ -475,21 +452,15 @@ def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, "maxTokens has to be at least 1; raise it")
     elif isinstance(most, int) and 0 < limit < most:
         # "The maximum tokens you requested exceeds the model limit of 4096" (langchain-aws #192; AWS documentation)
-        yield Violation(
-            CheckCode.MAX_TOKENS_TOO_LARGE,
-            path,
-            f"{endpoint.model.id} writes at most {limit:,} tokens, not {most:,}; lower `maxTokens`",
-        )
+        message = f"{endpoint.model.id} writes at most {limit:,} tokens, not {most:,}; lower `maxTokens`"
+        yield Violation(CheckCode.MAX_TOKENS_TOO_LARGE, path, message)
     stops = config.get("stopSequences")
     if isinstance(stops, list) and (
-        len(cast("list[object]", stops)) > (endpoint.rules.max_stop or 2500) or "" in stops
+        len(cast("list[object]", stops)) > (endpoint.rules.most("stop") or 2500) or "" in stops
     ):
         # service model: up to 2500, none of them empty
-        yield Violation(
-            CheckCode.STOP_INVALID,
-            ("inferenceConfig", "stopSequences"),
-            "too many stop sequences, or an empty one; remove it",
-        )
+        message = "too many stop sequences, or an empty one; remove it"
+        yield Violation(CheckCode.STOP_INVALID, ("inferenceConfig", "stopSequences"), message)
 
 
 def _check_system(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -509,19 +480,15 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     tools = object_of(config).get("tools")
     if isinstance(config, Mapping) and not tools:
         # service model: at least one tool
-        yield Violation(
-            CheckCode.TOOL_LIST_EMPTY, ("toolConfig", "tools"), "toolConfig has no tools; add one or remove it"
-        )
+        message = "toolConfig has no tools; add one or remove it"
+        yield Violation(CheckCode.TOOL_LIST_EMPTY, ("toolConfig", "tools"), message)
     seen: set[str] = set()
     for index, block in objects_of(tools):
-        if "cachePoint" in block and not rules.tool_cache_marks:
+        if "cachePoint" in block and "tool" in rules.values("cache_mark_places"):
             # "#/toolConfig/tools/0: extraneous key [cachePoint] is not permitted" (LibreChat #13838, 2026-06-18)
             where: Path = ("toolConfig", "tools", index, "cachePoint")
-            yield Violation(
-                CheckCode.CACHE_MARK_MISPLACED,
-                where,
-                "a cache point is refused among the tools; put it into the messages",
-            )
+            message = "a cache point is refused among the tools; put it into the messages"
+            yield Violation(CheckCode.CACHE_MARK_MISPLACED, where, message)
         if "toolSpec" not in block:
             continue
         spec, path = object_of(block["toolSpec"]), ("toolConfig", "tools", index, "toolSpec")
@@ -532,23 +499,20 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
             yield Violation(CheckCode.VALUE_DUPLICATE, (*path, "name"), f"two tools have the name {name!r}; rename one")
         if name is None or (alphabet and not matches_alphabet(name, alphabet, most=rules.tool_name_max)):
             # service model: ToolName
-            yield Violation(
-                CheckCode.TOOL_NAME_INVALID, (*path, "name"), f"{name!r} is not a valid tool name; rename it"
-            )
+            message = f"{name!r} is not a valid tool name; rename it"
+            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
         else:
             seen.add(name)
         if spec.get("description") == "":
             # service model: a description is not empty
-            yield Violation(
-                CheckCode.TOOL_DESCRIPTION_MISSING, (*path, "description"), "the description is empty; remove it"
-            )
+            message = "the description is empty; remove it"
+            yield Violation(CheckCode.TOOL_DESCRIPTION_MISSING, (*path, "description"), message)
         schema = object_of(spec.get("inputSchema")).get("json")
         if rules.schema_root_object and object_of(schema).get("type") != "object":
             # "inputSchema.json.type must be one of the following: object" (AWS documentation: tool use)
             place: Path = (*path, "inputSchema", "json")
-            yield Violation(
-                CheckCode.SCHEMA_ROOT_INVALID, place, "the schema of a tool must have the type object; add it"
-            )
+            message = "the schema of a tool must have the type object; add it"
+            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, place, message)
 
 
 def _check_history(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -570,9 +534,8 @@ def _check_choice(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     forced = "any" in choice or "tool" in choice
     if forced and "required" not in endpoint.rules.tool_choices:
         # "This model doesn't support the toolConfig.toolChoice.any field" (langchain-aws #620)
-        yield Violation(
-            CheckCode.TOOL_CHOICE_INVALID, path, f"{endpoint.model.id} does not support a forced tool choice; use auto"
-        )
+        message = f"{endpoint.model.id} does not support a forced tool choice; use auto"
+        yield Violation(CheckCode.TOOL_CHOICE_INVALID, path, message)
     names = [
         object_of(tool.get("toolSpec", tool.get("systemTool"))).get("name")
         for _, tool in objects_of(config.get("tools"))
@@ -580,18 +543,12 @@ def _check_choice(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     name = object_of(choice.get("tool")).get("name")
     if "tool" in choice and name not in names:
         # "Tool 'get_weather' not found in provided tools" (of Claude; found 2026-11-15)
-        yield Violation(
-            CheckCode.TOOL_CHOICE_INVALID,
-            (*path, "tool", "name"),
-            f"there is no tool {name!r}; declare it or choose another",
-        )
+        message = f"there is no tool {name!r}; declare it or choose another"
+        yield Violation(CheckCode.TOOL_CHOICE_INVALID, (*path, "tool", "name"), message)
     if forced and _thinking_type(body) == "enabled" and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking may not be enabled when tool_choice forces tool use." (Anthropic documentation: extended thinking)
-        yield Violation(
-            CheckCode.TOOL_CHOICE_WITH_THINKING,
-            path,
-            "a call cannot be forced while thinking is on; use auto, or turn thinking off",
-        )
+        message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
+        yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, path, message)
 
 
 # -- thinking and sampling ---------------------------------------------------------------------------------------------
@@ -608,17 +565,13 @@ def _check_thinking(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     if kind in ("adaptive", "enabled") and types is not None and kind not in types:
         # '"thinking.type.enabled" is not supported for this model.' (vscode #322706, 2026-06-24)
         where: Path = ("additionalModelRequestFields", "thinking", "type")
-        yield Violation(
-            CheckCode.THINKING_MODE_UNSUPPORTED,
-            where,
-            f"{endpoint.model.id} does not support {kind!r}; use another type",
-        )
+        message = f"{endpoint.model.id} does not support {kind!r}; use another type"
+        yield Violation(CheckCode.THINKING_MODE_UNSUPPORTED, where, message)
     if kind == "disabled" and "off" not in endpoint.rules.thinking_levels:
         # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
         place: Path = ("additionalModelRequestFields", "thinking", "type")
-        yield Violation(
-            CheckCode.THINKING_MODE_UNSUPPORTED, place, f"{endpoint.model.id} does not support thinking off; remove it"
-        )
+        message = f"{endpoint.model.id} does not support thinking off; remove it"
+        yield Violation(CheckCode.THINKING_MODE_UNSUPPORTED, place, message)
     effort = object_of(object_of(body.get("additionalModelRequestFields")).get("output_config")).get("effort")
     # "This model does not support effort level 'xhigh'." (of Anthropic's own API: recorded traffic, 2026-11)
     path: Path = ("additionalModelRequestFields", "output_config", "effort")
@@ -645,9 +598,8 @@ def _check_sampling(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         path: Path = ("inferenceConfig", key)
         if _SAMPLING[key] in rules.refused_options:
             # "`temperature` is deprecated for this model." (pi #7961)
-            yield Violation(
-                CheckCode.OPTION_UNSUPPORTED, path, f"{endpoint.model.id} does not support {key}; remove it"
-            )
+            message = f"{endpoint.model.id} does not support {key}; remove it"
+            yield Violation(CheckCode.OPTION_UNSUPPORTED, path, message)
         elif is_thinking and _SAMPLING[key] in rules.refused_with_thinking and _conflicts_with_thinking(key, value):
             # "`temperature` may only be set to 1 when thinking is enabled"; top_p from 0.95 on
             # (Anthropic documentation: extended thinking, feature compatibility)
@@ -657,9 +609,8 @@ def _check_sampling(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
             yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{key} has to be between 0 and 1; change it")
     if len(given) > 1 and all(name in rules.exclusive_options for name in _SAMPLING.values()):
         # "`temperature` and `top_p` cannot both be specified for this model" (litellm #15097, opencode #28930)
-        yield Violation(
-            CheckCode.OPTIONS_CONFLICT, ("inferenceConfig", "topP"), "temperature excludes topP; remove one of them"
-        )
+        message = "temperature excludes topP; remove one of them"
+        yield Violation(CheckCode.OPTIONS_CONFLICT, ("inferenceConfig", "topP"), message)
 
 
 def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -695,9 +646,8 @@ def _check_passed_on(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
                 yield one
     if of_claude and fields.get("top_k") is not None and "temperature" in endpoint.rules.refused_options:
         # "`top_k` is deprecated for this model." (as `temperature`: pi #7961)
-        yield Violation(
-            CheckCode.OPTION_UNSUPPORTED, (key, "top_k"), f"{endpoint.model.id} does not support top_k; remove it"
-        )
+        message = f"{endpoint.model.id} does not support top_k; remove it"
+        yield Violation(CheckCode.OPTION_UNSUPPORTED, (key, "top_k"), message)
 
 
 def _conflicts_with_thinking(key: str, value: object) -> bool:
@@ -721,11 +671,11 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (AWS documentation: four checkpoints)
         message = f"there are {len(marks)} cache points; keep at most {most}"
         yield Violation(CheckCode.CACHE_MARKS_TOO_MANY, marks[most][0], message)
-    for path in _behind_reasoning(body):
-        # "Cache point cannot be inserted after reasoning block" (opencode #36517, strands #1820, langchain-aws #1290)
-        yield Violation(
-            CheckCode.CACHE_MARK_MISPLACED, path, "a cache point cannot follow reasoning; put it behind other content"
-        )
+    for path, before in _misplaced(body, endpoint):
+        # "Cache point cannot be inserted after reasoning block" (opencode #36517, strands #1820, langchain-aws #1290);
+        # "messages.0.content.3.type: Field required" after a document that is not a PDF (strands harness-sdk #1966)
+        message = f"a cache point cannot follow {before}; put it after other content"
+        yield Violation(CheckCode.CACHE_MARK_MISPLACED, path, message)
     short = False
     for path, mark in marks:
         if path[-1] == 0:
@@ -733,17 +683,24 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
             yield Violation(CheckCode.CACHE_MARK_MISPLACED, path, "a cache point has to follow what it caches; move it")
         if mark.get("ttl") != "1h":
             short = True
-        elif short and endpoint.rules.cache_marks_longest_first:
+        elif short and endpoint.rules.has("cache_mark_order"):
             # A longer ttl may not follow a shorter one; order: tools, system, messages (headroom #2939)
             yield Violation(CheckCode.CACHE_MARK_ORDER, path, "a ttl of 1h follows a shorter one; reorder them")
 
 
-def _behind_reasoning(body: Block) -> Iterator[Path]:
-    """Give the cache points that directly follow reasoning."""
+def _misplaced(body: Block, endpoint: Endpoint) -> Iterator[tuple[Path, str]]:
+    """Find the cache points that directly follow reasoning, or a document that cannot have one."""
+    refused = {FORMATS["document"].get(one) for one in endpoint.rules.values("cache_mark_beside")}
     for turn_index, turn in objects_of(body.get("messages")):
         for (_, before), (index, block) in pairwise(objects_of(turn.get("content"))):
-            if MARK in block and "reasoningContent" in before:
-                yield ("messages", turn_index, "content", index)
+            if MARK not in block:
+                continue
+            path: Path = ("messages", turn_index, "content", index)
+            kind = text_of(object_of(before.get("document")).get("format"))
+            if "reasoningContent" in before:
+                yield path, "reasoning"
+            elif kind is not None and kind in refused:
+                yield path, f"a document of the format {kind}"
 
 
 def _blocks(body: Block) -> Iterator[tuple[Path, Block]]:

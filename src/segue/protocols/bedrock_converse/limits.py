@@ -77,5 +77,6 @@ LIMITS: Final = Limits(
             refused="remove it",
             models=r"writer\.palmyra",
         ),
-    )
+    ),
+    read="2026-11-17",
 )

@@ -211,6 +211,7 @@ INFERENCE: Final = "inferenceConfig"
 TOOLS: Final = "toolConfig"
 OUTPUT: Final = "outputConfig"
 FIELDS: Final = "additionalModelRequestFields"
+REPLY_FIELDS: Final = "additionalModelResponseFields"
 
 _CONTAINERS: Final = (INFERENCE, TOOLS, OUTPUT, FIELDS)
 _CONTEXT_KEYS: Final = frozenset({"messages", "system"})

@@ -12,7 +12,7 @@ from segue.protocols.bedrock_converse.check import check, check_options
 from segue.protocols.bedrock_converse.clues import CLUES
 from segue.protocols.bedrock_converse.native import REPLAY, cite_in_text, cited_sources, names_documents
 from segue.protocols.bedrock_converse.options import SERVER_TOOLS
-from segue.protocols.bedrock_converse.request import PREFIX, decode_request, encode_request
+from segue.protocols.bedrock_converse.request import PREFIX, decode_request, encode_request, find_withheld
 from segue.protocols.bedrock_converse.response import (
     MODEL_LIST,
     decode_error,
@@ -93,8 +93,12 @@ PROTOCOL: Final = Protocol(
     samples=read_samples(__package__),
     framing="aws-event-stream",
     path=_path,
-    # botocore 1.44.0: StopReason, CitationLocation
-    reply_form=ReplyForm(refusals=("content_filtered", "guardrail_intervened"), cite_in_text=cite_in_text),
+    reply_form=ReplyForm(
+        # botocore 1.44.0: StopReason, CitationLocation
+        refusals=("content_filtered", "guardrail_intervened"),
+        cite_in_text=cite_in_text,
+        withheld=find_withheld,
+    ),
     token_count=TokenCount(path=_count_path, body=_count_body, field="inputTokens", inside=("input", "converse")),
     default_fields={"serviceTier": {"type": "default"}},  # it asks for nothing, by judgement; botocore has no default
     not_carried=NOT_IN_A_BODY

@@ -23,14 +23,22 @@ from segue.conversation.context import Context, Prompt
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.bedrock_converse.content import encode_user_blocks
 from segue.protocols.bedrock_converse.native import MARK, DocumentNames, place_marks
-from segue.protocols.bedrock_converse.options import FIELDS, decode_options, decode_tools, encode_options, encode_tools
+from segue.protocols.bedrock_converse.options import (
+    FIELDS,
+    REPLY_FIELDS,
+    decode_options,
+    decode_tools,
+    encode_options,
+    encode_tools,
+)
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.turns import decode_system, decode_turns, encode_turns
-from segue.protocols.kit.claude_prefix import BETA, TRANSFORMATIONS, has_drop, read_transformations, with_drop
+from segue.protocols.kit.claude_prefix import BETA, find_dropped, has_drop, with_drop
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
-from segue.protocols.kit.prefix_form import Dropped, PrefixForm
+from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.reading import expect_objects, text_of
+from segue.protocols.kit.reply_form import TRANSFORMATIONS
 from segue.protocols.kit.verbatim import keep, restore
 
 _SYSTEM: Final = "system"
@@ -110,7 +118,6 @@ def _encode_system(system: str | tuple[SystemContent, ...]) -> list[Wire]:
 _REASONING: Final = "reasoningContent"
 _BETAS: Final = "anthropic_beta"
 _PATHS: Final = "additionalModelResponseFieldPaths"
-_REPLY_FIELDS: Final = "additionalModelResponseFields"
 
 
 def _unmarked(blocks: object) -> object:
@@ -149,9 +156,9 @@ def _asks(body: Block) -> bool:
     return has_drop(object_of(object_of(body.get(FIELDS)).get("thinking")))
 
 
-def _ask(body: Wire, endpoint: Endpoint) -> bool:
+def _ask(body: Wire) -> bool:
     fields = object_of(body.get(FIELDS))
-    thinking = with_drop(object_of(fields.get("thinking")), endpoint)
+    thinking = with_drop(object_of(fields.get("thinking")))
     if thinking is None:
         return False
     betas, paths = fields.get(_BETAS), body.get(_PATHS)
@@ -162,8 +169,9 @@ def _ask(body: Wire, endpoint: Endpoint) -> bool:
     return True
 
 
-def _dropped(reply: Block) -> list[Dropped] | None:
-    return read_transformations(object_of(reply.get(_REPLY_FIELDS)).get(TRANSFORMATIONS))
+def find_withheld(reply: Block, body: Block) -> dict[str, str] | None:
+    """Give the signatures of a body that the model did not read, by what its reply says."""
+    return find_dropped(object_of(reply.get(REPLY_FIELDS)).get(TRANSFORMATIONS), body, _signature)
 
 
 PREFIX: Final = PrefixForm(
@@ -174,5 +182,4 @@ PREFIX: Final = PrefixForm(
     signature=_signature,
     asks=_asks,
     ask=_ask,
-    dropped=_dropped,
 )

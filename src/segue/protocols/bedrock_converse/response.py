@@ -38,9 +38,11 @@ from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_share
 from segue.protocols.bedrock_converse.content import decode_assistant_block, encode_assistant_blocks
 from segue.protocols.bedrock_converse.native import DocumentNames
+from segue.protocols.bedrock_converse.options import REPLY_FIELDS
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.bedrock_converse.turns import find_blocks, texts_of
+from segue.protocols.kit.claude_prefix import note_transformations
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, WireError
 from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
 from segue.protocols.kit.json_patch import difference
@@ -48,6 +50,7 @@ from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.reading import number_of, of_reply, parse_body, text_of
 from segue.protocols.kit.replies import read_required_stop, rename_calls, restore_reply
+from segue.protocols.kit.reply_form import TRANSFORMATIONS
 from segue.protocols.kit.verbatim import keep, restore
 
 _ARN: Final = "arn:aws:bedrock:us-east-1::foundation-model/"
@@ -256,6 +259,7 @@ def finish_response(
         stop_reason=stop,
         raw_stop_reason=raw,
         error_message=error,
+        diagnostics=note_transformations(object_of(body.get(REPLY_FIELDS)).get(TRANSFORMATIONS)),
     )
     entry = difference(_default_response(message, endpoint), body)
     return message if entry is None else replace(message, extra=of_reply(PROTOCOL, object_of(without_bytes(entry))))

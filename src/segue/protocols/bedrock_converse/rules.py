@@ -38,6 +38,7 @@ from segue.models.model_ids import (
     OPENAI_GPT_5_6_ON,
     OPENAI_GPT_5_ALONE,
 )
+from segue.models.rule import Rule
 from segue.models.rules import Rules
 from segue.protocols.bedrock_converse.media_types import FORMATS
 from segue.protocols.kit.claude_prefix import CLAUDE_BINDING
@@ -50,6 +51,10 @@ _DOCUMENTS: Final = tuple(FORMATS["document"])
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|sonnet)-4(?:[-.][01])?(?:-\d{8}|$))"
 """The Claude models before 4.5: their caches last five minutes."""
+
+_RESULT_CONTENT: Final = frozenset({"result_content"})
+_MODEL: Final = "botocore 1.44.0, service model"
+_READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # service model; "Unknown parameter in input: \"tools\"" (boto3: agents-course #593, 2025-08-20)
@@ -69,16 +74,9 @@ RULES: Final = Rules(
     result_media=(),
     image_sources=frozenset({"data", "file_id"}),  # service model: bytes, or an S3 location, which is a file id here
     file_sources=frozenset({"data", "file_id"}),
-    media_type_required=True,  # service model: `format` is required
     file_context=True,  # service model: DocumentBlock
     file_id_pattern=r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?",  # service model
     max_images=20,  # service model
-    max_image_edge=8000,  # service model: Message, height and width
-    max_files=5,  # service model
-    max_media_bytes=26_214_400,  # AWS documentation: video up to 25 MB in the request
-    max_image_bytes=3_932_160,  # service model: 3.75 MB
-    max_document_bytes=4_718_592,  # service model: 4.5 MB
-    text_beside_files=True,  # "A text block must be included when using documents" (archestra #4220)
     # -- turns
     alternate=True,
     first_user=True,
@@ -94,11 +92,22 @@ RULES: Final = Rules(
     refused_options=frozenset(
         {"seed", "parallel_tool_calls", "cache_retention", "session_id", "user_id"}
     ),  # service model: no such fields; cache points depend on the model
-    max_temperature=1.0,  # service model
-    max_stop=2500,  # service model
     cache_mark_key="cachePoint",
-    cache_marks_longest_first=True,  # in the order tools, system, messages (headroom #2939)
-    result_cache_marks=False,  # botocore 1.44.0: ToolResultContentBlock has no cache point
+    # -- what is refused
+    rows={
+        "alternation": Rule('"A conversation must alternate between user and assistant roles" (dify #12340)', _READ),
+        "untyped_media": Rule(f"{_MODEL}: `format` is required", _READ),
+        "image_edge": Rule(f"{_MODEL}: Message, height and width", _READ, most=8000),
+        "files": Rule(f"{_MODEL}: Message", _READ, most=5),
+        "media_bytes": Rule("AWS documentation: video up to 25 MB in the request", _READ, most=26_214_400),
+        "image_bytes": Rule(f"{_MODEL}: 3.75 MB", _READ, most=3_932_160),
+        "document_bytes": Rule(f"{_MODEL}: 4.5 MB", _READ, most=4_718_592),
+        "files_alone": Rule('"A text block must be included when using documents" (archestra #4220)', _READ),
+        "temperature": Rule(_MODEL, _READ, most=1.0),
+        "stop": Rule(_MODEL, _READ, most=2500),
+        "cache_mark_order": Rule("a 400 for 1h after 5m, in the order tools, system, messages (headroom #2939)", _READ),
+        "cache_mark_places": Rule(f"{_MODEL}: ToolResultContentBlock has none", _READ, values=_RESULT_CONTENT),
+    },
 )
 
 DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="none", auth="aws")
@@ -132,15 +141,20 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "user_media": (*_IMAGES, *_DOCUMENTS),
             "image_sources": frozenset({"data"}),
             "file_sources": frozenset({"data"}),
-            "exact_image_types": True,  # "the image appears to be a image/png image" (llxprt-code #2130)
+            "other_image_type": Rule('"the image appears to be a image/png image" (llxprt-code #2130)', _READ),
             "result_media": (*_IMAGES, "application/pdf"),  # a PDF: recorded 200s of Sonnet 4.5, 2026-11
-            "error_result_media": False,
+            "error_media": Rule("\"all content must be type 'text'\" (vellum-assistant #18387, 2026-03-17)", _READ),
             "first_user": False,
             "reasoning_replay": "signed",
             "final_thinking": "text",
             "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
             "refused_with_thinking": _SAMPLING,
             "cache_marks": 4,
+            "cache_mark_beside": Rule(
+                '"messages.0.content.3.type: Field required" (strands harness-sdk #1966, 2026-03-24, and #2001, live)',
+                _READ,
+                values=frozenset(_DOCUMENTS) - {"application/pdf"},
+            ),
             "thinking_types": frozenset({"adaptive", "disabled"}),
             # AWS documentation: Claude, additional fields; `reasoning_config` is the first name of `thinking`
             "added_fields": ["anthropic_version", "anthropic_beta", "reasoning_config"],
@@ -229,9 +243,10 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "tool_error": "flag",
             "result_media": _IMAGES,
             "last_assistant": True,  # a last turn of the assistant was answered with 200 (recorded traffic, 2026-11)
-            "alternate_refused": False,  # two user turns in a row were answered with 200 (recorded traffic, 2026-08)
             "cache_marks": 4,
-            "tool_cache_marks": False,  # "extraneous key [cachePoint] is not permitted" (LibreChat #13838, 2026-06-18)
+            "alternation": None,  # two user turns in a row were answered with 200 (recorded traffic, 2026-08)
+            # "extraneous key [cachePoint] is not permitted" of tools
+            "cache_mark_places": Rule("LibreChat #13838, 2026-06-18", _READ, values=_RESULT_CONTENT | {"tool"}),
             "refused_options": ["-cache_retention"],
         },
         dialect={"cache_format": "bedrock", "cache_on_tools": False},
@@ -240,7 +255,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"amazon\.nova-(?!2)",
-        rules={"schema_refused": frozenset({"definitions", "$defs"})},
+        rules={"schema_keywords": Rule(values=frozenset({"definitions", "$defs"}))},
         source="'inputSchema/json: extraneous key [definitions] is not permitted' (zed #28521, 2025-04-10)",
         read="2026-11-17",
     ),

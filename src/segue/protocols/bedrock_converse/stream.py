@@ -129,8 +129,8 @@ class _Reader:
         delta = event.delta
         text = delta.text if type(delta) is TextPart else delta.inner.text
         part = block.part
-        if not text or event.index != block.index or part.delta is None:
-            return None
+        if not text or event.index != block.index or part.delta is None or (text[0] == "{" and part.chunks):
+            return None  # a bracket may begin what was received already
         part.chunks.append(text)  # as `Part.extend`
         return [part.delta(index=part.index, delta=text)]
 
@@ -332,6 +332,9 @@ class _Reader:
         whole = finish_response({**self._body, "output": {"message": message}}, pieces, self._endpoint)
         out.raw_stop_reason, out.usage, out.response_model = whole.raw_stop_reason, whole.usage, whole.response_model
         out.stop_reason, out.error_message, out.extra = whole.stop_reason, whole.error_message, whole.extra
+        out.diagnostics += whole.diagnostics
+        for diagnostic in whole.diagnostics:
+            out.notice(diagnostic)
         out.finish()
 
     def _fail(self, frame: Mapping[str, object], out: Assembly) -> None:
@@ -400,6 +403,7 @@ _STOP_KEYS: Final = frozenset({"stopReason", "additionalModelResponseFields"})
 
 class _Writer(StreamWriter):
     name = PROTOCOL
+    json_arguments = True
     reasons = STOP_REASONS
 
     def __init__(self, endpoint: Endpoint, options: Options | None) -> None:

@@ -20,7 +20,7 @@ from segue.protocols.kit.checking import Found, Messages, calls_of, check_base64
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
-from segue.protocols.kit.ranges import check_range, check_seed
+from segue.protocols.kit.ranges import check_range, check_seed, check_stop_sizes
 from segue.protocols.kit.request_fields import RequestFields
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
@@ -171,7 +171,7 @@ def _check_settings(body: JsonObject, endpoint: Endpoint) -> Found:
     token_budget; a response format is "not supported when used in combinations with the documents or tools".
     """
     rules, tools = endpoint.rules, body.get("tools")
-    choice, stops, share = body.get("tool_choice"), body.get("stop_sequences"), body.get("p")
+    choice = body.get("tool_choice")
     choice = choice.upper() if isinstance(choice, str) else choice  # `required` was answered (recorded 200, 2026)
     if choice is not None and choice not in ("REQUIRED", "NONE"):
         yield Violation(
@@ -186,15 +186,8 @@ def _check_settings(body: JsonObject, endpoint: Endpoint) -> Found:
     for option in ("temperature", "max_tokens"):
         yield from check_range(option, body.get(option), (option,), rules)
     yield from check_seed(body.get("seed"), ("seed",), rules)
-    if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
-        yield Violation(
-            CheckCode.STOP_INVALID,
-            ("stop_sequences",),
-            f"there are more than {rules.max_stop} stop sequences; remove some",
-        )
-    if isinstance(share, (int, float)) and not rules.min_top_p <= share <= rules.max_top_p:
-        message = f"`p` has to be between {rules.min_top_p} and {rules.max_top_p}; change it"
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("p",), message)
+    yield from check_stop_sizes(body.get("stop_sequences"), ("stop_sequences",), rules)
+    yield from check_range("top_p", body.get("p"), ("p",), rules)
     budget = object_of(body.get("thinking")).get("token_budget")
     if isinstance(budget, int) and budget <= 0:
         path: Path = ("thinking", "token_budget")

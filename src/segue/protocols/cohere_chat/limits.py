@@ -36,5 +36,6 @@ LIMITS: Final = Limits(
             when=('.role="user"',),
             advice="add a text",
         ),
-    )
+    ),
+    read="2026-11-17",
 )

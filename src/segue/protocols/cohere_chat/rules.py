@@ -13,10 +13,13 @@ from typing import Final
 
 from segue.models.dialect import Dialect
 from segue.models.family import Family
+from segue.models.rule import Rule
 from segue.models.rules import Rules
 
 PROTOCOL: Final = "cohere-chat"
 PROVIDER: Final = "cohere"
+
+_READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools
@@ -38,12 +41,14 @@ RULES: Final = Rules(
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
     schema_with_tools=False,  # cohere 7.3.1: "not supported when used in combinations with ... `tools`"
     extra_like=(("response_format", "output_schema"),),  # JSON without a schema is refused alike
-    min_top_p=0.01,  # cohere 7.3.1: p, "min value of 0.01, max value of 0.99"
-    max_top_p=0.99,  # the same
-    max_stop=5,  # cohere 7.3.1
-    max_temperature=1.0,  # "temperature must be between 0 and 1.0 inclusive" (Cohere API; read 2026-11-17)
-    min_seed=0,  # Cohere API reference v2, read 2026-11-17
-    min_max_tokens=0,  # Cohere API reference v2
+    # -- what is refused
+    rows={
+        "top_p": Rule('cohere 7.3.1: p, "min value of 0.01, max value of 0.99"', _READ, least=0.01, most=0.99),
+        "stop": Rule("cohere 7.3.1", _READ, most=5),
+        "temperature": Rule('"temperature must be between 0 and 1.0 inclusive" (Cohere API)', "2026-11-17", most=1.0),
+        "seed": Rule("Cohere API reference v2", "2026-11-17", least=0),
+        "max_tokens": Rule("Cohere API reference v2", "2026-11-17", least=0),
+    },
 )
 
 DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="budget")

@@ -37,7 +37,7 @@ from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.media_checks import check_bytes
-from segue.protocols.kit.ranges import check_range, check_seed
+from segue.protocols.kit.ranges import check_range, check_seed, check_stop_sizes
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.kit.schemas import find_faults
@@ -120,7 +120,7 @@ def _check_parts(index: int, parts: list[tuple[Path, Block]], endpoint: Endpoint
         # "Unable to submit request because it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
         yield Violation(CheckCode.TEXT_BLANK, parts[0][0], "a content has only empty texts; remove it")
     others = [path for path, part in parts if RESULT not in part]
-    if endpoint.rules.results_alone and 0 < len(others) < len(parts):
+    if endpoint.rules.has("mixed_results") and 0 < len(others) < len(parts):
         # "Requests ending with a model turn are not supported." although it ends with results and a text
         message = "a content has results and other parts; put each into a content of its own"
         yield Violation(CheckCode.RESULT_MISPLACED, others[0], message)
@@ -157,9 +157,8 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
         if calls and at == 0:
             # "Please ensure that function call turn comes immediately after a user turn or after a function response
             # turn." (gemini-cli #11814 and #26956, lobehub #10049)
-            yield Violation(
-                CheckCode.FIRST_TURN_WRONG, calls[0][0], "the first turn has a call; add a user turn before it"
-            )
+            message = "the first turn has a call; add a user turn before it"
+            yield Violation(CheckCode.FIRST_TURN_WRONG, calls[0][0], message)
         if calls and at + 1 < len(turns):
             count = len(turns[at + 1].having(RESULT))
             if count != len(calls):
@@ -171,9 +170,8 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
         if results and not (at and turns[at - 1].having(CALL)):
             # "Please ensure that function response turn comes immediately after a function call turn."
             # (langchain #27799)
-            yield Violation(
-                CheckCode.RESULT_ORPHANED, results[0][0], "no call is before it; remove the result, or add the call"
-            )
+            message = "no call is before it; remove the result, or add the call"
+            yield Violation(CheckCode.RESULT_ORPHANED, results[0][0], message)
 
 
 def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violation]:
@@ -262,14 +260,12 @@ def _check_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
             if not isinstance(name, str) or not name_of_tool.fullmatch(name):
                 # "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain
                 # underscores (_), dots (.), colons (:), or dashes (-)" (ccs #25 and #219, gemini-cli #7869)
-                yield Violation(
-                    CheckCode.TOOL_NAME_INVALID, (*path, "name"), f"{name!r} is not a valid tool name; rename it"
-                )
+                message = f"{name!r} is not a valid tool name; rename it"
+                yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
             elif name in seen:
                 # "Duplicate function declaration found: x" (rikkahub #1311, threads-mcp #1)
-                yield Violation(
-                    CheckCode.VALUE_DUPLICATE, (*path, "name"), f"two tools have the name {name!r}; rename one"
-                )
+                message = f"two tools have the name {name!r}; rename one"
+                yield Violation(CheckCode.VALUE_DUPLICATE, (*path, "name"), message)
             else:
                 seen.add(name)
             yield from _check_schema(function, path, rules)
@@ -335,11 +331,8 @@ def _check_thinking(generation: Block, endpoint: Endpoint) -> Iterator[Violation
         # "You can only set only one of thinking budget and thinking level." (quoted by many clients, found 2026-11-15)
         message = "a thinking budget and a thinking level are set; remove one of them"
         yield Violation(CheckCode.OPTIONS_CONFLICT, (*path, "thinkingBudget"), message)
-    if isinstance(level, str) and endpoint.model.thinking_levels.get(level.lower(), "") is None:
+    if isinstance(level, str):
         # "Thinking level MINIMAL is not supported for this model." (vellum-assistant #32687)
-        message = f"{endpoint.model.id} does not support the thinking level {level}; choose another level"
-        yield Violation(CheckCode.EFFORT_UNSUPPORTED, (*path, "thinkingLevel"), message)
-    elif isinstance(level, str):
         yield from check_effort(level.lower(), (*path, "thinkingLevel"), endpoint)
     if level is not None and _BUDGET_ONLY.search(endpoint.model.id):
         # "Thinking level is not supported for this model." (Roo-Code #10700)
@@ -359,26 +352,17 @@ def _check_thinking(generation: Block, endpoint: Endpoint) -> Iterator[Violation
 
 def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
     root = "generationConfig"
-    temperature, most, stops = (generation.get(key) for key in ("temperature", "maxOutputTokens", "stopSequences"))
-    if (
-        _is_number(temperature)
-        and rules.max_temperature
-        and not 0 <= cast("float", temperature) <= rules.max_temperature
-    ):
-        # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
-        message = f"temperature has to be between 0 and {rules.max_temperature:g}; change it"
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, (root, "temperature"), message)
+    most = generation.get("maxOutputTokens")
+    # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
+    yield from check_range("temperature", generation.get("temperature"), (root, "temperature"), rules)
     yield from check_range("top_p", generation.get("topP"), (root, "topP"), rules)  # Google documentation
     yield from check_seed(generation.get("seed"), (root, "seed"), rules)
     if _is_number(most) and cast("float", most) < 1:
         # "the supported range is from 1 (inclusive)" (Vertex; google-genai 3.1.0: the maximum number of tokens)
-        yield Violation(
-            CheckCode.VALUE_OUT_OF_RANGE, (root, "maxOutputTokens"), "the limit has to be at least 1; raise it"
-        )
-    if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
-        # "up to 5" (Google documentation: GenerationConfig)
-        message = f"there are more than {rules.max_stop} stop sequences; remove some"
-        yield Violation(CheckCode.STOP_INVALID, (root, "stopSequences"), message)
+        message = "the limit has to be at least 1; raise it"
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, (root, "maxOutputTokens"), message)
+    # "up to 5" (Google documentation: GenerationConfig)
+    yield from check_stop_sizes(generation.get("stopSequences"), (root, "stopSequences"), rules)
     for key in ("presencePenalty", "frequencyPenalty"):
         if generation.get(key) is not None and f"{root}.{key}" in rules.refused_extra:
             # "Penalty is not enabled for models/gemini-2.5-pro" (vercel/ai #8943)

@@ -204,5 +204,6 @@ LIMITS: Final = Limits(
             needs=(".mimeType", ".mime_type"),
             providers=_GEMINI,
         ),
-    )
+    ),
+    read="2026-11-17",
 )

@@ -331,7 +331,8 @@ REPLY_FORM: Final = ReplyForm(
         "IMAGE_RECITATION",
         "IMAGE_OTHER",
         "MODEL_ARMOR",
-    ),  # google-genai 3.1.0: FinishReason, and BlockedReason for the last; read 2026-11-17
+        "ESCALATION",
+    ),  # google-genai 3.3.0: FinishReason; read 2026-11-18
     cite_in_reply=_cite_in_reply,
     searches_in_reply=True,
 )

@@ -27,10 +27,13 @@ from segue.models.model_ids import (
     GEMINI_TAKES_EMPTY,
     GEMINI_WITHOUT_PREFILL,
 )
+from segue.models.rule import Rule
 from segue.models.rules import Rules
 
 PROTOCOL: Final = "google-genai"
 PROVIDER: Final = "google"
+
+_READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools
@@ -40,12 +43,6 @@ RULES: Final = Rules(
     max_tools=512,  # google-genai 3.1.0
     choice_of_functions=True,  # "Function calling config is set without function_declarations." (kelivo #317, 2026-02)
     schema_root_object=True,  # "parameters schema should be of type OBJECT"
-    schema_required_known=True,  # "required[0]: property is not defined" (AIStudioToAPI #154, 2026-05-05; reported)
-    schema_valid="items",  # "parameters.properties[x].items: missing field" (Gemini API)
-    # "only 'enum' and 'date-time' are supported for STRING type" (collmbo #195, 2025-06-09; aiproxy #312)
-    schema_formats=frozenset({"enum", "date-time"}),
-    schema_text_enums=True,  # "enum: only allowed for STRING type" (directus #27100, 2026-04-12; opencode #28412)
-    schema_keywords_typed=True,  # "properties: only allowed for OBJECT type" (opencode #11889, 2026-02-03)
     schema_needed=False,  # google-genai 3.1.0: "For function with no parameters, this can be left unset."
     # -- media
     user_media=("image/*", "audio/*", "video/*", "application/pdf", "text/*"),  # documentation: file input methods
@@ -53,7 +50,6 @@ RULES: Final = Rules(
     image_sources=frozenset({"data", "url", "file_id"}),  # google-genai 3.1.0: fileData of any type
     # Files API, and objects of Cloud Storage that were registered with it
     file_id_pattern=r"(?:https://generativelanguage\.googleapis\.com/\S*)?files/\S+|gs://\S+",
-    max_request_media=100_000_000,  # Google's announcement of 2026-01-12: inline data up to 100 MB
     max_images=3600,  # pi-ai 1.5.0 catalogue
     # -- turns
     alternate=True,  # pi #2251: 400 for two of one role; gemini-cli #11814 for the model's
@@ -65,13 +61,36 @@ RULES: Final = Rules(
     reasoning_replay="open",  # a thought part needs no signature
     # -- settings
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),  # no such fields
-    max_temperature=2.0,  # google-genai 3.1.0
-    max_stop=5,  # google-genai 3.1.0
-    min_seed=-(2**31),  # "Invalid value at 'generation_config.seed' (TYPE_INT32)" (Gemini API)
-    max_seed=2**31 - 1,  # the same
     schema_with_forced_choice=False,  # "Forced function calling (ANY mode) with ... is unsupported": vercel/ai 43318a3
-    output_any_root=True,  # google-genai 3.1.0: `response_schema` may be a list or an enum
     extra_like=(("generationConfig.responseMimeType", "output_schema"),),  # JSON without a schema is refused as well
+    # -- what is refused
+    rows={
+        "unknown_required": Rule(
+            '"required[0]: property is not defined" (AIStudioToAPI #154, 2026-05-05; reported)', _READ
+        ),
+        "schema_faults": Rule(
+            '"parameters.properties[x].items: missing field" (Gemini API)', _READ, values=frozenset({"items"})
+        ),
+        "schema_formats": Rule(
+            "\"only 'enum' and 'date-time' are supported for STRING type\" (collmbo #195, 2025-06-09; aiproxy #312)",
+            _READ,
+            values=frozenset({"enum", "date-time"}),
+        ),
+        "other_enums": Rule(
+            '"enum: only allowed for STRING type" (directus #27100, 2026-04-12; opencode #28412)', _READ
+        ),
+        "mistyped_keywords": Rule('"properties: only allowed for OBJECT type" (opencode #11889, 2026-02-03)', _READ),
+        "any_output_root": Rule("google-genai 3.1.0: `response_schema` may be a list or an enum", _READ),
+        "request_media": Rule("Google's announcement of 2026-01-12: inline data up to 100 MB", _READ, most=100_000_000),
+        "temperature": Rule("google-genai 3.1.0", _READ, most=2.0),
+        "stop": Rule("google-genai 3.1.0", _READ, most=5),
+        "seed": Rule(
+            "\"Invalid value at 'generation_config.seed' (TYPE_INT32)\" (Gemini API)",
+            _READ,
+            least=-(2**31),
+            most=2**31 - 1,
+        ),
+    },
 )
 
 DIALECT: Final = Dialect(
@@ -102,7 +121,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=GEMINI_WITHOUT_PREFILL,
-        rules={"results_alone": True},
+        rules={"mixed_results": Rule()},
         providers=("google-vertex",),
         source="live, of gemini-3.7-flash; the Gemini API accepts it (agenthub #189, 2026-08-25; ai-gateway #2686)",
         read="2026-11-17",
@@ -218,7 +237,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"-tts",
-        rules={"needed_extra": (("generationConfig.responseModalities", ("AUDIO",)),)},
+        rules={"needed_fields": Rule(values=frozenset({"generationConfig.responseModalities=AUDIO"}))},
         providers=("google", "google-vertex"),
         source="'accepts the following combination of response modalities: * AUDIO' (Gemini API, of speech models)",
         read="2026-11-17",

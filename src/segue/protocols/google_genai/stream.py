@@ -401,6 +401,8 @@ class _Reader:
                 self._calls += 1
                 part = out.open_call(content.id, content.name)
                 part.arguments, part.signature = content.arguments, content.thought_signature
+                if content.arguments_text is not None:  # not an object
+                    out.grow(part, content.arguments_text)
             case "native":
                 part = out.add_native(block, fallback_of(block))
         part.extra = content.extra
@@ -469,13 +471,16 @@ class _Reader:
 
 _ENDS: Final[Mapping[str, StopReason]] = {
     **STOP_REASONS,
-    # google-genai 3.1.0: FinishReason, read 2026-11-15; those of a reply that was withheld are known to the encoder
+    # google-genai 3.3.0: FinishReason, read 2026-11-18; those of a reply that was withheld are known to the encoder
     "OTHER": StopReason.ERROR,
     "MALFORMED_FUNCTION_CALL": StopReason.ERROR,
     "UNEXPECTED_TOOL_CALL": StopReason.ERROR,
     "TOO_MANY_TOOL_CALLS": StopReason.ERROR,
     "NO_IMAGE": StopReason.ERROR,
     "IMAGE_OTHER": StopReason.ERROR,
+    "MISSING_THOUGHT_SIGNATURE": StopReason.ERROR,
+    "PUP_LIMITED_DISABLED": StopReason.ERROR,
+    "MALFORMED_RESPONSE": StopReason.ERROR,
 }
 _EMPTY: Final = frozenset({"text", "thought", SIGNATURE})
 """Keys of a text part: its text has been written, and the signature is written by itself."""

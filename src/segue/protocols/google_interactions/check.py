@@ -24,9 +24,9 @@ from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64, name_pattern, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
-from segue.protocols.kit.json_values import Block, is_list, kind_of, object_of
+from segue.protocols.kit.json_values import Block, kind_of, object_of
 from segue.protocols.kit.media_checks import check_bytes
-from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.ranges import check_range, check_stop_sizes
 from segue.protocols.kit.reading import strings_of, text_of
 from segue.protocols.kit.request_fields import RequestFields
 
@@ -134,15 +134,13 @@ def _check_generation(generation: Block, body: JsonObject, endpoint: Endpoint) -
     for option in ("temperature", "top_p"):
         # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
         yield from check_range(option, generation.get(option), (GENERATION, option), rules)
-    most, stops = generation.get("max_output_tokens"), generation.get("stop_sequences")
+    most = generation.get("max_output_tokens")
     if isinstance(most, int) and most < 1:
         # refused by Vertex at generateContent: "the supported range is from 1 (inclusive)"
         path: Path = (GENERATION, "max_output_tokens")
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, "the limit has to be at least 1; raise it")
-    if is_list(stops) and 0 < rules.max_stop < len(stops):
-        # "up to 5" (Google documentation: GenerationConfig)
-        message = f"there are more than {rules.max_stop} stop sequences; remove some"
-        yield Violation(CheckCode.STOP_INVALID, (GENERATION, "stop_sequences"), message)
+    # "up to 5" (Google documentation: GenerationConfig)
+    yield from check_stop_sizes(generation.get("stop_sequences"), (GENERATION, "stop_sequences"), rules)
     choice = generation.get("tool_choice")
     allowed = object_of(object_of(choice).get("allowed_tools"))
     names = {text_of(tool.get("name")) for _, tool in objects_of(body.get("tools"))}

@@ -155,7 +155,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     """
     if body.keys().isdisjoint(("steps", "status", "error", "errors")):
         raise DecodeError("the reply has no `steps`; pass the body of an interaction", path=("steps",))
-    reader = TurnReader(tool_names)
+    reader = TurnReader(tool_names, is_reply=True)
     steps = objects_in(body.get("steps"))
     content = reader.read_all(steps)
     message = replace(finish_message(body, content, endpoint), content=content, diagnostics=tuple(reader.diagnostics))

@@ -20,12 +20,15 @@ from typing import Final
 from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON, GEMINI_MINIMAL, GEMINI_WITHOUT_PREFILL
+from segue.models.rule import Rule
 from segue.models.rules import Rules
 
 PROTOCOL: Final = "google-interactions"
 PROVIDER: Final = "google"
 
 _OPEN_XML: Final = "application/vnd.openxmlformats-officedocument."
+
+_READ: Final = "2026-11-16"
 
 RULES: Final = Rules(
     # -- tools
@@ -61,7 +64,6 @@ RULES: Final = Rules(
     image_sources=frozenset({"data", "file_id"}),  # `uri` is not for the web (live calls of a public adapter)
     file_sources=frozenset({"data", "file_id"}),  # the same
     file_id_pattern=r"(?:https://generativelanguage\.googleapis\.com/\S*)?files/\S+|gs://\S+",  # Files API
-    max_request_media=100_000_000,  # Google's announcement of 2026-01-12: inline data up to 100 MB
     max_images=3600,  # pi-ai 1.5.0 catalogue
     # -- turns
     first_user=True,  # "function call turn comes immediately after a user turn" at generateContent; hermes-agent #41985
@@ -72,10 +74,14 @@ RULES: Final = Rules(
     thinking_levels=frozenset({"minimal", "low", "medium", "high"}),  # google-genai 3.1.0: ThinkingLevel
     # -- settings
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),  # no such fields
-    max_temperature=2.0,  # as at generateContent (google-genai 3.1.0)
-    max_stop=5,  # the same
     schema_with_forced_choice=False,  # "Forced function calling (ANY mode) with ... is unsupported": vercel/ai 43318a3
     extra_like=(("response_mime_type", "output_schema"),),  # JSON without a schema is refused as well
+    # -- what is refused
+    rows={
+        "request_media": Rule("Google's announcement of 2026-01-12: inline data up to 100 MB", _READ, most=100_000_000),
+        "temperature": Rule("google-genai 3.1.0: as at generateContent", _READ, most=2.0),
+        "stop": Rule("google-genai 3.1.0: as at generateContent", _READ, most=5),
+    },
 )
 
 DIALECT: Final = Dialect(

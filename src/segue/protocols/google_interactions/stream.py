@@ -121,7 +121,7 @@ class _Reader:
 
     def __init__(self, endpoint: Endpoint, tool_names: Mapping[str, str]) -> None:
         self.endpoint = endpoint
-        self.turn = TurnReader(tool_names)
+        self.turn = TurnReader(tool_names, is_reply=True)
         self.steps: dict[int, _Step] = {}
         self.first: Block = EMPTY
         self.growing: tuple[int, str, Part] | None = None  # the last delta: its step, its type, and its part
@@ -187,8 +187,8 @@ class _Reader:
                 summary = step.wire.pop("summary", None)
                 for content in objects_in(summary):
                     self.add_summary(index, step, content, out)
-            case "function_call" if text_of(step.wire.get("id")) and text_of(step.wire.get("name")):
-                part = out.open_call(str(step.wire["id"]), str(step.wire["name"]))
+            case "function_call" if text_of(step.wire.get("name")):
+                part = out.open_call(text_of(step.wire.get("id")) or "", str(step.wire["name"]))
                 step.parts.append(part)
                 given = step.wire.get("arguments")
                 if isinstance(given, Mapping):
@@ -379,6 +379,7 @@ _END: Final = "[DONE]"
 
 class _Writer(StreamWriter):
     name = PROTOCOL
+    json_arguments = True
     reasons = {"failed": StopReason.ERROR}  # noqa: RUF012 - read only
 
     def __init__(self, endpoint: Endpoint, options: Options | None) -> None:

@@ -46,10 +46,11 @@ _NO_NAMES: Final[Mapping[str, str]] = {}
 class TurnReader:
     """Reads the steps of turns in order."""
 
-    __slots__ = ("diagnostics", "tool_names")
+    __slots__ = ("diagnostics", "is_reply", "tool_names")
 
-    def __init__(self, tool_names: Mapping[str, str] = _NO_NAMES) -> None:
+    def __init__(self, tool_names: Mapping[str, str] = _NO_NAMES, *, is_reply: bool = False) -> None:
         self.diagnostics: list[Diagnostic] = []
+        self.is_reply: bool = is_reply
         self.tool_names: Mapping[str, str] = tool_names
 
     def read_all(self, steps: Iterable[Block]) -> tuple[AssistantContent, ...]:
@@ -72,9 +73,9 @@ class TurnReader:
                 return (native_step(step),)
 
     def _read_call(self, step: Block) -> AssistantContent:
-        call_id, name = step.get("id"), step.get("name")
-        if not isinstance(call_id, str) or not call_id or not isinstance(name, str):
-            return native_step(step)
+        call_id, name = step.get("id", ""), step.get("name")
+        if not isinstance(call_id, str) or not (call_id or self.is_reply) or not isinstance(name, str):
+            return native_step(step)  # a call of a reply may lack its id
         parsed = read_arguments(step.get("arguments"))
         if parsed.diagnostic is not None:
             self.diagnostics.append(parsed.diagnostic)
@@ -87,7 +88,7 @@ class TurnReader:
         if len(step) == 4 and isinstance(step.get("arguments"), dict):
             return call
         default: Wire = {"type": "function_call", "id": call_id, "name": name, "arguments": parsed.arguments}
-        extra = keep(PROTOCOL, step, default, ("arguments",))
+        extra = keep(PROTOCOL, step, default, ("arguments", "id"))
         return call if extra is None else replace(call, extra=extra)
 
 

@@ -7,6 +7,8 @@ Facts this file rests on:
 - Arguments arrive in thousands of deltas: they are kept in a list, joined and parsed once. Parsing them after each
   delta takes quadratic time.
 - A provider may split a surrogate pair between two deltas.                                     (claude-code #1709)
+- Some servers send the arguments so far with every delta, and not what they add. No valid arguments begin with
+  themselves, since a quote inside of a string is escaped.  (reports on compatible servers: `{"comm{"command": "l{...`)
 - A stream may stop without an end. The content received so far is kept; its calls are unfinished.  (vercel/ai f807e45)
 """
 
@@ -86,8 +88,19 @@ class Part(Struct, eq=False):
 
     def extend(self, text: str) -> list[Event]:
         """Append a delta and give its event. It is for fast paths; other code calls `Assembly.grow`."""
+        if text[:1] == "{" and self.kind == "toolCall" and not (text := self.unrepeated(text)):
+            return []
         self.chunks.append(text)
         return [] if self.delta is None else [self.delta(index=self.index, delta=text)]
+
+    def unrepeated(self, text: str) -> str:
+        """Give what arguments add to those before, where a server repeats these."""
+        at = 0
+        for chunk in self.chunks:
+            if not text.startswith(chunk, at):
+                return text
+            at += len(chunk)
+        return text[at:]
 
 
 class Assembly:
@@ -207,6 +220,8 @@ class Assembly:
 
     def grow(self, part: Part, delta: str) -> None:
         """Append a delta to a text, to thinking or to the arguments of a call."""
+        if delta[:1] == "{" and part.kind == "toolCall" and not (delta := part.unrepeated(delta)):
+            return
         part.chunks.append(delta)
         if part.delta is not None:
             self.events.append(part.delta(index=part.index, delta=delta))

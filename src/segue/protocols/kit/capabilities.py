@@ -165,10 +165,11 @@ def _check_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         place = (*path, *places.function, *places.schema)
         yield from _faults(cast("Block", schema), place, rules, strict=strict)
         for name in refused_properties(cast("Block", schema), rules):
-            message = f"the name {name!r} does not match {rules.property_names}; rename the property"
+            pattern = rules.rows["property_names"].pattern
+            message = f"the name {name!r} does not match {pattern}; rename the property"
             yield Violation(CheckCode.SCHEMA_PROPERTY_INVALID, (*place, "properties", name), message)
-    if rules.max_strict_tools and strict_tools > rules.max_strict_tools:
-        message = f"{strict_tools} tools are strict, and at most {rules.max_strict_tools} may be; remove `strict`"
+    if 0 < (most := rules.most("strict_tools")) < strict_tools:
+        message = f"{strict_tools} tools are strict, and at most {most} may be; remove `strict`"
         yield Violation(CheckCode.TOOLS_TOO_MANY, places.tools, message)
 
 
@@ -177,7 +178,7 @@ def _check_output(body: JsonObject, places: Places, endpoint: Endpoint) -> Found
     for path in places.output:
         schema = _at(body, path)
         if isinstance(schema, Mapping):
-            strict = endpoint.rules.output_strict or _at(body, places.output_strict or ("",)) is True
+            strict = endpoint.rules.has("lenient_output") or _at(body, places.output_strict or ("",)) is True
             yield from _faults(cast("Block", schema), path, endpoint.rules, strict=strict, output=True)
 
 
@@ -235,9 +236,8 @@ def _check_marks(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         return
     marks = [path for root in ("tools", "system", places.turns) for path in _find_key(body.get(root), (root,), key)]
     if len(marks) > most:
-        yield Violation(
-            CheckCode.CACHE_MARKS_TOO_MANY, marks[most], f"{len(marks)} blocks have `{key}`; keep at most {most}"
-        )
+        message = f"{len(marks)} blocks have `{key}`; keep at most {most}"
+        yield Violation(CheckCode.CACHE_MARKS_TOO_MANY, marks[most], message)
 
 
 def _find_key(value: object, path: Path, key: str) -> Iterator[Path]:
@@ -279,14 +279,14 @@ def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
 
 def _check_needed(body: JsonObject, _: Places, endpoint: Endpoint) -> Found:
     """Find a body without a list that it has to have; Google accepts keys in either case."""
-    for key, values in endpoint.rules.needed_extra:
+    for key, value in sorted(needed.partition("=")[::2] for needed in endpoint.rules.values("needed_fields")):
         path: Path = tuple(key.split("."))
         given: object = body
         for name in path:
-            inner = {_plain(other): value for other, value in object_of(given).items()}
+            inner = {_plain(other): held for other, held in object_of(given).items()}
             given = inner.get(_plain(str(name)))
-        if not isinstance(given, list) or not set(values) <= {*map(str, cast("list[object]", given))}:
-            message = f"{endpoint.model.id or 'the endpoint'} needs `{key}` with {', '.join(values)}; set it"
+        if not isinstance(given, list) or value not in {*map(str, cast("list[object]", given))}:
+            message = f"{endpoint.model.id or 'the endpoint'} needs `{key}` with {value}; set it"
             yield Violation(CheckCode.OPTION_NEEDS_OTHER, path, message)
 
 

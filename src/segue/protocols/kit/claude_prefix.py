@@ -9,24 +9,20 @@ Facts this file relies on (anthropic 2.8.0; Anthropic documentation: preserved t
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from typing import Final, cast
 
 from segue.conversation.messages import Diagnostic
-from segue.foundation.plurals import counted
 from segue.models.family import Family
 from segue.models.model_ids import CLAUDE_BINDS_ACCOUNT, CLAUDE_BINDS_PREFIX
-from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.prefix_form import Dropped
+from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
+from segue.protocols.kit.reply_form import note_withheld
 
 BETA: Final = "thinking-binding-controls-2026-08-01"
 BINDING: Final = "block_binding"
-TRANSFORMATIONS: Final = "input_transformations"
 _BEHAVIOR: Final = "prefix_mismatch_behavior"
 _DROP: Final = "drop_block"
 _ACCEPTED_BESIDE: Final = frozenset({"adaptive", "enabled"})
-_PATH: Final = re.compile(r"messages\.(\d+)\.content\.(\d+)")
 
 CLAUDE_BINDING: Final[tuple[Family, ...]] = (
     Family(
@@ -53,15 +49,14 @@ CLAUDE_BINDING: Final[tuple[Family, ...]] = (
 """Which models bind thinking to what, at Anthropic's own API and at Bedrock."""
 
 
-def with_drop(thinking: Block, endpoint: Endpoint) -> Wire | None:
+def with_drop(thinking: Block) -> Wire | None:
     """Give the options of thinking with the request to drop; None if they do not allow it.
 
-    A model that always thinks needs no options, and to name its only type changes nothing. For any other, thinking
-    would be turned on.
+    A model that always thinks needs no options, and to name its only type changes nothing. One that thinks on request
+    (Haiku 5.5) thinks in this request: its history has thinking, and the server is asked once. Thinking that was turned
+    off stays off.
     """
-    kind = thinking.get("type")
-    if not thinking and "off" not in endpoint.rules.thinking_levels:
-        kind = "adaptive"
+    kind = thinking.get("type") if thinking else "adaptive"
     if kind not in _ACCEPTED_BESIDE:
         return None
     return {**thinking, "type": kind, BINDING: {**object_of(thinking.get(BINDING)), _BEHAVIOR: _DROP}}
@@ -72,23 +67,27 @@ def has_drop(thinking: Block) -> bool:
     return object_of(thinking.get(BINDING)).get(_BEHAVIOR) == _DROP
 
 
-def read_transformations(given: object) -> list[Dropped] | None:
-    """Read `input_transformations`; None if there is no such list."""
-    if not isinstance(given, list):
-        return None
-    found: list[Dropped] = []
-    for entry in map(object_of, cast("list[object]", given)):
-        path = _PATH.fullmatch(str(entry.get("path")))
-        if path is not None and entry.get("type") == "thinking_dropped":
-            found.append(Dropped(int(path[1]), int(path[2]), str(entry.get("reason"))))
-    return found
+def _read(given: object) -> dict[str, str]:
+    entries = [each for each in map(object_of, list_of(given)) if each.get("type") == "thinking_dropped"]
+    return {str(entry.get("path")): str(entry.get("reason")) for entry in entries}
 
 
 def note_transformations(given: object) -> tuple[Diagnostic, ...]:
     """Say what the provider did not read of a request; empty if it read everything, or does not say."""
-    dropped = read_transformations(given)
-    if not dropped:
-        return ()
-    places = [{"path": f"messages.{each.turn}.content.{each.block}", "reason": each.reason} for each in dropped]
-    message = f"the provider did not read {counted(len(dropped), 'block')} of thinking: {dropped[0].reason}"
-    return (Diagnostic(type="reasoning_dropped", message=message, details={"dropped": places}),)
+    return note_withheld([{"path": path, "reason": reason} for path, reason in _read(given).items()]) if given else ()
+
+
+def find_dropped(given: object, body: Block, signature: Callable[[Block], str | None]) -> dict[str, str] | None:
+    """Give the signatures of a body that a reply's `input_transformations` name, with the reasons.
+
+    None if there is no such list.
+    """
+    if not isinstance(given, list):
+        return None
+    reasons = _read(cast("list[object]", given))
+    blocks = (
+        (f"messages.{turn}.content.{at}", object_of(block))
+        for turn, message in enumerate(list_of(body.get("messages")) if reasons else ())
+        for at, block in enumerate(list_of(object_of(message).get("content")))
+    )
+    return {token: reasons[path] for path, block in blocks if path in reasons and (token := signature(block))}

@@ -87,6 +87,7 @@ FIELD_ROWS: Final = (
     Answered("openai-responses", CheckCode.FIELD_UNKNOWN, "replies of gpt-5 and gpt-5.5", path=r"^input\.\d+\.status$"),
     Answered("google-genai", CheckCode.VALUE_UNKNOWN, "13 replies, 0 refusals"),
     Answered("cohere-chat", CheckCode.VALUE_UNKNOWN, "4 replies, 0 refusals"),
+    Answered("google-interactions", CheckCode.VALUE_UNKNOWN, "google-genai 3.3.0 has more", path=r"thinking_level$"),
 )
 """Findings of the comparison with the fields of an SDK, whose lists of values and keys may be older than the server."""
 

@@ -72,10 +72,11 @@ _EVERY: Final = "*"
 
 @final
 class Limits:
-    """The rows of one protocol."""
+    """The rows of one protocol; `read` is the day their sources were read, where a source names no other."""
 
-    def __init__(self, rows: Sequence[Limit] = ()) -> None:
+    def __init__(self, rows: Sequence[Limit] = (), *, read: str = "") -> None:
         self.rows: tuple[Limit, ...] = tuple(rows)
+        self.read: str = read
         self._applicable = lru_cache(maxsize=64)(self._choose)
 
     def _choose(self, provider: str, model: str, cautious: bool) -> tuple[Limit, ...]:
@@ -86,6 +87,11 @@ class Limits:
             and (not limit.providers or provider in limit.providers)
             and (not limit.models or re.search(limit.models, model, re.IGNORECASE))
         )
+
+    def pins(self, path: str, body: JsonObject, endpoint: Endpoint) -> bool:
+        """Whether a row lists the values that a place of a body can have, so that no other rule judges it."""
+        rows = self._applicable(endpoint.model.provider, endpoint.model.id, endpoint.cautious)
+        return any(row.path == path and row.allowed and all(_holds(one, body) for one in row.when) for row in rows)
 
     def check(self, body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
         """Find values outside of the limits of an endpoint."""
@@ -145,18 +151,16 @@ def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Blo
         listed = ", ".join(map(str, limit.allowed))
         yield Violation(CheckCode.VALUE_UNKNOWN, path, f"{name} has to be one of {listed}{end}")
     if limit.among and not facts.have(limit.among, value):
-        yield Violation(
-            CheckCode.REFERENCE_UNKNOWN, path, f"{value!r} is not in `{limit.among}`; add it there, or remove it"
-        )
+        message = f"{value!r} is not in `{limit.among}`; add it there, or remove it"
+        yield Violation(CheckCode.REFERENCE_UNKNOWN, path, message)
     if limit.needs and not any(facts.hold(one, holder) for one in limit.needs):
         wanted = " or ".join(f"`{one.lstrip('.')}`" for one in limit.needs)
         yield Violation(CheckCode.OPTION_NEEDS_OTHER, path, f"{name} needs {wanted}; set it, or remove {name}")
     for one in limit.excludes:
         if facts.hold(one, holder):
             other = _read_condition(one)[2] if f"{_KEYS}=" in one else one.lstrip(".")
-            yield Violation(
-                CheckCode.OPTIONS_CONFLICT, path, f"{name} cannot be combined with `{other}`; remove one of them"
-            )
+            message = f"{name} cannot be combined with `{other}`; remove one of them"
+            yield Violation(CheckCode.OPTIONS_CONFLICT, path, message)
             break
     if limit.refused and value not in ([], {}):
         yield Violation(CheckCode.OPTION_UNSUPPORTED, path, f"{name} is not supported here; {limit.refused}")

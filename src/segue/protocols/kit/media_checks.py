@@ -74,9 +74,8 @@ def check_scheme(url: object, schemes: frozenset[str], path: Path) -> Found:
     """Find a URL whose scheme the target does not read."""
     if isinstance(url, str) and not has_scheme(url, schemes):
         known = " or ".join(sorted(schemes))
-        yield Violation(
-            CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, f"only {known} URLs are supported; use one, or send the data"
-        )
+        message = f"only {known} URLs are supported; use one, or send the data"
+        yield Violation(CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, message)
 
 
 def check_image_url(url: object, path: Path, *, exact: bool = False, schemes: frozenset[str] = frozenset()) -> Found:
@@ -95,11 +94,8 @@ def check_image_url(url: object, path: Path, *, exact: bool = False, schemes: fr
     yield from check_scheme(url, schemes, path)
     shown = type_of_image_address(url)
     if shown is not None and class_of(shown) != "image":
-        yield Violation(
-            CheckCode.MEDIA_TYPE_UNSUPPORTED,
-            path,
-            f"the address is that of {shown}, not of an image; send it as a file",
-        )
+        message = f"the address is that of {shown}, not of an image; send it as a file"
+        yield Violation(CheckCode.MEDIA_TYPE_UNSUPPORTED, path, message)
 
 
 def check_address(url: object, allowed: tuple[str, ...], path: Path) -> Found:
@@ -107,6 +103,5 @@ def check_address(url: object, allowed: tuple[str, ...], path: Path) -> Found:
     shown = type_of_address(url) if isinstance(url, str) else None
     if shown is None or any(pattern in ("*", shown, f"{shown.partition('/')[0]}/*") for pattern in allowed):
         return
-    yield Violation(
-        CheckCode.MEDIA_TYPE_UNSUPPORTED, path, f"files of the type {shown} are not supported; convert it or remove it"
-    )
+    message = f"files of the type {shown} are not supported; convert it or remove it"
+    yield Violation(CheckCode.MEDIA_TYPE_UNSUPPORTED, path, message)

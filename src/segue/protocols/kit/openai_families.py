@@ -7,6 +7,12 @@ from typing import Final
 from segue.models.family import Family
 from segue.models.model_ids import OPENAI_ALWAYS_THINKS, OPENAI_GPT_5_1_TO_4, OPENAI_WITHOUT_LONG_CACHE
 
+INPUT_ONLY: Final = frozenset({"tool", "assistant"})
+"""Where a cache breakpoint is refused: only parts of the input may have one."""
+
+ROOT_KEYWORDS: Final = frozenset({"oneOf", "anyOf", "allOf", "enum", "not"})
+"""Keywords that OpenAI refuses at the root of a tool's schema."""
+
 OPENAI_FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern="^",

@@ -7,20 +7,11 @@ of reasoning themselves are not compared. (Anthropic documentation: preserved th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, final
+from typing import final
 
 import msgspec
 
-from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
-
-
-class Dropped(NamedTuple):
-    """Reasoning that a server did not read: where it stands in the request, and why, in the provider's words."""
-
-    turn: int
-    block: int
-    reason: str
 
 
 @final
@@ -32,11 +23,10 @@ class PrefixForm(msgspec.Struct, frozen=True, kw_only=True):
     - `starts(turn)`: whether the compared prefix starts with this turn, whatever stands before it.
     - `signature(block)`: the signature of a block of reasoning; None for every other block.
     - `asks(body)`: whether the body asks the server to drop reasoning that is not valid behind its prefix.
-    - `ask(body, endpoint)`: makes it ask, in place; False if this request cannot.
+    - `ask(body)`: makes it ask, in place; False if this request cannot.
     - `headers`: the headers that a body which asks needs.
     - `system_block(text)`: a system prompt of one text in its other form, which counts as another one; None if there is
       one form.
-    - `dropped(reply)`: what the server says that it dropped; None if it says nothing.
     """
 
     system: Callable[[Block], object]
@@ -45,7 +35,6 @@ class PrefixForm(msgspec.Struct, frozen=True, kw_only=True):
     starts: Callable[[Block], bool]
     signature: Callable[[Block], str | None]
     asks: Callable[[Block], bool]
-    ask: Callable[[Wire, Endpoint], bool]
-    dropped: Callable[[Block], list[Dropped] | None]
+    ask: Callable[[Wire], bool]
     system_block: Callable[[str], object] | None = None
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])

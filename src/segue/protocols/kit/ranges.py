@@ -1,6 +1,6 @@
 """Check that numbers, stop texts and user ids of a request are in the range that the target accepts.
 
-The ranges are fields of `Rules`; each protocol names the source where it calls these functions. Values of a wrong type
+The ranges are rows of the rules (`Rule`), with their sources. Values of a wrong type
 pass: other checks find them.
 """
 
@@ -11,38 +11,43 @@ from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.models.rule import Rule
 from segue.models.rules import Rules
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Violation
 from segue.protocols.kit.json_values import object_of
 
-_RANGES: Final[Mapping[str, tuple[str | None, str | None]]] = {
-    "temperature": (None, "max_temperature"),
-    "top_p": ("min_top_p", "max_top_p"),
-    "max_tokens": ("min_max_tokens", None),
-}
-"""Options -> the rules with their lower bound (None: 0) and their upper bound (None: no bound)."""
+_DEFAULTS: Final[Mapping[str, Rule]] = {"top_p": Rule(most=1.0), "max_tokens": Rule(least=1)}
+"""The ranges of targets without a row; a temperature is only not negative."""
+_ANY: Final = Rule()
+
+
+def range_of(option: str, rules: Rules) -> tuple[float, float]:
+    """Return the smallest and the largest value of an option; 0 for no upper limit."""
+    row = rules.rows.get(option) or _DEFAULTS.get(option, _ANY)
+    return row.least or 0, row.most or 0
 
 
 def check_greedy(body: Mapping[str, object], rules: Rules) -> Iterator[Violation]:
-    """Find a `top_p` beside a temperature of 0, where the target refuses it."""
-    if not rules.greedy_top_p and body.get("temperature") == 0 and body.get("top_p") not in (None, 1):
-        yield Violation(
-            CheckCode.OPTIONS_CONFLICT, ("top_p",), "top_p has to be 1 while the temperature is 0; remove it"
-        )
+    """Find a `top_p` next to a temperature of 0, where the target refuses it."""
+    if rules.has("greedy_top_p") and body.get("temperature") == 0 and body.get("top_p") not in (None, 1):
+        message = "top_p has to be 1 while the temperature is 0; remove it"
+        yield Violation(CheckCode.OPTIONS_CONFLICT, ("top_p",), message)
 
 
 def fits_seed(value: int, rules: Rules) -> bool:
     """Whether the target accepts a seed."""
-    least, most = rules.min_seed, rules.max_seed
-    return (least is None or value >= least) and (most is None or value <= most)
+    return not any(check_seed(value, ("seed",), rules))
 
 
 def check_seed(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
     """Find a seed that is out of its range."""
-    if isinstance(value, int) and not fits_seed(value, rules):
-        is_small = rules.min_seed is not None and value < rules.min_seed
-        bounds = f"at least {rules.min_seed}" if is_small else f"at most {rules.max_seed}"
+    row = rules.rows.get("seed")
+    if row is None or not isinstance(value, int):
+        return
+    is_small = row.least is not None and value < row.least
+    if is_small or (row.most is not None and value > row.most):
+        bounds = f"at least {row.least}" if is_small else f"at most {row.most}"
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{path[-1]} has to be {bounds}, not {value}; change it")
 
 
@@ -50,9 +55,7 @@ def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterato
     """Find a number that is out of its range."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return
-    below, above = _RANGES[option]
-    least = cast("float", getattr(rules, below)) if below else 0
-    most = cast("float", getattr(rules, above)) if above else 0
+    least, most = range_of(option, rules)
     if value < least or 0 < most < value:
         bounds = f"between {least:g} and {most:g}" if most else f"at least {least:g}"
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{path[-1]} has to be {bounds}, not {value:g}; change it")
@@ -60,16 +63,17 @@ def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterato
 
 def fits_stop(text: str, rules: Rules) -> bool:
     """Whether the target accepts a stop text of this length."""
-    return not 0 < rules.max_stop_bytes < len(text.encode("utf-8", "surrogatepass"))
+    return not 0 < rules.most("stop_bytes") < len(text.encode("utf-8", "surrogatepass"))
 
 
-def check_long_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
-    """Find stop texts that are longer than the target accepts."""
+def check_stop_sizes(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
+    """Find more stop texts, or longer ones, than the target accepts."""
     texts = cast("list[object]", value) if isinstance(value, list) else [value]
+    if 0 < (most := rules.most("stop")) < len(texts):
+        yield Violation(CheckCode.STOP_INVALID, path, f"there are more than {most} stop sequences; remove some")
     if any(isinstance(text, str) and not fits_stop(text, rules) for text in texts):
-        yield Violation(
-            CheckCode.STOP_INVALID, path, f"a stop text has more than {rules.max_stop_bytes} bytes; shorten it"
-        )
+        message = f"a stop text has more than {rules.most('stop_bytes')} bytes; shorten it"
+        yield Violation(CheckCode.STOP_INVALID, path, message)
 
 
 def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
@@ -77,7 +81,7 @@ def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
     if not isinstance(value, list | tuple):
         return
     for index, text in enumerate(cast("list[object]", value)):
-        if isinstance(text, str) and not (text if rules.blank_stop else text.strip()):
+        if isinstance(text, str) and not (text.strip() if rules.has("blank_stop") else text):
             yield Violation(CheckCode.STOP_INVALID, (*path, index), "a stop text has to have characters; remove it")
 
 
@@ -89,18 +93,20 @@ def check_user_ids(body: Mapping[str, object], rules: Rules) -> Iterator[Violati
         for name in path:
             value = object_of(value).get(name)
         if isinstance(value, str) and not fits_user_id(value, rules):
-            least, most = max(1, rules.min_user_id), rules.max_user_id
-            message = f"{key} has {len(value)} characters; use {least} to {most}, such as a hash of the id"
-            if _fits_length(value, rules):
+            row = rules.rows["user_id"]
+            message = (
+                f"{key} has {len(value)} characters; use {row.least or 1} to {row.most or 0}, such as a hash of the id"
+            )
+            if _fits_length(value, row):
                 message = f"{key} shows who the user is; use an opaque id, such as a hash of it"
             yield Violation(CheckCode.USER_ID_INVALID, path, message)
 
 
 def fits_user_id(value: str, rules: Rules) -> bool:
     """Whether the target accepts a user id."""
-    refused = rules.refused_user_id
-    return _fits_length(value, rules) and (refused is None or re.fullmatch(refused, value) is None)
+    row = rules.rows.get("user_id")
+    return row is None or (_fits_length(value, row) and (not row.pattern or re.fullmatch(row.pattern, value) is None))
 
 
-def _fits_length(value: str, rules: Rules) -> bool:
-    return len(value) >= rules.min_user_id and not 0 < rules.max_user_id < len(value)
+def _fits_length(value: str, row: Rule) -> bool:
+    return len(value) >= (row.least or 0) and not 0 < (row.most or 0) < len(value)

@@ -2,18 +2,24 @@
 
 Everything that every protocol has, texts and calls, needs no entry here. The default is a protocol that has thinking
 and nothing else: blocks of other protocols become text, and cited pages are listed as text.
+
+Replies also say which state of the request a server withheld from its model, each protocol in its own words. Facts:
+- Claude says what it dropped in `input_transformations`, by its path in the request.     (anthropic 2.8.0, 2026-11-16)
+- OpenAI says it in a list of the same name, by the id of the reasoning item.              (openai 3.51.0, 2026-11-18)
+- OpenAI removes reasoning at the end of a turn as a matter of course: `turn_boundary`.    (the same, by its name)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias, final
 
 import msgspec
 
 from segue.conversation.content import NativeContent, TextContent, ToolCall
 from segue.conversation.context import ToolDefinition
-from segue.conversation.messages import AssistantMessage
+from segue.conversation.messages import AssistantMessage, Diagnostic
+from segue.foundation.plurals import counted
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.sources import Source
@@ -51,6 +57,8 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
       `block`; None: its blocks hold data that only the provider can make, or it has none.
     - `as_declared(call, tool)`: a call of a tool in the format in which the client declared it, and the keys that the
       beginning of a streamed call needs for it.
+    - `withheld(reply, body)`: the signatures of a request that the server did not read, by what its reply says, with
+      the reasons; None if it says nothing.
     """
 
     thinking: bool = True
@@ -63,6 +71,27 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
     read_search: Callable[[NativeContent], Search | None] | None = None
     write_search: Callable[[Search, Block], Block] | None = None
     as_declared: Callable[[ToolCall, ToolDefinition], tuple[ToolCall, Block]] | None = None
+    withheld: Callable[[Block, Block], Mapping[str, str] | None] | None = None
 
 
 DEFAULT_FORM = ReplyForm()
+
+
+# -- state that a server withheld --------------------------------------------------------------------------------------
+
+TRANSFORMATIONS: Final = "input_transformations"
+WITHHELD: Final = "reasoning_dropped"
+"""The type of the diagnostic."""
+NO_FAULT: Final = frozenset({"turn_boundary"})
+"""Reasons that say nothing about later requests."""
+OF_MODEL: Final = frozenset({"model_mismatch", "model_binding_mismatch"})
+"""Reasons that hold for the model that was asked, and for no other."""
+
+
+def note_withheld(entries: Sequence[Mapping[str, str]]) -> tuple[Diagnostic, ...]:
+    """Say what the provider did not read of a request: where it is, or its id, and why; empty if it read everything."""
+    if not entries:
+        return ()
+    reasons = ", ".join(dict.fromkeys(entry["reason"] for entry in entries))
+    message = f"the provider did not read {counted(len(entries), 'block')} of thinking: {reasons}"
+    return (Diagnostic(type=WITHHELD, message=message, details={"dropped": [dict(entry) for entry in entries]}),)

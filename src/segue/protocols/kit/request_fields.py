@@ -103,8 +103,8 @@ _FIELDS: Final[dict[str, RequestFields]] = {}
 
 def check_fields(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """Compare a body with the fields of its protocol; finds nothing where they, or the endpoint, are unknown."""
-    if endpoint.rules.body_protocol:
-        return check_part(body, endpoint.rules.body_protocol, endpoint, ())
+    for protocol in endpoint.rules.values("body_protocol"):
+        return check_part(body, protocol, endpoint, ())
     fields = _FIELDS.get(_package_of(endpoint.model.protocol))
     return [] if fields is None else fields.compare(body, endpoint)
 

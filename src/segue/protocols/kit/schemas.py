@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import Options
 from segue.errors import Path
+from segue.models.rule import Place, Rule
 from segue.models.rules import Rules
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import JsonObject, Violation
@@ -143,63 +144,58 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
       veryfront-code #3918, 2026-08-21), "For 'integer' type, property 'maximum' is not supported".
     """
     yield from _find_root_faults(schema, rules, strict=strict, output=output)
-    refused = rules.schema_refused | rules.strict_refused if strict else rules.schema_refused
-    optional = unions = 0
+    rows, refused = rules.rows, rules.values("schema_keywords")
+    if strict:
+        refused |= rules.values("strict_keywords")
     for path, one in walk_schema(schema):
-        for key in refused_references(one, schema) if rules.schema_definitions_only else ():
+        for key in refused_references(one, schema) if "schema_references" in rows else ():
             # "references must start with #/$defs/" (command-code #594, 2026-07-27), "conflicting keywords found after
             # $ref expansion: description" (kimi-cli #1903, 2026-04-15)
-            yield Violation(
-                CheckCode.SCHEMA_REFERENCE_INVALID,
-                (*path, key),
-                f"`{key}` is refused with this `$ref`; write the schema out",
-            )
-        yield from find_invalid(one, path, rules.schema_valid)
-        yield from _find_unsupported(one, path, rules, strict=strict)
-        if rules.schema_required_known:
+            message = f"`{key}` is refused with this `$ref`; write the schema out"
+            yield Violation(CheckCode.SCHEMA_REFERENCE_INVALID, (*path, key), message)
+        yield from find_invalid(one, path, rules.values("schema_faults"))
+        yield from _find_unsupported(one, path, rows, strict=strict)
+        if "unknown_required" in rows:
             for at in unknown_required(one):
                 message = "the schema has no such property; define it, or do not require it"
                 yield Violation(CheckCode.SCHEMA_INVALID, (*path, "required", at), message)
         for key in refused_in(one, refused):
-            yield Violation(
-                CheckCode.SCHEMA_KEYWORD_UNSUPPORTED,
-                (*path, key),
-                f"`{key}` is not supported here; move it to the description",
-            )
-        if not strict:
-            continue
-        properties = one.get("properties")
-        names = list(cast("JsonObject", properties)) if isinstance(properties, Mapping) else []
-        listed = {name for name in list_of(one.get("required")) if isinstance(name, str)}
-        optional += len([name for name in names if name not in listed])
-        unions += len([name for name in names if _is_union(cast("JsonObject", properties)[name])])
-        if one.get("type") == "object" or names:
-            if (rules.strict_closed or rules.strict_objects) and one.get("additionalProperties") is not False:
-                message = "`additionalProperties` has to be false; set it"
-                yield Violation(CheckCode.SCHEMA_NOT_STRICT, path, message)
-            elif rules.strict_closed and any(name not in listed for name in names):
-                missing = ", ".join(name for name in names if name not in listed)
-                yield Violation(
-                    CheckCode.SCHEMA_NOT_STRICT, path, f"every property has to be required, also {missing}; list it"
-                )
-            elif rules.strict_closed and not listed <= set(names):
-                # "Extra required key 'recipe' supplied." (OpenAI: dotnet/extensions #6302, 2025-04-15)
-                extra = ", ".join(sorted(listed - set(names)))
-                yield Violation(
-                    CheckCode.SCHEMA_INVALID, (*path, "required"), f"there is no property {extra}; do not require it"
-                )
-    if not strict:
-        return
-    # "Schemas contains too many parameters with union types" (Anthropic documentation: structured outputs, limits)
-    if 0 < rules.max_optional < optional:
-        message = f"{optional} properties are optional, and at most {rules.max_optional} may be; require some"
-        yield Violation(CheckCode.SCHEMA_TOO_LARGE, (), message)
-    if 0 < rules.max_unions < unions:
-        message = f"{unions} properties have several types, and at most {rules.max_unions} may; choose one for some"
-        yield Violation(CheckCode.SCHEMA_TOO_LARGE, (), message)
-    if not rules.strict_recursion and is_recursive(schema):
+            message = f"`{key}` is not supported here; move it to the description"
+            yield Violation(CheckCode.SCHEMA_KEYWORD_UNSUPPORTED, (*path, key), message)
+        if strict and not rows.keys().isdisjoint(_OPEN):
+            yield from _find_open(one, path, is_closed="strict_open" in rows)
+    if strict and "strict_recursion" in rows and is_recursive(schema):
         yield Violation(CheckCode.SCHEMA_RECURSIVE, (), "the schema refers to itself; write out the levels")
-    yield from _find_excess(schema, rules)
+    if strict:
+        yield from _find_excess(schema, rules)
+
+
+_OPEN: Final = ("strict_open", "strict_open_objects")
+
+
+def _find_open(schema: JsonObject, path: Path, *, is_closed: bool) -> Iterator[Violation]:
+    names = list(object_of(schema.get("properties")))
+    listed = {name for name in list_of(schema.get("required")) if isinstance(name, str)}
+    if schema.get("type") != "object" and not names:
+        return
+    if schema.get("additionalProperties") is not False:
+        yield Violation(CheckCode.SCHEMA_NOT_STRICT, path, "`additionalProperties` has to be false; set it")
+    elif is_closed and (missing := [name for name in names if name not in listed]):
+        message = f"every property has to be required, also {', '.join(missing)}; list it"
+        yield Violation(CheckCode.SCHEMA_NOT_STRICT, path, message)
+    elif is_closed and (unknown := sorted(listed.difference(names))):
+        # "Extra required key 'recipe' supplied." (OpenAI: dotnet/extensions #6302, 2025-04-15)
+        message = f"there is no property {', '.join(unknown)}; do not require it"
+        yield Violation(CheckCode.SCHEMA_INVALID, (*path, "required"), message)
+
+
+_SIZES: Final[Mapping[Place, str]] = {
+    "strict_optional": "optional properties",
+    "strict_unions": "properties of several types",
+    "strict_properties": "properties",
+    "strict_values": "values of enumerations",
+    "strict_depth": "levels",
+}
 
 
 def _is_union(schema: object) -> bool:
@@ -208,56 +204,42 @@ def _is_union(schema: object) -> bool:
 
 
 def _find_root_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool) -> Iterator[Violation]:
-    if output and strict and schema.get("type") != "object" and rules.strict_closed:
+    if output and strict and schema.get("type") != "object" and rules.has("strict_open"):
         # "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'." (OpenAI API)
-        yield Violation(
-            CheckCode.SCHEMA_ROOT_INVALID, (), "the root of the schema must have the type object; wrap it in one"
-        )
-    if rules.schema_properties and not output and schema.get("type") == "object" and "properties" not in schema:
-        yield Violation(
-            CheckCode.SCHEMA_ROOT_INVALID, (), "the root of the schema needs `properties`; add it, also empty"
-        )
+        message = "the root of the schema must have the type object; wrap it in one"
+        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (), message)
+    if rules.has("missing_properties") and not output and schema.get("type") == "object" and "properties" not in schema:
+        message = "the root of the schema needs `properties`; add it, also empty"
+        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (), message)
 
 
-def _find_unsupported(schema: JsonObject, path: Path, rules: Rules, *, strict: bool) -> Iterator[Violation]:
-    """Find values of keywords, and keywords side by side, that a target does not support; see `Rules` for sources."""
+def _find_unsupported(schema: JsonObject, path: Path, rows: Mapping[str, Rule], *, strict: bool) -> Iterator[Violation]:
+    """Find values of keywords, and keywords side by side, that a target does not support; the rows have the sources."""
     reference = schema.get("$ref")
     if strict and isinstance(reference, str) and not reference.startswith("#"):
         # No references to other documents (Anthropic and OpenAI documentation: structured outputs)
-        yield Violation(
-            CheckCode.SCHEMA_REFERENCE_INVALID, (*path, "$ref"), "the schema is not in this one; write it out"
-        )
+        message = "the schema is not in this one; write it out"
+        yield Violation(CheckCode.SCHEMA_REFERENCE_INVALID, (*path, "$ref"), message)
     kind, given = schema.get("type"), schema.get("format")
-    formats = rules.strict_formats if strict and rules.strict_formats is not None else rules.schema_formats
-    if formats is not None and isinstance(given, str) and given not in formats and is_text(kind):
-        yield Violation(
-            CheckCode.SCHEMA_FORMAT_UNSUPPORTED,
-            (*path, "format"),
-            f"the format {given!r} is not supported here; remove it",
-        )
-    if rules.schema_text_enums and isinstance(schema.get("enum"), list) and kind is not None and not is_text(kind):
-        yield Violation(
-            CheckCode.SCHEMA_ENUM_INVALID,
-            (*path, "enum"),
-            "only texts can be limited to an enumeration; make it a text",
-        )
-    if rules.schema_text_enums and is_text(kind) and "" in list_of(schema.get("enum")):
-        yield Violation(
-            CheckCode.SCHEMA_ENUM_INVALID, (*path, "enum"), "a value of the enumeration is empty; remove it"
-        )
-    if rules.schema_typed == "always" or (strict and rules.schema_typed == "strict"):
+    formats = (rows.get("strict_formats") if strict else None) or rows.get("schema_formats")
+    if formats is not None and isinstance(given, str) and given not in formats.values and is_text(kind):
+        message = f"the format {given!r} is not supported here; remove it"
+        yield Violation(CheckCode.SCHEMA_FORMAT_UNSUPPORTED, (*path, "format"), message)
+    values = schema.get("enum") if "other_enums" in rows and kind is not None else None
+    if isinstance(values, list) and (not is_text(kind) or "" in values):
+        message = "only texts that are not empty can be limited to an enumeration; change it"
+        yield Violation(CheckCode.SCHEMA_ENUM_INVALID, (*path, "enum"), message)
+    if "untyped_properties" in rows or (strict and "strict_untyped" in rows):
         for name in untyped(schema):
             place = (*path, "properties", name)
             yield Violation(CheckCode.SCHEMA_INVALID, place, "the property has no type; add one")
-    for key in misplaced(schema) if rules.schema_keywords_typed else ():
-        yield Violation(
-            CheckCode.SCHEMA_KEYWORD_UNSUPPORTED, (*path, key), f"`{key}` does not fit the type {kind!r}; remove it"
-        )
-    if not rules.schema_typed_unions and "anyOf" in schema and "type" in schema:
-        yield Violation(
-            CheckCode.SCHEMA_INVALID, (*path, "type"), "the type has to stand in each schema of `anyOf`; move it"
-        )
-    if strict and rules.strict_references_alone and "$ref" in schema and len(schema) > 1:
+    for key in misplaced(schema) if "mistyped_keywords" in rows else ():
+        message = f"`{key}` does not fit the type {kind!r}; remove it"
+        yield Violation(CheckCode.SCHEMA_KEYWORD_UNSUPPORTED, (*path, key), message)
+    if "typed_unions" in rows and "anyOf" in schema and "type" in schema:
+        message = "the type has to be in each schema of `anyOf`; move it"
+        yield Violation(CheckCode.SCHEMA_INVALID, (*path, "type"), message)
+    if strict and "strict_references" in rows and "$ref" in schema and len(schema) > 1:
         yield Violation(CheckCode.SCHEMA_REFERENCE_INVALID, path, "`$ref` has to stand alone; wrap it in `anyOf`")
 
 
@@ -304,24 +286,24 @@ def is_text(kind: object) -> bool:
 
 
 def _find_excess(schema: JsonObject, rules: Rules) -> Iterator[Violation]:
-    properties = values = depth = 0
+    """Find more of something than a strict schema may have.
+
+    "Schemas contains too many parameters with union types" (Anthropic documentation: structured outputs, limits)
+    """
+    if rules.rows.keys().isdisjoint(_SIZES):
+        return
+    counts: dict[Place, int] = dict.fromkeys(_SIZES, 0)
     for path, one in walk_schema(schema):
-        properties += len(object_of(one.get("properties")))
-        listed = one.get("enum")
-        values += len(cast("list[object]", listed)) if isinstance(listed, list) else 0
-        depth = max(depth, sum(key == "properties" for key in path))
-    counts = (
-        (properties, rules.max_strict_properties, "properties"),
-        (values, rules.max_strict_values, "values of enumerations"),
-        (depth, rules.max_strict_depth, "levels"),
-    )
-    for count, most, name in counts:
-        if 0 < most < count:
-            yield Violation(
-                CheckCode.SCHEMA_TOO_LARGE,
-                (),
-                f"the schema has {count} {name}, and at most {most} are supported; cut it",
-            )
+        properties, listed = object_of(one.get("properties")), list_of(one.get("required"))
+        counts["strict_optional"] += sum(name not in listed for name in properties)
+        counts["strict_unions"] += sum(map(_is_union, properties.values()))
+        counts["strict_properties"] += len(properties)
+        counts["strict_values"] += len(list_of(one.get("enum")))
+        counts["strict_depth"] = max(counts["strict_depth"], sum(key == "properties" for key in path))
+    for place, name in _SIZES.items():
+        if 0 < (most := rules.most(place)) < counts[place]:
+            message = f"the schema has {counts[place]} {name}, and at most {most} are supported; cut it"
+            yield Violation(CheckCode.SCHEMA_TOO_LARGE, (), message)
 
 
 def unknown_required(schema: JsonObject) -> list[int]:
@@ -338,9 +320,10 @@ def unknown_required(schema: JsonObject) -> list[int]:
 
 
 def refused_properties(schema: JsonObject, rules: Rules) -> list[str]:
-    """List the properties of a tool whose names the target refuses (`Rules.property_names`)."""
-    pattern, names = rules.property_names, object_of(schema.get("properties"))
-    return [] if pattern is None else [name for name in names if re.fullmatch(pattern, name) is None]
+    """List the properties of a tool whose names the target refuses (`property_names`)."""
+    row = rules.rows.get("property_names")
+    names = object_of(schema.get("properties")) if row is not None else ()
+    return [name for name in names if row is not None and re.fullmatch(row.pattern or "", name) is None]
 
 
 def refused_in(schema: JsonObject, refused: frozenset[str]) -> list[str]:
@@ -374,15 +357,13 @@ def walk_schema(schema: JsonObject, path: Path = ()) -> Iterator[tuple[Path, Jso
                     yield from walk_schema(cast("JsonObject", below), (*path, key, index))
 
 
-def find_invalid(schema: JsonObject, path: Path, mode: str) -> Iterator[Violation]:
-    """Find keywords whose value no JSON schema has, and lists without items, as `Rules.schema_valid` says."""
-    if mode == "unknown":
-        return
+def find_invalid(schema: JsonObject, path: Path, faults: frozenset[str]) -> Iterator[Violation]:
+    """Find keywords whose value no JSON schema has, and lists without items, as the row `schema_faults` says."""
     kinds = schema.get("type")
     is_list = isinstance(kinds, str) and kinds.lower() == "array"
-    if mode != "valid" and is_list and "items" not in schema and "prefixItems" not in schema:
+    if "items" in faults and is_list and "items" not in schema and "prefixItems" not in schema:
         yield Violation(CheckCode.SCHEMA_INVALID, path, "a list needs `items`; add the schema of its items")
-    if mode == "items":
+    if "invalid" not in faults:
         return
     listed = cast("list[object]", kinds) if isinstance(kinds, list) else [] if kinds is None else [kinds]
     for kind in listed:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from segue.conversation.arguments import encode_arguments
+from segue.conversation.arguments import encode_arguments, parse_arguments
 from segue.conversation.content import Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Options
 from segue.conversation.events import (
@@ -27,6 +27,7 @@ from segue.conversation.events import (
     ToolCallDelta,
 )
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
+from segue.foundation.json_text import GrowingJson
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
 
@@ -54,6 +55,8 @@ class StreamWriter:
     """The stop reasons of this protocol: a reply that ended with one of them is complete."""
     empty_arguments: str = ""
     """The JSON of a call without arguments; empty if the protocol writes none."""
+    json_arguments: bool = False
+    """Readers of the protocol parse the arguments, so what a model wrote is completed to an object."""
 
     def __init__(self, endpoint: Endpoint, options: Options | None) -> None:
         self.endpoint = endpoint
@@ -128,7 +131,7 @@ class StreamWriter:
 class _Part:
     """A part that is open: its kind, how much was written, half a surrogate pair, and a call that is held back."""
 
-    __slots__ = ("add", "half", "held", "kind", "make", "maker", "written")
+    __slots__ = ("add", "half", "held", "json", "kind", "make", "maker", "written")
 
     def __init__(self, kind: str, add: Callable[[int, str], None]) -> None:
         self.kind = kind
@@ -139,6 +142,7 @@ class _Part:
         self.written = 0
         self.half = ""
         self.held: tuple[list[str], Block] | None = None
+        self.json: GrowingJson | None = None
 
 
 _DELTAS: Final[frozenset[type]] = frozenset({TextDelta, ThinkingDelta, ToolCallDelta})
@@ -236,13 +240,15 @@ class StreamEncoder:
         elif part.half:
             delta, part.half = part.half + delta, ""
         if delta:
+            part.written += len(delta)
+            if part.json is not None:
+                delta = part.json.add(delta if part.written > len(delta) else _repaired(delta))
             if part.held is not None:
                 part.held[0].append(delta)
-            else:
+            elif delta:
                 part.add(index, delta)
-                if not part.written:
+                if part.maker is None and part.json is None:
                     part.maker = self._writer.frame_maker(index, part.kind)
-            part.written += len(delta)
         part.make = None if part.half else part.maker
 
     def _open(self, index: int, kind: str, first: Block, call_id: str = "", name: str = "") -> _Part:
@@ -254,6 +260,7 @@ class StreamEncoder:
             case "thinking":
                 self._writer.open_thinking(index, first)
             case _:
+                part.json = GrowingJson() if self._writer.json_arguments else None
                 if call_id and name:
                     self._writer.open_call(index, call_id, name, first)
                 else:
@@ -289,7 +296,9 @@ class StreamEncoder:
                 text = encode_arguments(call.arguments)
             text = text or self._writer.empty_arguments
             if text:
-                self._writer.add_arguments(index, text)
+                self._writer.add_arguments(index, text if part.json is None else part.json.add(_repaired(text)))
+        if part.json is not None and (rest := part.json.end()):
+            self._writer.add_arguments(index, rest)
         self._writer.close_call(index, call)
 
     def _feed(self, event: Event) -> None:
@@ -364,6 +373,13 @@ def _ended_with(reason: str, message: AssistantMessage) -> AssistantMessage:
         stop_reason=StopReason.ERROR,
         raw_stop_reason=reason,
     )
+
+
+def _repaired(text: str) -> str:
+    """Give arguments that arrive all at once as JSON; others as they are."""
+    parsed = parse_arguments(text) if text.endswith("}") else None
+    is_repaired = parsed is not None and parsed.diagnostic is not None and parsed.is_whole
+    return encode_arguments(parsed.arguments) if parsed is not None and is_repaired else text
 
 
 def _joined(text: str) -> str:

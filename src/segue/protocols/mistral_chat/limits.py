@@ -29,5 +29,6 @@ LIMITS: Final = Limits(
             equals="json_schema",
             needs=("response_format.json_schema",),
         ),
-    )
+    ),
+    read="2026-11-17",
 )

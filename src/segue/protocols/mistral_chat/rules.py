@@ -19,17 +19,19 @@ from typing import Final
 
 from segue.models.dialect import Dialect
 from segue.models.family import Family
+from segue.models.rule import Rule
 from segue.models.rules import Rules
 
 PROTOCOL: Final = "mistral-chat"
 PROVIDER: Final = "mistral"
+
+_READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools
     call_id_alphabet="a-zA-Z0-9",  # "must be a-z, A-Z, 0-9, with a length of 9", code 3280
     call_id_min=9,
     call_id_max=9,
-    call_id_scope="batch",  # mistral-common 1.13.0: unique within one assistant message
     tool_name_alphabet="a-zA-Z0-9_-",  # mistral-common 1.13.0
     tool_name_max=64,  # mistral-common 1.13.0
     tool_error="text",  # mistralai 3.7.0: a tool message has no flag
@@ -53,10 +55,17 @@ RULES: Final = Rules(
     refused_options=frozenset({"cache_retention", "user_id"}),  # mistralai 3.7.0: no such parameters
     # "Reasoning prompt mode is not enabled for this model", by every model (pi-go #245, live, 2026-08-28)
     refused_extra=frozenset({"prompt_mode"}),
-    max_temperature=1.0,  # mistral-common 1.13.0
-    greedy_top_p=False,  # "top_p must be 1 when using greedy sampling." (Mistral API, code 3054; reported 400s)
-    min_seed=0,  # Mistral API reference: random_seed, read 2026-11-17
-    min_top_p=0.01,  # 0 is refused: "greater_than" (modelparams.dev #231, live, 2026-08-17)
+    # -- what is refused
+    rows={
+        "temperature": Rule("mistral-common 1.13.0", _READ, most=1.0),
+        "greedy_top_p": Rule(
+            '"top_p must be 1 when using greedy sampling." (Mistral API, code 3054; reported 400s)', _READ
+        ),
+        "seed": Rule("Mistral API reference: random_seed", "2026-11-17", least=0),
+        "top_p": Rule(
+            '0 is refused: "greater_than" (modelparams.dev #231, live, 2026-08-17)', _READ, least=0.01, most=1.0
+        ),
+    },
 )
 
 DIALECT: Final = Dialect(
@@ -67,5 +76,13 @@ DIALECT: Final = Dialect(
     strict_tools=True,
 )
 
-FAMILIES: Final[tuple[Family, ...]] = ()
-"""None: the library checks ids and tool results by the version of a model's tokenizer, the service does not."""
+FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        pattern="devstral",
+        rules={"user_after_result": False},
+        source="'Unexpected role 'user' after role 'tool'' of devstral-small-latest and devstral-medium-latest"
+        " (avante.nvim #2562, 2025-08-01; zed #37021, 2025-08-27); other models answer (recorded traffic, 2026-11)",
+        read="2026-11-18",
+    ),
+)
+"""The library checks ids and tool results by the version of a model's tokenizer, the service only what is here."""

@@ -128,7 +128,8 @@ _FIELDS: Final = RequestFields(
                 )
                 for level in (True, "low", "medium", "high", "max")
             ),
-        )
+        ),
+        read="2026-11-18",
     ),
 )
 

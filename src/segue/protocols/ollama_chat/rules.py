@@ -13,10 +13,13 @@ from typing import Final
 
 from segue.models.dialect import Dialect
 from segue.models.family import Family
+from segue.models.rule import Rule
 from segue.models.rules import Rules
 
 PROTOCOL: Final = "ollama-chat"
 PROVIDER: Final = "ollama"
+
+_READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools
@@ -32,8 +35,11 @@ RULES: Final = Rules(
     # -- reasoning
     reasoning_replay="open",  # server source: `thinking` of a message is plain text
     # -- options: server source, no such fields
-    window_option=("options", "num_ctx"),  # ollama documentation: context length, read 2026-11-15
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
+    # -- what is refused
+    rows={
+        "window_field": Rule("ollama documentation: context length", _READ, values=frozenset({"options.num_ctx"})),
+    },
 )
 
 DIALECT: Final = Dialect(result_name=True, max_tokens_field="none", thinking_format="switch", auth="none")

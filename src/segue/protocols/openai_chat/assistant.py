@@ -357,7 +357,8 @@ def _decode_content(value: object, endpoint: Endpoint, path: Path, *, reply: boo
     if isinstance(value, str):
         if (not value and reply) or value == empty_content(endpoint):
             return ()
-        return split_tags(value) if endpoint.dialect.think_tags else (TextContent(text=value),)
+        has_tags = endpoint.dialect.think_tags
+        return split_tags(value, leads=not has_tags) if has_tags or reply else (TextContent(text=value),)
     if reply and (text := dump_value(value)) is not None:
         return (TextContent(text=text),)
     return [_decode_part(block, (*path, index)) for index, block in enumerate(expect_list(value, path))]

@@ -37,7 +37,7 @@ from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_bytes, check_image_url
-from segue.protocols.kit.ranges import check_greedy, check_long_stops, check_range, check_user_ids
+from segue.protocols.kit.ranges import check_greedy, check_range, check_stop_sizes, check_user_ids
 from segue.protocols.kit.reading import real_of, text_of
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.openai_chat.assistant import find_signature
@@ -74,7 +74,9 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
             # "unknown variant `developer`, expected one of" the others (DeepSeek: pi #1048)
             yield Violation(CheckCode.ROLE_UNKNOWN, path, f"the endpoint does not have the role {role!r}; use system")
         elif (
-            isinstance(role, str) and role in endpoint.rules.string_content and isinstance(message.get("content"), list)
+            isinstance(role, str)
+            and role in endpoint.rules.values("content_parts")
+            and isinstance(message.get("content"), list)
         ):
             # "invalid type: sequence, expected a string" (DeepSeek: forgecode #2008, smolagents #1158; reported)
             text = f"the content of a message with the role {role!r} has to be a string; join its texts"
@@ -447,16 +449,11 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
     yield from check_range("temperature", body.get("temperature"), ("temperature",), rules)
     yield from check_range("top_p", body.get("top_p"), ("top_p",), rules)
     yield from check_greedy(body, rules)
-    if endpoint.model.provider == PROVIDER:  # local servers accept -1 for no limit
+    if endpoint.model.provider == PROVIDER or rules.has("max_tokens"):  # local servers accept -1 for no limit
         # "integer below minimum value. Expected a value >= 1" (ChatDev #446)
         for key in ("max_tokens", "max_completion_tokens"):
             yield from check_range("max_tokens", body.get(key), (key,), rules)
-    stop = body.get("stop")
-    if isinstance(stop, list) and rules.max_stop and len(cast("list[object]", stop)) > rules.max_stop:
-        yield Violation(
-            CheckCode.STOP_INVALID, ("stop",), f"there are more than {rules.max_stop} stop sequences; remove some"
-        )
-    yield from check_long_stops(body.get("stop"), ("stop",), rules)
+    yield from check_stop_sizes(body.get("stop"), ("stop",), rules)
     choices = real_of(body.get("n"))
     if choices is not None and not 1 <= choices <= 128:
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("n",), "n has to be between 1 and 128; change it")
@@ -482,7 +479,7 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     (qwen-code #921 of 2025-10: gpt-5-mini; lemmary #25 of 2026-08).
     """
     model, rules = endpoint.model, endpoint.rules
-    if text_of(body.get("reasoning_effort")) in rules.refused_levels:
+    if text_of(body.get("reasoning_effort")) in rules.values("thinking_level"):
         message = f"this endpoint does not have the effort {body['reasoning_effort']!r}; use a lower one"
         yield Violation(CheckCode.EFFORT_UNSUPPORTED, ("reasoning_effort",), message)
     is_own = rules.body_fields != "unknown" or model.provider in first_party_providers(model.id)  # gateways translate
@@ -498,7 +495,11 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
             message = f"the model does not support `{key}`; remove it or choose another model"
             yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), message)
     for option in ("stop", "temperature", "top_p"):
-        if option in refused - rules.refused_extra and body.get(option) not in (None, 1, []):
+        if (
+            option in refused - rules.refused_extra
+            and body.get(option) not in (None, 1, [])
+            and not LIMITS.pins(option, body, endpoint)
+        ):
             message = f"the model does not support `{option}`; remove it or choose another model"
             yield Violation(CheckCode.OPTION_UNSUPPORTED, (option,), message)
 
@@ -523,7 +524,7 @@ def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
 
 def _check_unstreamed(body: JsonObject, endpoint: Endpoint) -> Found:
     """Thinking: "parameter.enable_thinking must be set to false for non-streaming calls" (Qwen: eino-ext #375)."""
-    if body.get("stream") is not True and not endpoint.rules.thinking_unstreamed and _thinks(body, endpoint):
+    if body.get("stream") is not True and endpoint.rules.has("thinking_unstreamed") and _thinks(body, endpoint):
         message = "the model thinks only in a stream; set `stream`, or turn thinking off"
         yield Violation(CheckCode.STREAM_REQUIRED, ("stream",), message)
 
@@ -541,12 +542,13 @@ def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
     if endpoint.dialect.thinking_format != "openrouter" or endpoint.model.thinking_levels.get("off", "") is not None:
         return
     asked = object_of(body.get("reasoning"))
-    key = "enabled" if asked.get("enabled") is False else "effort"
-    if key == "enabled" or asked.get(key) == "none":
-        # "Reasoning is mandatory for this endpoint and cannot be disabled." (claude-code-router #1215, 2026-02-15, and
-        # #1229; pi #4316)
-        message = f"{endpoint.model.id} always thinks; remove `reasoning.{key}`"
-        yield Violation(CheckCode.EFFORT_UNSUPPORTED, ("reasoning", key), message)
+    given = {("reasoning", "enabled"): asked.get("enabled"), ("reasoning", "effort"): asked.get("effort")}
+    for path, value in {**given, ("reasoning_effort",): body.get("reasoning_effort")}.items():
+        if value is False or value == "none":
+            # "Reasoning is mandatory for this endpoint and cannot be disabled." (claude-code-router #1215, 2026-02-15,
+            # and #1229; pi #4316)
+            message = f"{endpoint.model.id} always thinks; remove `{'.'.join(path)}`"
+            yield Violation(CheckCode.EFFORT_UNSUPPORTED, path, message)
 
 
 def _check_functions(body: JsonObject, endpoint: Endpoint) -> Found:

@@ -22,6 +22,13 @@ _PREDICTION: Final = "OpenAI documentation: predicted outputs, limitations"
 _QWEN: Final = "Alibaba documentation: Model Studio, error codes (2026-06-23)"
 _GROQ: Final = "Groq documentation: OpenAI compatibility, fields that result in a 400"
 _FIREWORKS: Final = "fireworks-ai: the required range of the parameter"
+_XAI_THINKS: Final = r"grok-(?:4\.[5-9]|build-latest)"
+_XAI_EFFORTS: Final = (
+    "`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18); xAI documentation:"
+    " reasoning, it cannot be disabled"
+)
+_ZAI_LIVE: Final = "error 1210 of values beyond the documented ones (modelparams.dev #327, live, 2026-08-22)"
+_Z_AI: Final = ("zai", "zai-coding-cn")
 _MOONSHOT: Final = ("moonshotai", "moonshotai-cn", "kimi-coding")
 
 LIMITS: Final = Limits(
@@ -62,6 +69,21 @@ LIMITS: Final = Limits(
                 pattern=r"(?i:data:).+",
                 needs=(".filename",),
                 advice="send a data URL",
+            ),
+            Limit(
+                "messages.*.tool_calls",
+                "\"Invalid 'messages[2].tool_calls': array too long. Expected an array with maximum length 128\""
+                " (openai-dotnet #317, 2024-12-31; pydantic-ai #1105, 2025-03; Copilot: copilot-cli #669, 2025-11-27)",
+                most=128,
+                providers=(*_OPENAI, "github-copilot"),
+                advice="split the turn",
+            ),
+            Limit(
+                "tools.*.function.strict",
+                "\"Invalid schema for function 'done': In context=(), 'additionalProperties' is required to be supplied"
+                ' and to be false.", of a tool without parameters (agent-kit #66, 2025-02-13)',
+                equals=True,
+                needs=(".parameters",),
             ),
         ),
         # -- OpenAI: settings
@@ -319,6 +341,21 @@ LIMITS: Final = Limits(
                 providers=("moonshotai", "moonshotai-cn"),
             ),
             Limit(
+                "reasoning_effort",
+                "Moonshot documentation: thinking models; 400 of `medium` (cherry-studio #20036, 2026-09-05), of `none`"
+                " (models.dev #4722, 2026-08-14)",
+                allowed=("low", "high", "max"),
+                models=r"(?:^|[-/])k3",
+            ),
+            Limit(
+                "top_p",
+                '"invalid top_p: only 0.95 is allowed for this model" (gemini-cli-pro #30, 2026-02-13; Moonshot'
+                " documentation: Kimi K2.5)",
+                allowed=(0.95,),
+                models=r"kimi-k(?:2\.[5-9]|[3-9])",
+                advice="remove it",
+            ),
+            Limit(
                 "temperature",
                 '"invalid temperature: only 0.6 is allowed for this model" (inspect_ai #5156, live, 2026-08-31)',
                 allowed=(0.6,),
@@ -376,7 +413,20 @@ LIMITS: Final = Limits(
             "messages",
             '"The messages parameter is illegal." where none is of the user (opencode #2557, 2025-09-17)',
             needs=tuple(f'messages.*.role="{role}"' for role in ("user", "assistant", "tool")),
-            providers=("zai", "zai-coding-cn"),
+            providers=_Z_AI,
+        ),
+        *rows_of(
+            _Z_AI,
+            Limit("max_tokens", _ZAI_LIVE, most=131_072, models=r"glm-(?:5|4\.[67](?!v))", advice="lower it"),
+            Limit("max_tokens", _ZAI_LIVE, most=98_304, models=r"glm-4\.5-(?:air|flash)", advice="lower it"),
+            Limit("reasoning_effort", _ZAI_LIVE, allowed=("low", "high", "max"), models=r"glm-5\.3"),
+            Limit(
+                "thinking.type",
+                f'"This model always engages in thinking" ({_ZAI_LIVE})',
+                equals="disabled",
+                refused="use enabled",
+                models=r"glm-5\.3",
+            ),
         ),
         # -- Qwen
         *rows_of(
@@ -410,6 +460,10 @@ LIMITS: Final = Limits(
         # -- xAI
         *rows_of(
             ("xai",),
+            *(
+                Limit("reasoning_effort", _XAI_EFFORTS, equals=effort, refused=f"use {other}", models=_XAI_THINKS)
+                for effort, other in (("none", "low"), ("max", "high"))
+            ),
             Limit(
                 "messages.*.content",
                 '"Each message must have at least one content element." (xAI: crush #964, 2025-09-05)',
@@ -473,5 +527,6 @@ LIMITS: Final = Limits(
             allowed=("text", "json_schema", "regex"),
             providers=("perplexity",),
         ),
-    )
+    ),
+    read="2026-11-17",
 )

@@ -59,10 +59,11 @@ _NO_MODEL: Final = Model("", "", PROTOCOL)
 class TagReader:
     """Separates thinking from text, piece by piece, and adds both to an assembly."""
 
-    __slots__ = ("_blank", "_inside", "_open", "_out", "_pending", "_seen", "_tags", "_text", "_thinking")
+    __slots__ = ("_blank", "_inside", "_leads", "_open", "_out", "_pending", "_seen", "_tags", "_text", "_thinking")
 
-    def __init__(self, out: Assembly) -> None:
+    def __init__(self, out: Assembly, *, leads: bool = False) -> None:
         self._out = out
+        self._leads = leads  # only the first tag counts
         self._text: Part | None = None
         self._thinking: Part | None = None
         self._pending = ""  # the beginning of what may become a tag
@@ -104,6 +105,8 @@ class TagReader:
     def _expected(self) -> tuple[str, ...]:
         if self._inside:
             return (_PAIRS[self._open],)
+        if self._seen and self._leads:
+            return ()
         return (*_PAIRS,) if self._seen else (*_PAIRS, *_PAIRS.values())
 
     def _next_tag(self, text: str) -> tuple[str | None, int]:
@@ -175,12 +178,24 @@ def _tail(text: str, tags: tuple[str, ...]) -> int:
     return len(end) if any(tag.startswith(end) for tag in tags) else 0
 
 
-def split_tags(text: str) -> tuple[AssistantContent, ...]:
-    """Split a whole text; one without tags stays one text."""
-    if "think>" not in text:
+def leading_tag(text: str) -> bool | None:
+    """Say whether a text begins with a tag; None as long as it may.
+
+    Servers without a parser for the reasoning of their model leave it in the text, so a reply is read in this way also
+    where the dialect has no `think_tags`.                             (vLLM, llama.cpp, LM Studio: issues, 2025, 2026)
+    """
+    start = text.lstrip()
+    if start.startswith((*_PAIRS,)):
+        return True
+    return None if any(tag.startswith(start) for tag in _PAIRS) else False
+
+
+def split_tags(text: str, *, leads: bool = False) -> tuple[AssistantContent, ...]:
+    """Split a whole text; one without tags stays one text. With `leads` only tags at its beginning count."""
+    if "think>" not in text or (leads and not leading_tag(text)):
         return (TextContent(text=text),)
     out = Assembly(_NO_MODEL, PROTOCOL)
-    reader = TagReader(out)
+    reader = TagReader(out, leads=leads)
     reader.feed(text)
     reader.finish()
     out.close_all()

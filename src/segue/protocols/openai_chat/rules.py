@@ -19,6 +19,7 @@ from typing import Final
 
 from segue.models.dialect import Dialect
 from segue.models.family import Family
+from segue.models.first_party import OPENAI_SCHEMAS
 from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_4_6,
@@ -38,8 +39,9 @@ from segue.models.model_ids import (
     OPENAI_WITHOUT_REASONING,
     OPENAI_WITHOUT_SCHEMAS,
 )
+from segue.models.rule import Rule
 from segue.models.rules import Rules
-from segue.protocols.kit.openai_families import OPENAI_FAMILIES
+from segue.protocols.kit.openai_families import INPUT_ONLY, OPENAI_FAMILIES, ROOT_KEYWORDS
 
 PROTOCOL: Final = "openai-chat"
 PROVIDER: Final = "openai"
@@ -50,6 +52,8 @@ _CACHING: Final = frozenset({"cache_retention", "session_id"})
 _OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
 """The images that OpenAI reads, also behind a gateway: "is of one the following formats" (gptpdf #6, 2024-06-30)."""
 
+_READ: Final = "2026-11-15"
+
 RULES: Final = Rules(
     # -- tools
     call_id_max=40,  # "string too long. Expected a string with maximum length 40" (autogen #6377, vercel/ai #8132)
@@ -58,7 +62,6 @@ RULES: Final = Rules(
     max_tools=128,  # openai-openapi 2.3.0
     tool_error="text",  # openai 3.49.0: a tool message has no flag
     schema_root_object=True,  # "schema must be a JSON Schema of 'type: \"object\"'"
-    schema_root_refused=frozenset({"oneOf", "anyOf", "allOf", "enum", "not"}),  # the same refusal lists these
     # -- media
     # openai 3.49.0: image_url, file, input_audio
     user_media=("image/*", "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3"),
@@ -72,11 +75,15 @@ RULES: Final = Rules(
     # -- options: only OpenAI has a cache key and a retention; its row in `providers` allows them
     refused_options=_CACHING,
     user_id_keys=frozenset({"user", "safety_identifier", "user_id"}),  # openai 3.49.0; `user_id`: DeepSeek and Z.ai
-    max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
     # openai 3.51.0, groq 1.7.0, cerebras_cloud_sdk 1.91.0; OpenRouter's and xAI's references; read 2026-11-18
     portable_extra=frozenset({"image_url.detail"}),
-    max_temperature=2.0,  # openai-openapi 2.3.0
-    max_stop=4,  # openai-openapi 2.3.0
+    # -- what is refused
+    rows={
+        "root_keywords": Rule('"schema must be ... type object" (OpenAI API)', _READ, values=ROOT_KEYWORDS),
+        "session_id": Rule("openai-openapi 2.3.0: prompt_cache_key", _READ, most=64),
+        "temperature": Rule("openai-openapi 2.3.0", _READ, most=2.0),
+        "stop": Rule("openai-openapi 2.3.0", _READ, most=4),
+    },
 )
 
 DIALECT: Final = Dialect(
@@ -106,7 +113,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     _openai_family(
         pattern=r"^gpt-5\.6",
-        rules={"refused_levels": frozenset({"max"})},
+        rules={"thinking_level": Rule(values=frozenset({"max"}))},
         source="''reasoning_effort' does not support 'max' with this model.' (litellm #38084; Responses has it)",
         read="2026-11-17",
     ),
@@ -133,7 +140,11 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     _openai_family(
         pattern=OPENAI_GPT_5_6_ON,
-        rules={"cache_marks": 4, "cache_mark_key": "prompt_cache_breakpoint", "input_cache_marks": True},
+        rules={
+            "cache_marks": 4,
+            "cache_mark_key": "prompt_cache_breakpoint",
+            "cache_mark_places": Rule(values=INPUT_ONLY),
+        },
         source="openai 3.49.0: breakpoints on parts, for gpt-5.6 and later; up to four are written",
         read="2026-11-17",
     ),
@@ -254,7 +265,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"kimi",
-        rules={"schema_typed": "always", "schema_typed_unions": False},
+        rules={"untyped_properties": Rule(), "typed_unions": Rule()},
         providers=("opencode", "opencode-go"),
         source="'not a valid moonshot flavored json schema' behind these hosts too (pi #4138, pi-subagents #126)",
         read="2026-11-17",
@@ -350,6 +361,23 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"^~?openai/(?!gpt-oss)",
+        rules={place: row for place, row in OPENAI_SCHEMAS.items() if isinstance(row, Rule)},
+        providers=("openrouter",),
+        source="'Invalid schema for function ...: schema must be a JSON Schema of 'type: \"object\"'' by OpenAI and"
+        " Azure behind it (Alpaca #1027, 2025-10-26)",
+        read="2026-11-18",
+    ),
+    Family(
+        pattern=r"^~?openai/(?!gpt-oss|gpt-4o|gpt-4-|gpt-4$|gpt-3)",
+        rules={"max_tokens": Rule(least=16)},  # OpenRouter sends `max_output_tokens` of Responses
+        providers=("openrouter",),
+        source="'Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16' of gpt-5,"
+        " gpt-4.1-mini and o3 (claude-code-router #994, 2025-11-13; guidellm #370; dify-official-plugins #1694);"
+        " gpt-4o-mini answers 10 (recorded traffic, 2026-11)",
+        read="2026-11-18",
+    ),
+    Family(
         pattern=r"(?:^|/)openai/",
         rules={"call_id_max": 40},
         providers=("openrouter", "huggingface", "vercel-ai-gateway", "litellm"),
@@ -376,6 +404,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         providers=("mistral",),
         source="mistral-common 1.13.0; answered with 200 by Mistral's own service (recorded traffic, 2026-11)",
         read="2026-11-15",
+    ),
+    Family(
+        pattern="devstral",
+        rules={"user_after_result": False},
+        providers=("mistral",),
+        source="'Unexpected role 'user' after role 'tool'' of Mistral's own service too (avante.nvim #2562, 2025-08)",
+        read="2026-11-18",
     ),
     Family(
         pattern=r"deepseek-(?:r1|reasoner)",
@@ -416,7 +451,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"^qwen3-(?:\d|next|vl-\d)",
-        rules={"thinking_unstreamed": False},
+        rules={"thinking_unstreamed": Rule()},
         providers=("alibaba",),
         source="'parameter.enable_thinking must be set to false for non-streaming calls' (Alibaba documentation: Model"
         " Studio, error codes)",

@@ -48,7 +48,7 @@ from segue.protocols.openai_chat.content import (
     images_content,
 )
 from segue.protocols.openai_chat.fast_decode import Delta, Json
-from segue.protocols.openai_chat.reasoning import FIELDS, StreamedDetails, TagReader, dump_details
+from segue.protocols.openai_chat.reasoning import FIELDS, StreamedDetails, TagReader, dump_details, leading_tag
 
 
 class _Call:
@@ -253,6 +253,7 @@ class ChoiceReader:
         self._endpoint = endpoint
         self._text: Part | None = None
         self._tags: TagReader | None = None
+        self._lead = ""  # the beginning of the text, as long as it may become a tag
         self._thinking: Part | None = None
         self._growing: dict[str, Part] = {}  # open parts, by the key that adds to them
         self._details = StreamedDetails()
@@ -339,9 +340,15 @@ class ChoiceReader:
 
     def _read_content(self, content: object, out: Assembly) -> None:
         if isinstance(content, str):
-            if self._endpoint.dialect.think_tags:
-                if self._tags is None:
-                    self._tags = TagReader(out)
+            if self._tags is None and self._text is None:
+                content = self._lead + content
+                is_tag = True if self._endpoint.dialect.think_tags else leading_tag(content)
+                self._lead = content if is_tag is None else ""
+                if is_tag is None:
+                    return
+                if is_tag:
+                    self._tags = TagReader(out, leads=not self._endpoint.dialect.think_tags)
+            if self._tags is not None:
                 self._tags.feed(content)
                 return
             if self._text is None:
@@ -465,6 +472,9 @@ class ChoiceReader:
 
     def finish(self, out: Assembly) -> None:
         """Add what is complete only at the end: signatures, and native content."""
+        if self._lead:
+            self._text = out.open_text()
+            out.grow(self._text, self._lead)
         if self._tags is not None:
             self._tags.finish()
         if self._details and self._thinking is not None:

@@ -159,12 +159,8 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
     yield from check_user_ids(body, endpoint.rules)
     if not own:
         return
-    tokens = body.get("max_output_tokens")
-    least = endpoint.rules.min_max_tokens
-    if isinstance(tokens, int) and tokens < least:
-        # openai-openapi 2.3.0: minimum 16                                                             (2026-11-15)
-        message = f"max_output_tokens has to be at least {least}, not {tokens}; raise it"
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("max_output_tokens",), message)
+    # openai-openapi 2.3.0: minimum 16                                                                 (2026-11-15)
+    yield from check_range("max_tokens", body.get("max_output_tokens"), ("max_output_tokens",), endpoint.rules)
     if effort is not None and _NEVER_REASON.search(endpoint.model.id):
         # "Unsupported parameter: 'reasoning.effort' is not supported with this model." (baml #2708 for gpt-4.1,
         # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is accepted (litellm #38842)

@@ -24,6 +24,11 @@ _MINIMAL: Final = "\"The following tools cannot be used with reasoning.effort 'm
 _LOGPROBS: Final = '"logprobs are not supported with reasoning models."'
 _EMPTY: Final = '"empty array. Expected an array with minimum length 1" (OpenAI API)'
 _CODEX: Final = "the backend of Codex; reported 400s, 2025 and 2026"
+_XAI_THINKS: Final = r"grok-(?:4\.[5-9]|build-latest)"
+_XAI_EFFORTS: Final = (
+    "`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18); xAI documentation:"
+    " reasoning, it cannot be disabled"
+)
 _XAI: Final = "xAI documentation: Responses API, unsupported parameters"
 
 LIMITS: Final = Limits(
@@ -95,6 +100,14 @@ LIMITS: Final = Limits(
                 equals="message.output_text.logprobs",
                 excludes=tuple(f'reasoning.effort="{effort}"' for effort in ("low", "medium", "high", "xhigh")),
                 models=OPENAI_GPT_5_1_TO_4,
+            ),
+            Limit(
+                "tools.*.strict",
+                "\"Invalid schema for function 'done': In context=(), 'additionalProperties' is required to be supplied"
+                ' and to be false.", of a tool without parameters (agent-kit #66, 2025-02-13, of Chat Completions)',
+                equals=True,
+                when=('.type="function"',),
+                needs=(".parameters",),
             ),
             Limit(
                 "text.format.name",
@@ -267,6 +280,10 @@ LIMITS: Final = Limits(
         *rows_of(
             ("xai",),
             *(Limit(key, _XAI, refused="remove it") for key in ("metadata", "truncation", "service_tier")),
+            *(
+                Limit("reasoning.effort", _XAI_EFFORTS, equals=effort, refused=f"use {other}", models=_XAI_THINKS)
+                for effort, other in (("none", "low"), ("max", "high"))
+            ),
             Limit(
                 "include.*",
                 '"Argument not supported: include" (xAI: openclaw #12910, 2026-02-09)',
@@ -285,5 +302,6 @@ LIMITS: Final = Limits(
                 excludes=("previous_response_id",),
             ),
         ),
-    )
+    ),
+    read="2026-11-17",
 )

@@ -18,6 +18,9 @@ Facts this file relies on:
 - A text has `annotations`; a `url_citation` has a title and the place in the text. The place of pages that another
   model cites is not known, so they stand at the end.                                (openai 3.49.0, read 2026-11-15)
 - A `web_search_call` has a query and sources, and nothing that only the provider can make.               (the same)
+- `input_transformations` names the reasoning items that were withheld from the model, in the order of the input: by
+  their original ids, each with a reason. Every object `response` of a stream has it. Which models withhold, and
+  whether a request is ever refused instead, is not documented.            (openai 3.51.0: Response, read 2026-11-18)
 - The input of a custom tool is a text; other protocols call it with the argument `input`.                (the same)
 """
 
@@ -32,7 +35,7 @@ from msgspec.structs import replace
 from segue.conversation.arguments import encode_arguments, parse_arguments
 from segue.conversation.content import Extra, NativeContent, TextContent, ToolCall
 from segue.conversation.context import ToolDefinition
-from segue.conversation.messages import AssistantMessage, StopReason, Usage
+from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_fees, find_share
@@ -42,12 +45,12 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_
 from segue.protocols.kit.openai_errors import write_error
 from segue.protocols.kit.reading import number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
-from segue.protocols.kit.reply_form import ReplyForm, Search
+from segue.protocols.kit.reply_form import TRANSFORMATIONS, ReplyForm, Search, note_withheld
 from segue.protocols.kit.sources import Source, objects_in
-from segue.protocols.kit.verbatim import choose, chosen, keep
+from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of
 from segue.protocols.openai_responses.options import custom_names
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.openai_responses.turns import TurnReader, with_text_input, write_turn
+from segue.protocols.openai_responses.turns import TurnReader, decode_reasoning, with_text_input, write_turn
 
 
 def decode_error(body: object, status: int | None) -> WireError:
@@ -164,7 +167,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         stop_reason=reason,
         raw_stop_reason=raw,
         error_message=error_message_of(body, reason),
-        diagnostics=tuple(reader.diagnostics),
+        diagnostics=(*reader.diagnostics, *note_removed(body)),
     )
     # The content holds what its items differ in, so the default has the items as received.
     default = _default_response(message, [with_text_input(item) for item in items], endpoint)
@@ -315,7 +318,7 @@ def as_output(item: JsonObject, index: int, response_id: str | None) -> JsonObje
     return {"id": item_id(kind, index, response_id), **status, **item}
 
 
-_CUSTOM: Final = keep(PROTOCOL, EMPTY, EMPTY, choices=choose("type", "function", "custom")) or {}
+_CUSTOM: Final = choose("type", "function", "custom")
 """The extra of a call of a custom tool."""
 _CUSTOM_START: Final[Block] = {"type": "custom_tool_call"}
 
@@ -356,8 +359,59 @@ def _write_search(search: Search, block: Block) -> Block:
 def _as_declared(call: ToolCall, tool: ToolDefinition) -> tuple[ToolCall, Block]:
     if not custom_names((tool,)):
         return call, EMPTY
-    own = {**(call.extra or {}).get(PROTOCOL, {}), **_CUSTOM.get(PROTOCOL, {})}
-    return replace(call, extra={**(call.extra or {}), PROTOCOL: own}), _CUSTOM_START
+    known = (call.extra or {}).get(PROTOCOL, EMPTY)
+    formats = {**object_of(known.get(VERBATIM)), **_CUSTOM}
+    text = _free_text(call, has_grammar=object_of(data_of(tool.extra, PROTOCOL).get("format")).get("type") == "grammar")
+    extra = {**(call.extra or {}), PROTOCOL: {**known, VERBATIM: formats}}
+    return replace(call, arguments={"input": text}, arguments_text=None, extra=extra), _CUSTOM_START
+
+
+def _free_text(call: ToolCall, *, has_grammar: bool) -> str:
+    """Give the input of a freeform tool, however the model wrote it.
+
+    Models that get such a tool as a function, or do not know it, write text without JSON, or JSON around the text.
+    """
+    given, text = call.arguments, call.arguments_text
+    if not given:
+        return text or ""
+    inner = next(iter(given.values())) if len(given) == 1 else None
+    if isinstance(inner, list) and inner:
+        inner = cast("list[object]", inner)[-1]  # a command line: `["apply_patch", "*** Begin Patch ..."]`
+    if not isinstance(inner, str):
+        return encode_arguments(given) if text is None else text
+    wrapped = parse_arguments(inner) if inner.lstrip().startswith("{") else None
+    if wrapped is None or wrapped.diagnostic is not None or not (has_grammar or wrapped.arguments.keys() == {"input"}):
+        return inner
+    again = list(wrapped.arguments.values())
+    return again[0] if len(again) == 1 and isinstance(again[0], str) else inner
+
+
+def _removed(reply: Block) -> list[Block]:
+    entries = map(object_of, list_of(reply.get(TRANSFORMATIONS)))
+    return [entry for entry in entries if entry.get("type") == "reasoning" and entry.get("action") == "removed"]
+
+
+def note_removed(reply: Block) -> tuple[Diagnostic, ...]:
+    """Say which reasoning items the model did not get; empty if it got all of them, or the reply does not say."""
+    if TRANSFORMATIONS not in reply:
+        return ()
+    return note_withheld(
+        [{"id": str(entry.get("id")), "reason": str(entry.get("reason"))} for entry in _removed(reply)]
+    )
+
+
+def _find_withheld(reply: Block, body: Block) -> dict[str, str] | None:
+    if not isinstance(reply.get(TRANSFORMATIONS), list):
+        return None
+    removed = _removed(reply)
+    items = [item for item in map(object_of, list_of(body.get("input"))) if item.get("type") == "reasoning"]
+    if len(removed) == len(items):  # in the order of the input, and clients may leave out the ids
+        pairs = [*zip(items, removed, strict=True)]
+    else:
+        by_id = {item.get("id"): item for item in items if item.get("id")}
+        pairs = [(by_id[entry.get("id")], entry) for entry in removed if entry.get("id") in by_id]
+    found = ((decode_reasoning(item).thinking_signature, entry) for item, entry in pairs)
+    return {signature: str(entry.get("reason")) for signature, entry in found if signature}
 
 
 REPLY_FORM: Final = ReplyForm(
@@ -368,4 +422,5 @@ REPLY_FORM: Final = ReplyForm(
     read_search=_read_search,
     write_search=_write_search,
     as_declared=_as_declared,
+    withheld=_find_withheld,
 )

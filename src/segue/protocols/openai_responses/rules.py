@@ -30,8 +30,9 @@ from segue.models.model_ids import (
     OPENAI_WITHOUT_REASONING,
     OPENAI_WITHOUT_SCHEMAS,
 )
+from segue.models.rule import Rule
 from segue.models.rules import Rules
-from segue.protocols.kit.openai_families import OPENAI_FAMILIES
+from segue.protocols.kit.openai_families import INPUT_ONLY, OPENAI_FAMILIES, ROOT_KEYWORDS
 
 PROTOCOL: Final = "openai-responses"
 PROVIDER: Final = "openai"
@@ -50,6 +51,8 @@ _FILES: Final = (
     "text/*",
 )
 
+_READ: Final = "2026-11-15"
+
 RULES: Final = Rules(
     # -- tools
     call_id_max=64,  # "Expected a string with maximum length 64" (fastllm #45)
@@ -58,29 +61,32 @@ RULES: Final = Rules(
     tool_namespaces=True,  # openai 3.49.0: NamespaceToolParam
     tool_error="text",  # openai 3.49.0: function_call_output has no flag
     schema_root_object=True,  # as openai-chat
-    schema_root_refused=frozenset({"oneOf", "anyOf", "allOf", "enum", "not"}),  # as openai-chat
     # -- media: OpenAI documentation, file inputs
     user_media=_FILES,
     result_media=_FILES,  # openai 3.49.0: input_text, input_image and input_file in an output
     image_sources=frozenset({"data", "url", "file_id"}),  # openai 3.49.0: input_image
     file_id_pattern="file-[A-Za-z0-9]+",  # recorded traffic, 2026-11
     max_images=1500,  # pi-ai 1.5.0 catalogue
-    max_document_bytes=52_428_800,  # openai-openapi 2.3.0: file_data up to 70 MiB of base64
     # -- reasoning
-    text_phases=True,  # `phase` of a message item (openai 3.49.0)
     text_signatures=True,  # the id of the item that held the text
     bound_account="refused",  # encrypted reasoning of another organization "could not be verified" (codex #8119)
     reasoning_replay="signed",
     final_thinking="drop",  # "was provided without its required following item"
     # -- settings
     refused_options=frozenset({"stop", "seed"}),  # openai 3.49.0: no such parameters
-    minimal_with_server_tools=False,  # "cannot be used with reasoning.effort 'minimal': web_search." (OpenAI API)
-    min_max_tokens=16,  # openai-openapi 2.3.0: max_output_tokens
     user_id_keys=frozenset({"user", "safety_identifier"}),  # openai 3.49.0; the lengths differ by provider
-    max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
-    max_temperature=2.0,
     # `namespace`: projection adds it to calls of other models; `detail` of an image: openai 3.51.0, read 2026-11-18
     portable_extra=frozenset({"namespace", "detail"}),
+    # -- what is refused
+    rows={
+        "root_keywords": Rule("as openai-chat (OpenAI API)", _READ, values=ROOT_KEYWORDS),
+        "text_phases": Rule("openai 3.49.0: `phase` of a message item", _READ),
+        "minimal_with_server_tools": Rule("\"cannot be used with ... 'minimal': web_search.\" (OpenAI API)", _READ),
+        "document_bytes": Rule("openai-openapi 2.3.0: file_data up to 70 MiB of base64", _READ, most=52_428_800),
+        "max_tokens": Rule("openai-openapi 2.3.0: max_output_tokens", _READ, least=16),
+        "session_id": Rule("openai-openapi 2.3.0: prompt_cache_key", _READ, most=64),
+        "temperature": Rule("openai-openapi 2.3.0", _READ, most=2.0),
+    },
 )
 
 DIALECT: Final = Dialect(
@@ -132,7 +138,11 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     _openai_family(
         pattern=OPENAI_GPT_5_6_ON,
-        rules={"cache_marks": 4, "cache_mark_key": "prompt_cache_breakpoint", "input_cache_marks": True},
+        rules={
+            "cache_marks": 4,
+            "cache_mark_key": "prompt_cache_breakpoint",
+            "cache_mark_places": Rule(values=INPUT_ONLY),
+        },
         source="openai 3.49.0: breakpoints on parts of input, for gpt-5.6 and later; up to four are written",
         read="2026-11-16",
     ),

@@ -26,7 +26,7 @@ import msgspec
 from segue.conversation.arguments import encode_arguments, read_arguments
 from segue.conversation.content import AssistantContent
 from segue.conversation.events import Event
-from segue.conversation.messages import StopReason
+from segue.conversation.messages import Diagnostic, StopReason
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, kind_of, object_of
@@ -38,6 +38,7 @@ from segue.protocols.openai_responses.response import (
     decode_response,
     error_extra,
     error_message_of,
+    note_removed,
     stop_of,
 )
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -95,6 +96,7 @@ class _Reader:
         self.opened: list[_Open] = []
         self.turn: TurnReader | None = None
         self.place: tuple[object, ...] = ()  # type and indexes of the last event
+        self.noted: list[Diagnostic] = []
         self.growing: Part | None = None  # the part it added to: a delta of the same place goes there without a search
 
     def read_growth(self, frame: bytes) -> list[Event] | None:
@@ -138,7 +140,15 @@ class _Reader:
             out.response_id = text_of(named.get("id")) or out.response_id
             out.response_model = text_of(named.get("model")) or out.response_model
             out.first = {key: value for key, value in named.items() if key not in _START_KEYS}
+            self.note(named, out)
         out.start()
+
+    def note(self, response: Block, out: Assembly) -> None:
+        """Pass on what the provider withheld from the model, once: every event with the reply repeats it."""
+        for diagnostic in note_removed(response):
+            if diagnostic not in self.noted:
+                self.noted.append(diagnostic)
+                out.notice(diagnostic)
 
     def ping(self, frame: Frame, out: Assembly) -> None:
         del frame
@@ -307,8 +317,10 @@ class _Reader:
         out.usage = message.usage
         out.stop_reason, out.raw_stop_reason = stop_of(status, called=called, has_content=bool(out.parts))
         out.error_message = error_message_of(status, out.stop_reason)
+        self.note(response, out)
         if message.content:
             out.diagnostics = list(message.diagnostics)
+        out.diagnostics += [each for each in self.noted if each not in out.diagnostics]
         out.extra = message.extra
         if out.stop_reason == StopReason.ABORTED:
             out.fail(out.error_message or "the reply was cancelled", StopReason.ABORTED)

@@ -17,7 +17,7 @@ neutral deltas are JSON and not its text.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from msgspec.structs import replace
 
@@ -68,6 +68,7 @@ class _Writer(StreamWriter):
         super().__init__(endpoint, options)
         self._number = 0
         self._count = 0  # items
+        self._ids: dict[int, str] = {}  # of items, by their place
         self._reply: Wire = {}
         self._name: str | None = None  # the id of the reply; None if it has none
         self._items: dict[int, _Item] = {}  # by the index of their part
@@ -145,6 +146,7 @@ class _Writer(StreamWriter):
         given = first.get("id")
         name = given if isinstance(given, str) else item_id(kind, place, self._name)
         item = self._items[index] = _Item(kind, place, name, has_more=bool(first))
+        self._ids[place] = name
         own = {key: value for key, value in first.items() if key not in _NOT_OF_ITEM}
         wire: Wire = {"id": item.id, "type": kind, "status": "in_progress", **fields, **own}
         self._send("response.output_item.added", output_index=place, item=wire)
@@ -274,6 +276,9 @@ class _Writer(StreamWriter):
         content = [self._as_streamed(piece) if piece.kind == "toolCall" else piece for piece in message.content]
         message = replace(message, content=tuple(content), response_id=self._name)
         whole: Wire = {**encode_response(message, self.endpoint), "id": self._reply["id"]}
+        for place, item in enumerate(list_of(whole.get("output"))):
+            if isinstance(item, dict) and place in self._ids:
+                cast("Wire", item).setdefault("id", self._ids[place])  # the reply had none
         if refused and whole.get("status") == "failed":
             whole |= {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "error": None}
         self._send(_EVENTS.get(str(whole.get("status")), "response.completed"), response=whole)

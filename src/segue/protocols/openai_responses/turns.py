@@ -353,6 +353,8 @@ _MESSAGE: Final[Block] = {"type": "message", "role": "assistant"}
 _MESSAGE_KEYS: Final = frozenset({"type", "role", "content"})
 _CALL_KEYS: Final = frozenset({"type", "call_id", "name", "arguments"})
 _CUSTOM_KEYS: Final = frozenset({"type", "call_id", "name", "input"})
+_WITHOUT_ID: Final[Block] = {"call_id": ""}
+"""What is written for the id of a call that was received without one, and is not there."""
 _PART_TYPES: Final = frozenset({"output_text", "refusal", "input_text", "text"})
 _EMPTY_LISTS: Final = ("annotations", "logprobs")
 """Lists that an `output_text` has although they are empty."""
@@ -445,7 +447,7 @@ class TurnReader:
         return read
 
     def _call(self, item: Block) -> AssistantContent:
-        call_id, name, given = item.get("call_id"), item.get("name"), item.get("arguments")
+        call_id, name, given = self._call_id(item), item.get("name"), item.get("arguments")
         if not isinstance(call_id, str) or not isinstance(name, str):
             return native_item(item)
         choices: Wire = {}
@@ -456,7 +458,8 @@ class TurnReader:
         if parsed.diagnostic is not None:
             self.diagnostics.append(parsed.diagnostic)
         if isinstance(given, str):
-            extra = keep(PROTOCOL, caller, EMPTY, choices=choices) if choices or caller else None
+            without = EMPTY if "call_id" in item else _WITHOUT_ID
+            extra = keep(PROTOCOL, caller, without, without, choices) if choices or caller or without else None
         else:
             extra = self._keep_input(item, "arguments", choices)
         return ToolCall(
@@ -469,7 +472,7 @@ class TurnReader:
         )
 
     def _custom_call(self, item: Block) -> AssistantContent:
-        call_id, name = item.get("call_id"), item.get("name")
+        call_id, name = self._call_id(item), item.get("name")
         if not isinstance(call_id, str) or not isinstance(name, str):
             return native_item(item)
         choices = choose("type", "function", "custom")
@@ -483,11 +486,16 @@ class TurnReader:
             extra=self._keep_input(item, "input", choices),
         )
 
+    def _call_id(self, item: Block) -> object:
+        """Give the id of a call; a call of a reply is one also without it."""
+        return item.get("call_id", "" if self.is_reply else None)
+
     def _keep_input(self, item: Block, key: str, choices: Wire) -> Extra | None:
         """Keep the format of arguments that are no text. Only requests do: the next one after a reply sends text."""
         received = {} if self.is_reply or key not in item else {key: item[key]}
         default = {} if self.is_reply else {key: with_text_input(item)[key]}
-        return keep(PROTOCOL, {**_caller_of(item), **received}, default, (key,), choices)
+        without = EMPTY if "call_id" in item else _WITHOUT_ID
+        return keep(PROTOCOL, {**_caller_of(item), **received}, {**default, **without}, (key, *without), choices)
 
 
 _INPUTS: Final[Mapping[object, str]] = {"function_call": "arguments", "custom_tool_call": "input"}

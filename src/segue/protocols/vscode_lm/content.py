@@ -61,7 +61,7 @@ def decode_assistant_part(part: Block, *, reply: bool = False) -> AssistantConte
         case "text" if isinstance(value := part.get("value"), str):
             content = _decode_text(value, part)
         case "toolCall":
-            content = _decode_call(part) or _native(part)
+            content = _decode_call({"callId": "", **part} if reply else part) or _native(part)
         case "data":
             media = _decode_media(part)
             content = _native(part, () if media is None else (replace(media, extra=None),))

@@ -65,14 +65,16 @@ class TurnReader:
                 raise DecodeError(f"the role {role!r} is unknown; use user or assistant", path=(*path, "role"))
 
     def _read_assistant(self, turn: Block, path: Path) -> None:
-        """Read an assistant turn; a result of one of its calls ends a message, and the next one continues the turn."""
-        self._names = {}
+        """Read an assistant turn; a result of a known call ends a message, and the next one continues the turn.
+
+        The API puts results into user turns; programs that write them as the assistant's mean the same.
+        """
         parts = _parts_of(turn, path)
         extra = _keep_turn(turn)
         pieces: list[AssistantContent] = []
         opened = len(self.messages)
         for part in parts:
-            is_result = part.get(KIND) == RESULT and text_of(part.get("callId")) in self._names and extra is None
+            is_result = part.get(KIND) == RESULT and text_of(part.get("callId")) in self._names
             result = self._read_result(part) if is_result else None
             if result is None:
                 piece = decode_assistant_part(part)
@@ -141,7 +143,7 @@ class TurnReader:
         begins = len(self.messages) == opened
         default_turn = _SAME if self.messages and self.messages[-1].role == "toolResult" else _NEW
         choices = choose(_TURN, default_turn, _NEW if begins else _SAME)
-        has_keys = begins and len(turn) > 2
+        has_keys = begins and (len(turn) > 2 or turn["role"] != "user")
         if choices or has_keys or len(part) > 3:
             default: Wire = {KIND: RESULT, "callId": result.tool_call_id, "content": part["content"]}
             if has_keys:

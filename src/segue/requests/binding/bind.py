@@ -94,7 +94,7 @@ def bind(
             content, verified = _read(form, codec, wire, bare, sender.cache)
         projection, digests = bare, verified
     if run.asked:
-        form.ask(wire, endpoint)
+        form.ask(wire)
         content = None
     return Bound(projection, wire, partial(make_stamp, frame, digests, run, sender), content)
 
@@ -128,7 +128,7 @@ def make_frame(form: PrefixForm, wire: Block, projection: Projection, sender: Se
 
 def can_ask(form: PrefixForm, wire: Block, endpoint: Endpoint) -> bool:
     """Whether the server can be asked to drop reasoning of a request."""
-    return endpoint.rules.drops_unbound and form.ask(dict(wire), endpoint)
+    return endpoint.rules.drops_unbound and form.ask(dict(wire))
 
 
 def make_stamp(frame: Frame, digests: TurnDigests, run: BoundRun, sender: Sender) -> Stamp:

@@ -109,7 +109,7 @@ class Binder:
         self._run, self._frame = run, (key, frame)
         self._kept, self._kept_count, self._recent = kept, len(kept), new
         if run.asked and self.is_settled:
-            self.form.ask(body, self._endpoint)
+            self.form.ask(body)
 
     def _find_frame(self, body: Wire, key: object) -> Frame:
         if self._frame is not None and self._frame[0] is key:

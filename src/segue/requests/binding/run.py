@@ -6,11 +6,15 @@ they are computed where a request is encoded, never by projection.
 
 How it works: each turn of a body adds to a rolling digest. A reply remembers the digest of what stood before it
 (`AssistantMessage.sent`). Blocks of a later request are chosen so:
-- The newest reply with reasoning decides, if its digests still hold; otherwise the next older one. A reply without
-  reasoning decides nothing: nothing is bound to it.
-- If the newest block is valid, so are the blocks that were sent in its request: the server accepted them there. They
-  are found by following `Sent.before` from block to block. So a growing conversation checks one digest.
-- What was left out of that request is not put back behind it: the run would not be the original one any more.
+- If a block is valid, so are the blocks that were sent in its request: the server accepted them there. They are found
+  by following `Sent.before` from block to block, and are a run. So a growing conversation checks one digest.
+- Of several runs the one that is worth most is sent: what the model does not have to think again. Signatures contain
+  the thinking, so their length is the measure; of two that are worth the same, the newer one. Blocks may be left out
+  from the end as well as from the start, so an older run is as valid as the newest.
+                                                               (Anthropic documentation: preserved thinking, 2026-09)
+- A reply without reasoning decides nothing: nothing is bound to it.
+- A block of which nothing is remembered is valid if a valid reply was made right behind it: the server accepted it.
+- What was left out of a request is not put back behind its reply: the run would not be the original one any more.
 - Behind a summary of the provider (compaction), nothing from before it is sent: the provider does not read it.
 - Blocks of which nothing is remembered are sent with the request to drop what is not valid, once, while no remembered
   reply follows them; where a server has no such request, they are left out.
@@ -21,13 +25,13 @@ So neither the digests nor the window depend on what is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, cast, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, final
 
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.marks import stored_digest
+from segue.conversation.marks import signature_lengths, stored_digest
 from segue.conversation.messages import AssistantMessage, Sent
 from segue.requests.binding.digests import START, ReplyTurn
 
@@ -39,6 +43,7 @@ OTHER_ACCOUNT: Final = "made with another account"
 _REFUSED: Final = "the provider refused or dropped it before"
 _UNKNOWN: Final = "what it was made after is not known"
 _SKIPPED: Final = "later reasoning was made without it"
+_WORTH_LESS: Final = "it was made without the reasoning that is sent, which is worth more"
 _SUMMARISED: Final = "a summary of the provider stands for it"
 _GAP: Final = "reasoning that follows it was removed"
 
@@ -176,10 +181,8 @@ class _Choice:
         if accepted is not None:
             self.accepted.update(dict.fromkeys(accepted, accepted))
             self._follow(usable[-1], len(self.replies))
-        else:
-            head = self._find_head(below)
-            if head >= 0:
-                self._follow(self._before(head, cast("Sent", self.replies[head].message.sent)), head)
+        self._choose_known(below)
+        if accepted is None:
             known = self._newest()
             if usable and self.frame.can_ask:
                 self.kept.update(sendable)
@@ -223,21 +226,33 @@ class _Choice:
     def _may_send(self, mark: str) -> bool:
         return mark not in self.frame.refused
 
-    def _find_head(self, below: int) -> int:
-        """Find the newest known reply whose digests hold, and keep its blocks; -1 if there is none."""
+    def _choose_known(self, below: int) -> None:
+        """Keep the run that is worth most, of what is kept already and of those that end with a known reply."""
+        best, is_first = self.kept, not self.kept
+        covered = set(best)
         for index in range(below, self.first - 1, -1):
             reply = self.replies[index]
             sent = reply.message.sent
+            if not reply.marks or sent is None or index in covered or not _is_known(reply):
+                continue
+            self.kept = {}
             if (
-                reply.marks
-                and sent is not None
-                and _is_known(reply)
-                and _holds(reply, sent, self.frame)
+                _holds(reply, sent, self.frame)
                 and self.is_of_account(reply.message)
                 and self._keep(index, len(reply.marks), sent.blocks or reply.marks)
             ):
-                return index
-        return -1
+                self._follow(self._before(index, sent), index)
+                # A run that ends with a whole reply of this one is a part of it.
+                covered.update(at for at, (_, end) in self.kept.items() if end == len(self.replies[at].marks))
+                if is_first or self._worth(self.kept) > self._worth(best):
+                    best, is_first = self.kept, False
+        self.kept = best
+
+    def _worth(self, kept: Mapping[int, tuple[int, int]]) -> int:
+        """Measure what a run saves."""
+        return sum(
+            sum(signature_lengths(self.replies[index].message)[begin:end]) for index, (begin, end) in kept.items()
+        )
 
     def _keep(self, index: int, end: int, blocks: Sequence[str]) -> bool:
         """Keep the blocks of a reply up to `end` that are one run of its original ones; False if there are none."""
@@ -274,6 +289,8 @@ class _Choice:
                 place = accepted.index(marks[self.kept[index][0]])
                 want = accepted[place - 1] if place else None
             else:
+                # The reply behind it proves this block, and nothing proves what stood before it.
+                self.kept[index] = (end - 1, end)
                 return
 
     def _before(self, index: int, sent: Sent) -> str | None:
@@ -312,4 +329,6 @@ class _Choice:
             return _TOOLS
         if sent.messages != stored_digest(reply.before):
             return _CUT if frame.is_cut else _MESSAGES
+        if index > max(self.kept, default=index):
+            return _WORTH_LESS
         return _SKIPPED if index not in self.kept else _GAP

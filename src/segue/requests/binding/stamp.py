@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final, final
 
 import msgspec
 
 from segue.conversation.marks import marks_of
 from segue.conversation.messages import AssistantMessage, Sent
+from segue.protocols.kit.reply_form import NO_FAULT, OF_MODEL
 
 
 @final
@@ -34,10 +35,10 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     account: str | None = None
     key: str | None = None
 
-    def sent(self, message: AssistantMessage, dropped: Iterable[str] | None) -> Sent | None:
-        """Give what a reply was made after; `dropped` are the marks that the server dropped, None if it does not say.
+    def sent(self, message: AssistantMessage, dropped: Mapping[str, str] | None) -> Sent | None:
+        """Give what a reply was made after; `dropped` has the marks of what the server did not read, and why.
 
-        None if there is nothing to remember.
+        It is None if the server says nothing. The result is None if there is nothing to remember.
         """
         accepted: tuple[str, ...] = ()
         before: str | None = None
@@ -56,6 +57,8 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
             newest = kept[-1] if kept else None
             place = kept.index(accepted[0]) if accepted and kept else 0
             before = kept[place - 1] if place else None
+        if dropped and not self.asked:
+            refused = (*refused, *_learn(dropped, self.passed, message.model))
         sent = Sent(
             system=self.system,
             tools=self.tools,
@@ -68,6 +71,15 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
             key=self.key,
         )
         return None if sent == _NOTHING else sent
+
+
+def _learn(dropped: Mapping[str, str], known: tuple[str, ...], model: str) -> list[str]:
+    """Give the marks that need not be sent again; those that only this model does not read name it."""
+    return [
+        f"{mark}@{model}" if reason in OF_MODEL else mark
+        for mark, reason in dropped.items()
+        if mark not in known and reason not in NO_FAULT
+    ]
 
 
 _NOTHING: Final = Sent()

@@ -24,6 +24,7 @@ from segue.models.model import Model
 from segue.protocols.api import encode_response, find_checked
 from segue.protocols.kit.capabilities import is_listed
 from segue.protocols.kit.codec import ErrorReply
+from segue.protocols.kit.facts import SignatureForm
 from segue.protocols.kit.namespaces import Namespaces
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol, resolve_rules
@@ -31,11 +32,12 @@ from segue.requests.tokens import estimate_tokens
 from segue.testing.emulator.binding import Caller, Ledger, Transformation
 from segue.testing.emulator.claude_state import ClaudeState, RequestState, add_transformations
 from segue.testing.emulator.edits import Edited, edit_messages, edit_responses, find_item_refusal
+from segue.testing.emulator.items import add_removed
 from segue.testing.emulator.prices import Bill, make_bill
 from segue.testing.emulator.prompt_cache import PromptCache
 from segue.testing.emulator.refusals import Refusal, refuse_body, refuse_model
 from segue.testing.emulator.script import UNSCRIPTED, Script, Step, content_of
-from segue.testing.emulator.signing import Signer, realm_of
+from segue.testing.emulator.signing import Signer
 
 _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
     400: FailureKind.INVALID_REQUEST,
@@ -83,6 +85,7 @@ class EmulatedProvider:
         *,
         strict: bool = True,
         models: Collection[str] = (),
+        withholds: bool = False,
     ) -> None:
         self.script: Script = script
         self._signer = signer
@@ -91,6 +94,7 @@ class EmulatedProvider:
         self._cache = cache
         self._strict = strict
         self._models = frozenset(models)
+        self.withholds: bool = withholds
 
     def answer(self, call: Call, caller: Caller) -> Answer:
         """Answer a request for a reply or for a count of tokens."""
@@ -109,9 +113,31 @@ class EmulatedProvider:
                 return _fault(call, step)
             answer = self._reply(call, model, step, caller, state)
         if state is None:
-            return answer
+            removed = self._removed(call, model, caller)
+            if removed is None or call.kind == "count":
+                return answer
+            add_removed(answer.body, answer.frames, removed)
+            return replace(answer, transformations=removed)
         add_transformations(answer.body, answer.frames, state)
         return replace(answer, transformations=state.verdict.transformations)
+
+    def _removed(self, call: Call, model: Model, caller: Caller) -> tuple[Transformation, ...] | None:
+        """Give what is withheld from the model; None if this provider does not say."""
+        form = get_protocol(call.protocol).signatures
+        if call.prompt is None or not self._is_withholding(form) or (call.body or {}).get("previous_response_id"):
+            return None
+        return self._ledger.items.judge(call.prompt, form, model.id, _realm_of(form, caller))
+
+    def _is_withholding(self, form: SignatureForm) -> bool:
+        return self.withholds and form.holder == "item"
+
+    def given_up(self, call: Call, caller: Caller, known: Collection[str]) -> tuple[str, ...]:
+        """Give the known tokens that a request does not send although they would be accepted."""
+        form = get_protocol(call.protocol).signatures
+        if call.prompt is None or (call.body or {}).get("previous_response_id"):
+            return ()
+        model, binds = self._model(call).id, self._is_withholding(form)
+        return self._ledger.items.given_up(call.prompt, known, form, model, _realm_of(form, caller), binds=binds)
 
     def _model(self, call: Call) -> Model:
         """Give the model that a request names; what no catalogue has can do everything."""
@@ -130,8 +156,9 @@ class EmulatedProvider:
             text, reason = state.verdict.refusal, "signature" if state.is_damaged else "prefix"
         else:
             form, reason = get_protocol(call.protocol).signatures, "signature"
-            realm = realm_of(form, caller)
-            text = self._signer.find_refusal(call.prompt.context.messages, form, model.id, realm)
+            realm = _realm_of(form, caller)
+            withholds = self._is_withholding(form)
+            text = self._signer.find_refusal(call.prompt.context.messages, form, model.id, realm, withholds=withholds)
             edits = get_protocol(call.protocol).server_edits
             if text is None and edits is not None and edits.form == "list" and call.body is not None:
                 text = find_item_refusal(call.body, self._signer)
@@ -168,10 +195,10 @@ class EmulatedProvider:
             content = [replace(piece, thinking="") if piece.kind == "thinking" else piece for piece in content]
         form = record.signatures
         content, paused = _with_server_tool(content, step, prompt, model)
-        edited = self._edit(call, model, realm_of(form, caller))
+        edited = self._edit(call, model, _realm_of(form, caller))
         searches, blocks = (step.searches, record.searches.blocks) if record.searches is not None else (0, ())
         content = [*edited.content, *_searched(call.protocol, blocks, searches), *(() if edited.is_all else content)]
-        signed = self._signer.sign(content, form, model.id, realm_of(form, caller), number)
+        signed = self._signer.sign(content, form, model.id, _realm_of(form, caller), number)
         if state is not None:
             self._claude.record(state, signed)
         bill = self._charge(call, model, caller, signed, searches)
@@ -203,6 +230,8 @@ class EmulatedProvider:
             stop_reason=StopReason.LENGTH if step.too_long else ended,
             raw_stop_reason=paused,
         )
+        if state is None:
+            self._ledger.items.record(message, form, model.id, _realm_of(form, caller), prompt)
         if not call.stream:
             body = encode_response(message, protocol=call.protocol, model=model)
             _add_long_writes(body, bill)
@@ -222,7 +251,7 @@ class EmulatedProvider:
         """Compact a history of the Responses API."""
         assert call.prompt is not None, "a request to compact has a prompt"
         model = self._model(call)
-        token = self._signer.token(model.id, b"compaction", realm_of(get_protocol(call.protocol).signatures, caller))
+        token = self._signer.token(model.id, b"compaction", _realm_of(get_protocol(call.protocol).signatures, caller))
         item: dict[str, object] = {"type": "compaction", "id": "cmp_1", "encrypted_content": token}
         bill = self._charge(call, model, caller, [NativeContent(protocol=call.protocol, block=item)])
         usage = Usage(input=bill.input, output=bill.output, cache_read=bill.cache_read, cache_write=bill.cache_write)
@@ -286,7 +315,7 @@ def _with_server_tool(
     if opened is not None and opened.kind == "native" and opened.block.get("type") == _SERVER_CALL["type"]:
         result: dict[str, object] = {"type": "web_search_tool_result", "tool_use_id": opened.block["id"], "content": []}
         content = [NativeContent(protocol=model.protocol, block=result), *content]
-    stops = resolve_rules(model).resumable_stops
+    stops = resolve_rules(model).values("resumable_stops")
     if not step.paused or not stops:
         return content, None
     block = {**_SERVER_CALL, "id": f"srvtoolu_{len(prompt.context.messages)}"}
@@ -407,6 +436,11 @@ def _divided(events: Sequence[Event]) -> list[Event]:
         else:
             divided.append(event)
     return divided
+
+
+def _realm_of(form: SignatureForm, caller: Caller) -> str:
+    """Give where a signature is valid: in an organization, or at one of a provider's endpoints."""
+    return {"organization": caller.organization, "endpoint": caller.surface, None: ""}[form.valid_in]
 
 
 def framing_of(call: Call) -> str:

@@ -96,6 +96,8 @@ class Emulator:
       older accounts do: most models let it through.
     - `organizations` has the organization of each API key; other keys belong to "org_emulator". At Bedrock it is
       another account.
+    - `withholds`: OpenAI does not refuse reasoning of another organization, model or prefix, but withholds it from the
+      model and says so in the reply.
     - `ledger` is what the emulator remembers of its replies: pass that of another emulator to continue where it ended.
     - `clock` gives the time in seconds, for the prompt caches; `advance` lets time pass.
     - `strict=False` accepts what only a strict provider refuses: bodies in which `check` finds something, models that
@@ -114,6 +116,7 @@ class Emulator:
         api_key: str | None = None,
         clock: Callable[[], float] = time.monotonic,
         models: Collection[str] = (),
+        withholds: bool = False,
     ) -> None:
         self.script: Script = Script(steps)
         self.requests: list[RecordedRequest] = []
@@ -130,7 +133,9 @@ class Emulator:
         """What the requests of each API key cost."""
         cache = PromptCache(lambda: clock() + self._skipped)
         signer = Signer(sha256(key.encode()).digest())
-        self._provider = EmulatedProvider(self.script, signer, self.ledger, cache, strict=strict, models=models)
+        self._provider = EmulatedProvider(
+            self.script, signer, self.ledger, cache, strict=strict, models=models, withholds=withholds
+        )
 
     def respond(
         self,
@@ -183,14 +188,19 @@ class Emulator:
         return found
 
     def withheld(self, request: RecordedRequest, known: Collection[str]) -> tuple[str, ...]:
-        """Give the signatures that a request did not send although the Claude model would have accepted them.
+        """Give the signatures that a request did not send although the model would have accepted them.
 
-        `known` is what the client had: signatures of Claude thinking, which the emulator made.
+        `known` is what the client had: signatures that the emulator made. Of reasoning items it is their encrypted
+        content.
         """
         model = claude_of(request.model or "")
         wire = None if request.protocol is None else get_protocol(request.protocol).signatures.claude
-        if model is None or wire is None or not request.body:
+        if not request.body:
             return ()
+        if model is None or wire is None:
+            body = msgspec.json.encode(request.body)
+            call = read_call(request.method, request.path, request.headers, body)
+            return self._provider.given_up(call, self._caller(request.path, request.headers), known)
         asked = self._bodies.read(wire, cast("Mapping[str, Any]", request.body))
         caller = self._caller(request.path, request.headers)
         return self.ledger.withheld(asked, known, Recipient(wire, model, caller))

@@ -24,6 +24,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, final
 from segue.protocols.kit.facts import ClaudeWire
 from segue.testing.emulator.bodies import AskedBody, Block, Prefix, first_difference
 from segue.testing.emulator.claude import Claude, binds, enforces, is_account_bound, reads
+from segue.testing.emulator.items import ItemLedger
 
 Behavior: TypeAlias = Literal["error", "drop_block"]
 Transformation: TypeAlias = Mapping[str, str]
@@ -92,6 +93,8 @@ class Ledger:
         self._issued: dict[str, Issued] = {}
         self.replies: int = 0
         """The number of replies so far: their ids and signatures contain it."""
+        self.items: ItemLedger = ItemLedger()
+        """What other models than Claude have signed."""
         self.stored: set[tuple[str, str]] = set()
         """The replies that a request may refer to: organization and id."""
 
@@ -156,27 +159,42 @@ class Ledger:
     def withheld(self, asked: AskedBody, known: Collection[str], reader: Recipient) -> tuple[str, ...]:
         """Give the known blocks that a request does not send although they would be accepted at their places.
 
-        These are the blocks that can be added to those it sends, and the newest block that is valid on its own, if the
-        request sends only older ones. A request that is itself refused withholds nothing.
+        Of all runs that would be accepted, the one that is worth most counts, by the length of its signatures: these
+        are its blocks, if it is worth more than what is sent. A request that is itself refused withholds nothing.
         """
         sent = {block.token for block in asked.blocks}
         if not self._accepts(asked, asked.blocks, reader):
             return ()
-        possible = {
-            token: Block(asked.start + len(issued.prefix.messages), 0, token, "")
-            for token in known
-            if token not in sent and (issued := self._issued.get(token)) is not None
-        }
-        newest = max((self._place(block) for block in asked.blocks), default=(-1, -1))
-        found: list[Block] = []
+        possible = {block.token: block for block in asked.blocks}
+        for token in known:
+            issued = self._issued.get(token)
+            block = None if issued is None else Block(asked.start + len(issued.prefix.messages), 0, token, "")
+            if block is not None and token not in sent and asked.is_reply(block.message):
+                possible[token] = block
+        best: Sequence[Block] = asked.blocks
         for block in possible.values():
-            if block.message >= len(asked.messages) or '"role": "assistant"' not in asked.messages[block.message]:
-                continue
-            joined = sorted((*asked.blocks, block), key=self._place)
-            alone = self._place(block) > newest and self._accepts(asked, (block,), reader)
-            if alone or self._accepts(asked, joined, reader):
-                found.append(block)
-        return tuple(block.token for block in sorted(found, key=self._place))
+            run = self._run_before(block, possible, asked, reader)
+            if self._worth(run) > self._worth(best):
+                best = run
+        return tuple(block.token for block in sorted(best, key=self._place) if block.token not in sent)
+
+    def _worth(self, blocks: Sequence[Block]) -> tuple[int, tuple[int, int]]:
+        """Compare runs: by the length of their signatures, then by how new they are."""
+        return sum(len(block.token) for block in blocks), max(map(self._place, blocks), default=(-1, -1))
+
+    def _run_before(
+        self, block: Block, possible: Mapping[str, Block], asked: AskedBody, reader: Recipient
+    ) -> list[Block]:
+        """Give the longest run of accepted blocks that ends with a block; empty if there is none."""
+        run: list[Block] = []
+        found: Block | None = block
+        while found is not None and (issued := self._issued.get(found.token)) is not None:
+            if _unusable(issued, issued.model, reader) is not None or found in run:
+                break
+            run.append(found)
+            found = None if issued.before is None else possible.get(issued.before)
+        run.reverse()
+        return run if self._accepts(asked, run, reader) else []
 
     def _place(self, block: Block) -> tuple[int, int]:
         issued = self._issued.get(block.token)

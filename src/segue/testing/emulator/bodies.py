@@ -61,6 +61,10 @@ class AskedBody(NamedTuple):
             tools += tuple(value for name, value in self.deferred if any(_refers(name, each) for each in messages))
         return Prefix(self.system, tools, messages)
 
+    def is_reply(self, message: int) -> bool:
+        """Whether a message is one of the assistant."""
+        return message < len(self.messages) and '"role": "assistant"' in self.messages[message]
+
 
 @final
 class Prefix(NamedTuple):

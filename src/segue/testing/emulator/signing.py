@@ -30,7 +30,6 @@ from segue.conversation.messages import AssistantMessage, Message
 from segue.envelope.canonical import canonical_json, text_bytes
 from segue.protocols.kit.facts import SignatureForm
 from segue.protocols.kit.json_values import list_of
-from segue.testing.emulator.binding import Caller
 from segue.testing.emulator.claude import claude_of, hides_thinking
 
 _MARK: Final = b"emu\x01"
@@ -39,11 +38,6 @@ _REALM_BYTES: Final = 8
 _PLACEHOLDERS: Final = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 """What Google documents for calls of other models."""
 _ACCEPTED: Final = frozenset(_PLACEHOLDERS) | {b64encode(text.encode()).decode() for text in _PLACEHOLDERS}
-
-
-def realm_of(form: SignatureForm, caller: Caller) -> str:
-    """Give where a signature is valid: in an organization, or at one of a provider's endpoints."""
-    return {"organization": caller.organization, "endpoint": caller.surface, None: ""}[form.valid_in]
 
 
 @final
@@ -100,8 +94,13 @@ class Signer:
         is_whole = hmac.compare_digest(mac, self._mac(head, _covered(model, bound)))
         return Token(model, head[-_REALM_BYTES:]) if is_whole else None
 
-    def find_refusal(self, messages: Sequence[Message], form: SignatureForm, model: str, realm: str) -> str | None:
-        """Give the provider's message about the first signature that is not valid; None if all are."""
+    def find_refusal(
+        self, messages: Sequence[Message], form: SignatureForm, model: str, realm: str, *, withholds: bool = False
+    ) -> str | None:
+        """Give the provider's message about the first signature that is not valid; None if all are.
+
+        A provider that `withholds` refuses damaged ones alone.
+        """
         if form.holder is None:
             return None
         for place, message in enumerate(messages):
@@ -111,6 +110,8 @@ class Signer:
                 if text is None:
                     continue
                 token = self.read(text, bound)
+                if token is not None and withholds:
+                    continue
                 if token is None or token.model != model:
                     return form.refusal.format(message=place, piece=at)
                 if token.realm != _realm_digest(realm):
@@ -226,6 +227,11 @@ def _signatures(message: AssistantMessage, form: SignatureForm) -> list[tuple[st
             case "native":
                 found.append((None, b""))
     return found
+
+
+def tokens_of(message: AssistantMessage, form: SignatureForm) -> list[str | None]:
+    """Give the token of each piece of a turn, as far as it has one."""
+    return [] if form.holder is None else [token for token, _ in _signatures(message, form)]
 
 
 def _unless_accepted(token: str | None, form: SignatureForm) -> str | None:

@@ -1,0 +1,189 @@
+"""Real sessions of real programs with a fault in them: what the program and a strict provider make of it.
+
+The provider is the emulator: it refuses what the providers refuse, and knows the signatures that it made.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gateway.agent_runs import SHELLS, Agent, Answering
+from histories.test_repairs import BROKEN_PICTURE, nodes
+from segue.histories.kit.anatomy import Anatomy
+from segue.histories.registry import FORMATS
+from segue.testing.emulator import EmulatedCall, Step
+
+PROGRAMS = {
+    "claude-code": ("messages", "claude-opus-5-5", ".claude/projects/*/*.jsonl"),
+    "codex": ("responses", "gpt-5.4", "codex/sessions/*/*/*/*.jsonl"),
+    "gemini-cli": ("gemini", "gemini-3.1-pro-preview", ".gemini/tmp/*/chats/*.jsonl"),
+    "pi": ("messages", "claude-opus-5-5", "pi/sessions/*/*.jsonl"),
+}
+"""The wire of each program, the model, and where it stores its session."""
+CALLS = {"gemini-cli": 0}
+"""Gemini CLI sends results twice when it continues a session, which a strict provider refuses without any fault."""
+WRONG = base64.b64encode(b"a signature that nobody made, as long as one that somebody made").decode()
+
+
+class Address(NamedTuple):
+    """Where the provider is."""
+
+    url: str
+
+
+class Provider(Answering):
+    """A strict provider, whose first replies call the shell of any program."""
+
+    def _plan(self, path: str, body: bytes) -> None:
+        if self.left and "enerateContent" in path and b"run_shell_command" in body:
+            self.left -= 1
+            self.number += 1
+            call = EmulatedCall(name="run_shell_command", arguments=SHELLS["run_shell_command"](self.number))
+            self.emulator.script.add(Step(thinking=f"Thought {self.number}.", calls=(call,)))
+            return
+        super()._plan(path, body)
+
+
+class Session:
+    """A session of a program, with two calls of its shell."""
+
+    def __init__(self, name: str, folder: Path, provider: Provider, url: str) -> None:
+        self.name, self.provider = name, provider
+        wire, self.model, pattern = PROGRAMS[name]
+        self.agent = Agent(name, wire, folder / "home", Address(url))
+        provider.left = CALLS.get(name, 2)
+        done = self.agent.ask("Do the first step of two.", self.model)
+        assert done.code == 0, done.said[-1000:]
+        done = self.agent.ask("Say a word that is easy to find: cormorant.", self.model)
+        assert done.code == 0, done.said[-1000:]
+        # Gemini CLI begins a new file of the same session when it is started in another minute.
+        *older, self.path = sorted((folder / "home").glob(pattern), key=lambda path: path.stat().st_mtime_ns)
+        for path in older:
+            path.unlink()
+        self.data = self.path.read_bytes()
+        anatomy = FORMATS[name].anatomy
+        assert anatomy is not None
+        self.anatomy: Anatomy = anatomy
+
+    def go_on(self) -> tuple[int, list[int], str]:
+        """Continue the session: the exit status, those of the provider, and what the program sent."""
+        first = len(self.provider.emulator.requests)
+        done = self.agent.ask("Go on.", self.model, timeout=90)
+        made = self.provider.emulator.requests[first:]
+        asked = [each for each in made if each.refusal != "beta" and "ount" not in each.path.rpartition("/")[2]]
+        return done.code, [each.status for each in asked], str([each.body for each in asked[-1:]])
+
+    def plant(self, fault: str) -> None:
+        """Store the session with a fault."""
+        lines = [json.loads(line) for line in self.data.splitlines()]
+        self.path.write_bytes(b"".join(_dump(line) for line in FAULTS[fault](lines, self.anatomy)))
+
+
+def _dump(line: Any) -> bytes:
+    return line if isinstance(line, bytes) else json.dumps(line, separators=(",", ":")).encode() + b"\n"
+
+
+def _ids(lines: list[Any], find: Callable[[Any], str | None]) -> list[str]:
+    return list(dict.fromkeys(found for line in lines for node in nodes(line) if (found := find(node))))
+
+
+def _signatures(lines: list[Any], anatomy: Anatomy) -> Iterator[Any]:
+    for line in lines:
+        for node in nodes(line):
+            for key in anatomy.signatures & node.keys():
+                if isinstance(node[key], str) and (key != "data" or node.get("type") == "redacted_thinking"):
+                    node[key] = WRONG
+        yield line
+
+
+def _open_call(lines: list[Any], anatomy: Anatomy) -> Iterator[Any]:
+    """The program was killed before the last result."""
+    last = _ids(lines, anatomy.result_id)[-1]
+    for line in lines:
+        if any(anatomy.result_id(node) == last for node in nodes(line)):
+            if not any(anatomy.call_id(node) == last for node in nodes(line)):
+                return
+            for node in nodes(line):
+                if anatomy.call_id(node) == last and "result" in node:
+                    del node["result"]
+        yield line
+
+
+def _lone_result(lines: list[Any], anatomy: Anatomy) -> Iterator[Any]:
+    """The line with a call is gone."""
+    first = _ids(lines, anatomy.call_id)[0]
+    gone: dict[object, object] = {}
+    for line in lines:
+        parent = line.get(anatomy.parent_key or "")
+        if parent in gone:
+            line[anatomy.parent_key] = gone[parent]
+        has_call = any(anatomy.call_id(node) == first for node in nodes(line))
+        if has_call and not any(anatomy.result_id(node) == first for node in nodes(line)):
+            gone[line.get(anatomy.id_key or "")] = line.get(anatomy.parent_key or "")
+            continue
+        yield line
+
+
+def _long_result(lines: list[Any], anatomy: Anatomy) -> Iterator[Any]:
+    first = _ids(lines, anatomy.result_id)[0]
+
+    def longer(value: Any) -> Any:
+        if isinstance(value, str) and "step" in value:
+            return value + " a long result" * 500_000
+        if isinstance(value, list):
+            return [longer(each) for each in value]
+        return {key: longer(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+    for line in lines:
+        for node in nodes(line):
+            if anatomy.result_id(node) == first:
+                node.update(longer(node))
+        yield line
+
+
+PICTURES: dict[str, Any] = {
+    "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": BROKEN_PICTURE}},
+    "pi": {"type": "image", "data": BROKEN_PICTURE, "mimeType": "image/png"},
+    "codex": {"type": "input_image", "image_url": f"data:image/png;base64,{BROKEN_PICTURE}"},
+    "google": {"inlineData": {"mimeType": "image/png", "data": BROKEN_PICTURE}},
+}
+
+
+def _broken_picture(lines: list[Any], anatomy: Anatomy) -> Iterator[Any]:
+    block = next(each for each in PICTURES.values() if anatomy.picture(each) == BROKEN_PICTURE)
+    for line in lines:
+        for node in nodes(line):
+            content = node.get("content")
+            if node.get("role", node.get("type")) != "user":
+                continue
+            if isinstance(content, str) and "cormorant" in content and "message" not in node:
+                node["content"] = [{"type": "text", "text": content}, block]
+            elif isinstance(content, list) and "cormorant" in json.dumps(content):
+                content.append(block)
+        yield line
+
+
+def _broken_line(lines: list[Any], anatomy: Anatomy) -> Iterator[Any]:
+    """The first reply is cut off, as by a program that was killed and started again."""
+    first = _ids(lines, anatomy.call_id)[0]
+    is_cut = False
+    for line in lines:
+        if not is_cut and any(anatomy.call_id(node) == first for node in nodes(line)):
+            is_cut = True
+            yield _dump(line)[: len(_dump(line)) // 2] + b"\n"
+            continue
+        yield line
+
+
+FAULTS: dict[str, Callable[[list[Any], Anatomy], Iterator[Any]]] = {
+    "signature": _signatures,
+    "call": _open_call,
+    "result": _lone_result,
+    "size": _long_result,
+    "image": _broken_picture,
+    "line": _broken_line,
+}

@@ -1,0 +1,319 @@
+"""Refusals in pairs: a body that is refused, and one next to it that differs in that value alone and is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+import segue
+from segue import CacheMark, Context, FileContent, Options, TextContent, UserMessage
+from segue.models.model import Model
+
+HI = {"role": "user", "content": "hi"}
+CHAT, RESPONSES, MESSAGES, CONVERSE, GEMINI, MISTRAL, INTERACTIONS = (
+    *("openai-chat", "openai-responses", "anthropic-messages", "bedrock-converse", "google-genai", "mistral-chat"),
+    "google-interactions",
+)
+MARK = {"cache_control": {"type": "ephemeral"}}
+HOUR = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+CHOICE = [{"type": "string"}, {"type": "integer"}]
+
+
+def chat(**rest: Any) -> dict[str, Any]:
+    return {"messages": [HI], **rest}
+
+
+def calls(count: int) -> dict[str, Any]:
+    made = [{"id": f"c{at}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for at in range(count)]
+    results = [{"role": "tool", "tool_call_id": call["id"], "content": "x"} for call in made]
+    return {"messages": [HI, {"role": "assistant", "tool_calls": made}, *results]}
+
+
+def one_call(*after: dict[str, Any]) -> dict[str, Any]:
+    call = {"id": "abcdefghi", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "abcdefghi", "name": "f", "content": "x"}
+    return {"messages": [HI, {"role": "assistant", "content": "", "tool_calls": [call]}, result, *after]}
+
+
+def function(schema: dict[str, Any] | None, **rest: Any) -> dict[str, Any]:
+    inner = {"name": "f", **rest, **({} if schema is None else {"parameters": schema})}
+    return chat(tools=[{"type": "function", "function": inner}])
+
+
+def flat(schema: dict[str, Any] | None) -> dict[str, Any]:
+    tool = {"type": "function", "name": "f", "strict": True, **({} if schema is None else {"parameters": schema})}
+    return {"input": "hi", "tools": [tool]}
+
+
+def claude(*blocks: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    content = [{"type": "text", "text": "x", **block} for block in blocks or ({},)]
+    return {"max_tokens": 100, "messages": [{"role": "user", "content": content}], **rest}
+
+
+def closed(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def output(schema: dict[str, Any]) -> dict[str, Any]:
+    return claude(output_config={"format": {"type": "json_schema", "schema": schema}})
+
+
+def document(kind: str, *between: dict[str, Any]) -> dict[str, Any]:
+    paper = {"document": {"format": kind, "name": "a", "source": {"bytes": "aGk="}}}
+    point = {"cachePoint": {"type": "default"}}
+    return {"messages": [{"role": "user", "content": [{"text": "x"}, paper, *between, point]}]}
+
+
+def level(value: str) -> dict[str, Any]:
+    thinking = {"thinkingConfig": {"thinkingLevel": value}}
+    return {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "generationConfig": thinking}
+
+
+EMPTY = closed()
+K3, GROK, GLM = "moonshotai/kimi-k3", "xai/grok-4.5", "zai/glm-5.2"
+GPT, CLAUDE, BEDROCK = "openai/gpt-4o", "anthropic/claude-sonnet-4-5", "amazon-bedrock/us.anthropic.claude-sonnet-4-6"
+DEVSTRAL, ROUTED = "mistral/devstral-medium-latest", "openrouter/openai/gpt-5"
+
+Pair = tuple[str, str, dict[str, Any], dict[str, Any], tuple[Any, ...]]
+PAIRS: dict[str, Pair] = {
+    # -- efforts that a model does not have
+    **{
+        f"Kimi K3 and the effort {effort}": (
+            K3,
+            CHAT,
+            chat(reasoning_effort=effort),
+            chat(reasoning_effort="low"),
+            ("reasoning_effort",),
+        )
+        for effort in ("none", "minimal", "medium", "xhigh")
+    },
+    "K3 of Kimi for Coding": (
+        "kimi-coding/k3",
+        CHAT,
+        chat(reasoning_effort="none"),
+        chat(reasoning_effort="max"),
+        ("reasoning_effort",),
+    ),
+    **{
+        f"Grok 4.5 and the effort {effort} over {protocol}": (GROK, protocol, refused, taken, path)
+        for effort in ("none", "max")
+        for protocol, refused, taken, path in (
+            (CHAT, chat(reasoning_effort=effort), chat(reasoning_effort="minimal"), ("reasoning_effort",)),
+            (
+                RESPONSES,
+                {"input": "hi", "reasoning": {"effort": effort}},
+                {"input": "hi", "reasoning": {"effort": "xhigh"}},
+                ("reasoning", "effort"),
+            ),
+        )
+    },
+    "Grok 4.6 always thinks": (
+        "xai/grok-4.6",
+        CHAT,
+        chat(reasoning_effort="none"),
+        chat(reasoning_effort="high"),
+        ("reasoning_effort",),
+    ),
+    "a model behind OpenRouter that always thinks": (
+        "openrouter/x-ai/grok-4.5",
+        CHAT,
+        chat(reasoning_effort="none"),
+        chat(reasoning_effort="low"),
+        ("reasoning_effort",),
+    ),
+    "GLM 5.3 and the effort medium": (
+        "zai/glm-5.3",
+        CHAT,
+        chat(reasoning_effort="medium"),
+        chat(reasoning_effort="high"),
+        ("reasoning_effort",),
+    ),
+    "GLM 5.3 always thinks": (
+        "zai/glm-5.3",
+        CHAT,
+        chat(thinking={"type": "disabled"}),
+        chat(thinking={"type": "enabled"}),
+        ("thinking", "type"),
+    ),
+    "Gemini 3 Pro and the level minimal": (
+        "google/gemini-3.1-pro-preview",
+        GEMINI,
+        level("MINIMAL"),
+        level("XHIGH"),
+        ("generationConfig", "thinkingConfig", "thinkingLevel"),
+    ),
+    "Gemini over Interactions": (
+        "google/gemini-3.1-pro-preview",
+        INTERACTIONS,
+        {"input": "hi", "generation_config": {"thinking_level": "minimal"}},
+        {"input": "hi", "generation_config": {"thinking_level": "xhigh"}},
+        ("generation_config", "thinking_level"),
+    ),
+    # -- limits of output
+    "GLM 5.2": (GLM, CHAT, chat(max_tokens=131_073), chat(max_tokens=131_072), ("max_tokens",)),
+    "GLM 4.5 Air": ("zai/glm-4.5-air", CHAT, chat(max_tokens=98_305), chat(max_tokens=98_304), ("max_tokens",)),
+    "GPT-5 behind OpenRouter": (ROUTED, CHAT, chat(max_tokens=15), chat(max_tokens=16), ("max_tokens",)),
+    # -- tools
+    "a strict tool without parameters": (
+        GPT,
+        CHAT,
+        function(None, strict=True),
+        function(EMPTY, strict=True),
+        ("tools", 0, "function", "strict"),
+    ),
+    "a strict tool without parameters over Responses": (
+        GPT,
+        RESPONSES,
+        flat(None),
+        flat(EMPTY),
+        ("tools", 0, "strict"),
+    ),
+    "129 calls in a message": (GPT, CHAT, calls(129), calls(128), ("messages", 1, "tool_calls")),
+    "129 calls at Copilot": (
+        "github-copilot/gpt-5.4",
+        CHAT,
+        calls(129),
+        calls(128),
+        ("messages", 1, "tool_calls"),
+    ),
+    "a schema that OpenAI refuses behind OpenRouter": (
+        ROUTED,
+        CHAT,
+        function({"type": "object", "properties": {"a": {"type": "array"}}}),
+        function({"type": "object", "properties": {"a": {"type": "array", "items": {}}}}),
+        ("tools", 0, "function", "parameters", "properties", "a"),
+    ),
+    "oneOf in an output schema of Claude": (
+        CLAUDE,
+        MESSAGES,
+        output(closed(a={"oneOf": CHOICE})),
+        output(closed(a={"anyOf": CHOICE})),
+        ("output_config", "format", "schema", "properties", "a", "oneOf"),
+    ),
+    "oneOf in a strict tool of Claude": (
+        CLAUDE,
+        MESSAGES,
+        claude(tools=[{"name": "f", "strict": True, "input_schema": closed(a={"oneOf": CHOICE})}]),
+        claude(tools=[{"name": "f", "input_schema": closed(a={"oneOf": CHOICE})}]),
+        ("tools", 0, "input_schema", "properties", "a", "oneOf"),
+    ),
+    # -- cache marks
+    "a mark of the request as the fifth": (
+        CLAUDE,
+        MESSAGES,
+        claude(MARK, MARK, MARK, MARK, {}, **MARK),
+        claude(MARK, MARK, MARK, {}, **MARK),
+        ("cache_control",),
+    ),
+    "a mark of the request beside four, one of them on the last block": (
+        CLAUDE,
+        MESSAGES,
+        claude(MARK, MARK, MARK, MARK, **MARK),
+        claude(MARK, MARK, MARK, **MARK),
+        ("cache_control",),
+    ),
+    "a mark of the request with another lifetime than that of the last block": (
+        CLAUDE,
+        MESSAGES,
+        claude(MARK, **HOUR),
+        claude(HOUR, **HOUR),
+        ("cache_control",),
+    ),
+    **{
+        f"a cache point after a document of the format {kind}": (
+            BEDROCK,
+            CONVERSE,
+            document(kind),
+            taken,
+            ("messages", 0, "content", 2),
+        )
+        for kind, taken in (("md", document("pdf")), ("docx", document("docx", {"text": "y"})))
+    },
+    # -- turns
+    "a user turn after a result of Devstral": (
+        DEVSTRAL,
+        MISTRAL,
+        one_call(HI),
+        one_call({"role": "assistant", "content": "Done."}, HI),
+        ("messages", 3, "role"),
+    ),
+    # -- Kimi's sampling, by whether it thinks
+    "Kimi K2.6 thinks": ("moonshotai/kimi-k2.6", CHAT, chat(temperature=0.6), chat(temperature=1), ("temperature",)),
+    "Kimi K2.6 does not think": (
+        "moonshotai/kimi-k2.6",
+        CHAT,
+        chat(temperature=1, thinking={"type": "disabled"}),
+        chat(temperature=0.6, thinking={"type": "disabled"}),
+        ("temperature",),
+    ),
+    "Kimi K2.6 and top_p": ("moonshotai/kimi-k2.6", CHAT, chat(top_p=1), chat(top_p=0.95), ("top_p",)),
+}
+
+TAKEN: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "Kimi K3 behind OpenRouter, which translates": (
+        "openrouter/moonshotai/kimi-k3",
+        CHAT,
+        chat(reasoning_effort="none"),
+    ),
+    "Grok 4.3 can be told not to think": ("xai/grok-4.3", CHAT, chat(reasoning_effort="none")),
+    "GPT-4o mini behind OpenRouter": ("openrouter/openai/gpt-4o-mini", CHAT, chat(max_tokens=10)),
+    "gpt-oss behind OpenRouter": ("openrouter/openai/gpt-oss-120b", CHAT, chat(max_tokens=10)),
+    "a user turn after a result of Mistral Small": ("mistral/mistral-small-latest", MISTRAL, one_call(HI)),
+    "129 calls elsewhere": ("deepseek/deepseek-v4-pro", CHAT, {**calls(129), "thinking": {"type": "disabled"}}),
+    "a cache point after Markdown for Nova": ("amazon-bedrock/us.amazon.nova-pro-v1:0", CONVERSE, document("md")),
+}
+
+
+def find(name: str, protocol: str, body: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Return the places of what is refused."""
+    try:
+        model = replace(segue.get_model(name), protocol=protocol)
+    except segue.UnknownModel:
+        provider, _, model_id = name.partition("/")
+        model = Model(model_id, provider, protocol)
+    named = {} if protocol in (CONVERSE, GEMINI) else {"model": model.id}
+    return [one.path for one in segue.check({**named, **body}, protocol=protocol, model=model)]
+
+
+@pytest.mark.parametrize(("name", "protocol", "refused", "taken", "path"), PAIRS.values(), ids=PAIRS.keys())
+def test_the_one_is_named_and_the_other_is_not(name, protocol, refused, taken, path):
+    assert path in find(name, protocol, refused)
+    assert find(name, protocol, taken) == []
+
+
+@pytest.mark.parametrize(("name", "protocol", "body"), TAKEN.values(), ids=TAKEN.keys())
+def test_where_no_refusal_is_known_nothing_is_named(name, protocol, body):
+    assert find(name, protocol, body) == []
+
+
+@pytest.mark.parametrize("value", ["XHIGH", "xhigh"])
+def test_a_strict_check_still_notes_an_effort_that_no_list_has(value):
+    model = segue.get_model("google/gemini-3.1-pro-preview")
+    found = segue.check(level(value), protocol=GEMINI, model=model, strict=True)
+    assert [one.grade for one in found] == ["unsure"]
+
+
+# -- what projection makes of them -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mime", "place"), [("text/markdown", "text"), ("application/pdf", "file")], ids=["Markdown", "PDF"]
+)
+def test_a_mark_of_a_document_moves_where_the_target_cannot_have_it(mime, place):
+    paper = FileContent(data="aGk=", mime_type=mime, name="a", cache_mark=CacheMark())
+    model = segue.get_model(BEDROCK)
+    request = segue.prepare(Context(messages=(UserMessage(content=(TextContent(text="x"), paper)),)), model)
+    kinds = [next(iter(block)) for block in request.body["messages"][0]["content"]]
+    assert kinds == (["text", "cachePoint", "document"] if place == "text" else ["text", "document", "cachePoint"])
+    assert segue.check(request.body, protocol=CONVERSE, model=model) == []
+
+
+def test_a_choice_becomes_one_that_claude_reads():
+    model = segue.get_model(CLAUDE)
+    options = Options(output_schema=closed(a={"oneOf": CHOICE}))
+    request = segue.prepare(Context(messages=(UserMessage.of("hi"),)), model, options=options)
+    schema = request.body["output_config"]["format"]["schema"]
+    assert schema["properties"]["a"] == {"anyOf": CHOICE}
+    assert segue.check(request.body, protocol=MESSAGES, model=model) == []
