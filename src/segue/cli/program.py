@@ -34,6 +34,7 @@ COMMANDS: Final[dict[str, str]] = {
     "gateway": "Manage a gateway: the keys of its clients, its state, and what is stored.",
     "run": "Run a client such as Claude Code or codex on another model.",
     "emulate": "Answer like the providers, without a network, and refuse what they refuse.",
+    "conformance": "Send histories of real conversations to a server or gateway, and score what it does.",
     "facts": "Compare recorded exchanges with the rules, and keep what they show.",
     "probe": "Ask a server what it supports, and write what segue has to know about it.",
     "mcp": "Serve the sessions of agents on this machine to an agent, by the Model Context Protocol.",

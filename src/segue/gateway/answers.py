@@ -326,12 +326,18 @@ async def _relay(
             is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
             await writer.write_bytes(exchange.take_bytes(is_last=is_last), is_last=is_last and not is_cut)
             if is_cut:
-                await writer.write(encode(converted[-1]) if not frames else frames[-1:], is_last=True)
+                await writer.write(_error_frames(frames or encode(converted[-1])), is_last=True)
         else:
             await writer.write(frames, is_last=is_last)
         if is_last:
             return None
     return failure_of(stream)
+
+
+def _error_frames(frames: list[Any]) -> list[Any]:
+    """Give the last object of a stream that failed, which is the error, and the mark of the end after it."""
+    at = next((at for at in reversed(range(len(frames))) if isinstance(frames[at], dict)), -1)
+    return frames[at:]
 
 
 def _fit_end(exchange: Exchange, frames: list[Any]) -> None:

@@ -1,6 +1,6 @@
 """The environment variables by which the providers' own SDKs are sent to another address: a proxy, a gateway, a test.
 
-Facts this file relies on:
+Facts:
 - Each SDK reads the variable of its row if no base URL is passed, and an empty one does not count.
 - The SDKs of the rows with a `path` add it themselves: the variable has the address without it. google-genai adds the
   version of the API that it uses, `v1`; segue's requests are those of `v1beta`.

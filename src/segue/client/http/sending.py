@@ -156,7 +156,7 @@ class Wire:
 
 
 def _iterate(response: httpx2.Response) -> Iterator[bytes]:
-    # The echo model has a stream of its own, for programs without httpx2; a sync client returns no other ones.
+    # The echo model has its own stream, for programs without httpx2; a sync client returns no other ones.
     return iter(cast("Iterable[bytes]", response.stream))
 
 

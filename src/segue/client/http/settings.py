@@ -53,7 +53,7 @@ class ClientSettings(TypedDict, total=False):
     """The URL to send requests to instead of the provider's own; by provider like `api_key`."""
     url_variables: bool
     """Whether the variables that the providers' own SDKs read, such as OPENAI_BASE_URL, name the URL of a model that
-    has none of its own, if `base_url` does not; true by default."""
+    gives no URL, if `base_url` does not; true by default."""
     headers: Mapping[str, str] | None
     """Additional headers of every request."""
     timeout: float | httpx2.Timeout | None

@@ -115,6 +115,10 @@ class Script:
         """Add a step before all others, like `add`."""
         self._steps[:0] = read_steps((step,))
 
+    def replace(self, *steps: StepInput) -> None:
+        """Set the steps that are left, like `add`."""
+        self._steps[:] = read_steps(steps)
+
     def names(self, model: str) -> bool:
         """Whether a step is for this model, so that it is served."""
         return any(step.model == model for step in self._steps)
