@@ -230,8 +230,8 @@ class _Validator:
         if not any(has[source] is not None for source in sources):
             yield f"{message.role}: media without a source the target can use"
         size = len(piece.data or "") * 3 // 4
-        limits = (rules.most(place) for place in ("media_bytes", f"{kind}_bytes"))
-        if any(limit and size > limit for limit in limits):
+        own = {"image": rules.most("image_bytes"), "document": rules.most("document_bytes")}.get(kind, 0)
+        if any(limit and size > limit for limit in (rules.most("media_bytes"), own)):
             yield f"{message.role}: media of {size} bytes"
         if message.role == "toolResult" and message.is_error and rules.has("error_media"):
             yield "media in an error"
@@ -245,7 +245,7 @@ class _Validator:
         edge, few = max((edge_of(image) for image in images), default=0), self.rules.most("large_images")
         if 0 < self.rules.most("image_edge") < edge:
             yield f"an image of {edge} pixels"
-        if few and len(images) > few and edge > self.rules.rows["large_images"].least:
+        if few and len(images) > few and edge > (self.rules.rows["large_images"].least or 0):
             yield f"an image of {edge} pixels among {len(images)}"
 
     # -- settings ------------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ class CaseStep(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 @final
 class ConformanceCase(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One history: requests in a row, the last of which is judged. `model` is there if another one is meant."""
+    """One history: requests in a row; the last one is judged. `model` is there if another one is meant."""
 
     id: str
     title: str
@@ -85,7 +85,7 @@ class WireCases(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     """The cases of one wire, and how they are sent.
 
     - `path`, `stream_path`: the endpoint. `{model}` is the name of the model; without it, the body has a field `model`.
-      Without a path of their own, streams are asked for with `"stream": true`.
+      Without `stream_path`, streams are asked for with `"stream": true`.
     - `headers`: `{key}` is the API key.
     - `reply_path`: where a reply has the turns that the next request sends back: one, a list of them, or, with
       `reply_role`, the content of a turn of this role.
