@@ -77,6 +77,7 @@ CONTENTS: Final = {
         "provider-that-says-no",
         "checks",
         "probe",
+        "conformance",
         "mcp",
         "acp",
         "inspector",

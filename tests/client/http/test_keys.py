@@ -393,8 +393,8 @@ def test_a_missing_extra_is_named(monkeypatch):
     with pytest.raises(MissingExtra, match=r"pip install 'segue-llm\[bedrock\]'"):
         signing.AwsSigner().sign("https://bedrock-runtime.eu-west-1.amazonaws.com/x", b"", {}, {})
     monkeypatch.setattr("segue.client.http.settings.import_module", missing)
-    with pytest.raises(ImportError, match=r"pip install 'segue-llm\[client\]'"):
-        Client()
+    with Client(api_key="x") as client, pytest.raises(ImportError, match=r"pip install 'segue-llm\[client\]'"):
+        client.complete("Hi", "openai/gpt-5.4")
 
 
 MISTAKES = {

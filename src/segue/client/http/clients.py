@@ -56,10 +56,8 @@ from segue.requests.prepare import prepare as make_request
 if TYPE_CHECKING:
     import httpx2
 
-_MAX_IDLE: Final = 100
-"""Idle connections that are kept; connections in use are not limited."""
-_FITTED: Final = 8
-"""Policies for smaller windows that are kept."""
+_MAX_IDLE: Final = 100  # idle connections that are kept; connections in use are not limited
+_FITTED: Final = 8  # policies for smaller windows that are kept
 
 _Reply = TypeVar("_Reply", Stream, AsyncStream)
 _Events = TypeVar("_Events", Iterator[RunEvent], AsyncIterator[RunEvent])
