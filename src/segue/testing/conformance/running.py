@@ -45,20 +45,18 @@ class Upstream:
 
     def __init__(self, models: Collection[str] = ()) -> None:
         self.emulator: Emulator = Emulator(models=models)
-        self.replies: list[bytes] = []
+        self.replies: list[bytearray] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         reply = bytearray()
+        self.replies.append(reply)  # at once: the client may have read the reply before the server is done with it
 
         async def keep(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
             reply.extend(message.get("body", b""))
             await send(message)
 
-        try:
-            await self.emulator(scope, receive, keep)
-        finally:
-            self.replies.append(bytes(reply))
+        await self.emulator(scope, receive, keep)
 
     def received(self, since: int) -> Received | None:
         """Return the newest request for a reply that was accepted, of those since a number."""
@@ -197,7 +195,7 @@ class _Target(NamedTuple):
             if is_last:
                 lost = find_losses(case.expect, self.wire.wire, received, earlier, state)
             earlier.append(received)
-            state.update(*(state_of(reply) for reply in self.upstream.replies[replies:]))
+            state.update(*(state_of(bytes(reply)) for reply in self.upstream.replies[replies:]))
         last = answers[-1]
         assert last.reply is not None, "a case without a reply has ended"
         script = case.steps[-1].upstream
