@@ -190,7 +190,7 @@ def given_source(file: BinaryIO) -> object:
 
 
 def _replayed(given: str) -> str | bytes:
-    """Give the log of the program of an agent that loads `acp:AGENT:ID`; every other SOURCE as it is.
+    """Return the log of the program of an agent that loads `acp:AGENT:ID`; every other SOURCE as it is.
 
     Raises:
         LoadError: the program is not there, or does not load it.

@@ -335,7 +335,7 @@ async def _relay(
 
 
 def _error_frames(frames: list[Any]) -> list[Any]:
-    """Give the last object of a stream that failed, which is the error, and the mark of the end after it."""
+    """Return the last object of a stream that failed, which is the error, and the mark of the end after it."""
     at = next((at for at in reversed(range(len(frames))) if isinstance(frames[at], dict)), -1)
     return frames[at:]
 

@@ -86,7 +86,7 @@ def _no_longer(table: ProviderTable) -> str:
 
 
 def _host(url: str) -> str:
-    """Give the host of an address: the rest may have a secret."""
+    """Return the host of an address: the rest may have a secret."""
     try:
         return urlsplit(url).hostname or "its address"
     except ValueError:

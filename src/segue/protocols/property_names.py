@@ -39,7 +39,7 @@ _INPUT: Final = "input"
 def rename_properties(
     schema: JsonObject, rules: Rules, digest: Callable[[str, int, str | None], str]
 ) -> tuple[JsonObject, dict[str, str]]:
-    """Give a schema with names that the target accepts, and the new name of each that it refuses."""
+    """Return a schema with names that the target accepts, and the new name of each that it refuses."""
     names = {
         name: f"{_OTHER.sub('_', name)[: _LONGEST - _HASH - 1]}_{digest(name, _HASH, None)}"
         for name in refused_properties(schema, rules)
@@ -56,12 +56,12 @@ def rename_properties(
 
 
 def place_of(tool: str, name: str) -> str:
-    """Give the property of a tool as it is noted with the names of tools."""
+    """Return the property of a tool as it is noted with the names of tools."""
     return f"{tool}{_PLACE}{name}"
 
 
 def _properties(tool_names: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Give the names of properties that were replaced: the tool -> the name on the wire -> the given name."""
+    """Return the names of properties that were replaced: the tool -> the name on the wire -> the given name."""
     found: dict[str, dict[str, str]] = {}
     for wire, given in tool_names.items():
         if _PLACE in wire:
@@ -71,7 +71,7 @@ def _properties(tool_names: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def restore_properties(message: AssistantMessage, tool_names: Mapping[str, str]) -> AssistantMessage:
-    """Give a reply whose calls have the given names of properties; the same object if none was replaced."""
+    """Return a reply whose calls have the given names of properties; the same object if none was replaced."""
     names = _properties(tool_names) if tool_names else {}
     if not names or not any(call.name in names for call in message.tool_calls()):
         return message
@@ -79,7 +79,7 @@ def restore_properties(message: AssistantMessage, tool_names: Mapping[str, str])
 
 
 def restoring_decoder(decoder: StreamDecoder, tool_names: Mapping[str, str], protocol: str) -> StreamDecoder:
-    """Give a decoder whose calls have the given names; the same object if none was replaced."""
+    """Return a decoder whose calls have the given names; the same object if none was replaced."""
     names = _properties(tool_names) if tool_names else {}
     return _RestoringDecoder(decoder, names, protocol) if names else decoder
 

@@ -356,7 +356,7 @@ class Request:
         return bool(blocks) and form is not None and form.starts({"content": blocks})
 
     def _withheld(self, message: AssistantMessage) -> dict[str, str] | None:
-        """Give the marks of what the server says that it did not read of this request, with the reasons."""
+        """Return the marks of what the server says that it did not read of this request, with the reasons."""
         read = self._codec.reply_form.withheld
         if read is None or message.stop_reason in _UNFINISHED or message.extra is None:
             return None

@@ -170,7 +170,7 @@ def _ask(body: Wire) -> bool:
 
 
 def find_withheld(reply: Block, body: Block) -> dict[str, str] | None:
-    """Give the signatures of a body that the model did not read, by what its reply says."""
+    """Return the signatures of a body that the model did not read, by what its reply says."""
     return find_dropped(object_of(reply.get(REPLY_FIELDS)).get(TRANSFORMATIONS), body, _signature)
 
 

@@ -94,7 +94,7 @@ class Part(Struct, eq=False):
         return [] if self.delta is None else [self.delta(index=self.index, delta=text)]
 
     def unrepeated(self, text: str) -> str:
-        """Give what arguments add to those before, where a server repeats these."""
+        """Return what arguments add to those before, where a server repeats these."""
         at = 0
         for chunk in self.chunks:
             if not text.startswith(chunk, at):

@@ -78,7 +78,7 @@ def note_transformations(given: object) -> tuple[Diagnostic, ...]:
 
 
 def find_dropped(given: object, body: Block, signature: Callable[[Block], str | None]) -> dict[str, str] | None:
-    """Give the signatures of a body that a reply's `input_transformations` name, with the reasons.
+    """Return the signatures of a body that a reply's `input_transformations` name, with the reasons.
 
     None if there is no such list.
     """

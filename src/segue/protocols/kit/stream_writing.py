@@ -376,7 +376,7 @@ def _ended_with(reason: str, message: AssistantMessage) -> AssistantMessage:
 
 
 def _repaired(text: str) -> str:
-    """Give arguments that arrive all at once as JSON; others as they are."""
+    """Return arguments that arrive all at once as JSON; others as they are."""
     parsed = parse_arguments(text) if text.endswith("}") else None
     is_repaired = parsed is not None and parsed.diagnostic is not None and parsed.is_whole
     return encode_arguments(parsed.arguments) if parsed is not None and is_repaired else text

@@ -367,7 +367,7 @@ def _as_declared(call: ToolCall, tool: ToolDefinition) -> tuple[ToolCall, Block]
 
 
 def _free_text(call: ToolCall, *, has_grammar: bool) -> str:
-    """Give the input of a freeform tool, however the model wrote it.
+    """Return the input of a freeform tool, however the model wrote it.
 
     Models that get such a tool as a function, or do not know it, write text without JSON, or JSON around the text.
     """

@@ -487,7 +487,7 @@ class TurnReader:
         )
 
     def _call_id(self, item: Block) -> object:
-        """Give the id of a call; a call of a reply is one also without it."""
+        """Return the id of a call; a call of a reply is one also without it."""
         return item.get("call_id", "" if self.is_reply else None)
 
     def _keep_input(self, item: Block, key: str, choices: Wire) -> Extra | None:

@@ -36,7 +36,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
 
     def sent(self, message: AssistantMessage, dropped: Mapping[str, str] | None) -> Sent | None:
-        """Give what a reply was made after; `dropped` has the marks of what the server did not read, and why.
+        """Return what a reply was made after; `dropped` has the marks of what the server did not read, and why.
 
         It is None if the server says nothing. The result is None if there is nothing to remember.
         """
@@ -74,7 +74,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _learn(dropped: Mapping[str, str], known: tuple[str, ...], model: str) -> list[str]:
-    """Give the marks that need not be sent again; those that only this model does not read name it."""
+    """Return the marks that need not be sent again; those that only this model does not read name it."""
     return [
         f"{mark}@{model}" if reason in OF_MODEL else mark
         for mark, reason in dropped.items()
