@@ -35,8 +35,8 @@ try:
     import acp
     from acp import schema
     from acp.connection import StreamEvent
-except ModuleNotFoundError as error:
-    raise MissingExtra("the Agent Client Protocol needs the package agent-client-protocol", extra="acp") from error
+except ModuleNotFoundError as _missing:
+    raise MissingExtra("the Agent Client Protocol needs the package agent-client-protocol", extra="acp") from _missing
 
 PREFIX: Final = "acp:"
 LAST: Final = "last"

@@ -47,12 +47,12 @@ class _EchoRequest(NamedTuple):
 class _EchoReply:
     """What the client reads of an `httpx2.Response`."""
 
-    status_code = 200
+    status_code: Final = 200
     extensions: Final[Mapping[str, object]] = {}
 
     def __init__(self, content: bytes, kind: str) -> None:
-        self.stream = (content,)
-        self.headers = {"content-type": kind}
+        self.stream: tuple[bytes, ...] = (content,)
+        self.headers: dict[str, str] = {"content-type": kind}
 
     def close(self) -> None:
         """Release nothing."""

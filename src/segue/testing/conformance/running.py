@@ -26,8 +26,8 @@ from segue.testing.emulator.app import Receive, Scope, Send
 
 try:
     import httpx2
-except ModuleNotFoundError as error:
-    raise MissingExtra("the conformance suite needs httpx2, which is not installed", extra="client") from error
+except ModuleNotFoundError as _missing:
+    raise MissingExtra("the conformance suite needs httpx2, which is not installed", extra="client") from _missing
 
 REPORT_HEADERS: Final = ("x-segue-changes", "warning")
 """Headers by which a gateway tells a client that something was changed; "0" means nothing."""
