@@ -11,7 +11,8 @@ Facts (seen running unless stated; 2026-11-18):
   ids of calls and no names of tools: the item has both. The log does not say which calls were parallel. A resumed run
   numbers its items from 0 again.
 - Gemini CLI 0.61.0: `message` with `delta` is a piece of a text. Other programs add fields and leave out `init`.
-- opencode 1.18.33: a line has a part; a tool is printed with its result when it ended.
+- opencode 1.18.33: a line has a part; a tool is printed with its result when it ended. The ids of parts ascend in the
+  order in which they began, and opencode itself sorts the parts of a message by id.
 - Cursor (vendor's page) and Droid (a fixture): calls and results are separate lines.
 - Cline 3.0.65: an `iteration` is an answer; thoughts end after the text that they led to.
 - A run that was stopped has no last line. Most programs do not print the prompt: none is invented.
@@ -19,7 +20,8 @@ Facts (seen running unless stated; 2026-11-18):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final, cast, final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
@@ -140,7 +142,7 @@ def read(source: Source, view: View) -> History:
     children: dict[str, int] = {}
     lines = list(_lines(source, notes))
     run.program, add = _find_program(fields for _, fields in lines)
-    for number, fields in lines:
+    for number, fields in _in_parts_order(lines):
         run.number = number
         if parent := text_of(fields.get("parent_tool_use_id")):
             children[parent] = children.get(parent, 0) + 1
@@ -310,6 +312,20 @@ def _gemini(run: _Run, fields: dict[str, Any]) -> bool:
         case _:
             return False
     return True
+
+
+def _in_parts_order(lines: Sequence[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield lines with the parts of one message of opencode in the order in which they began."""
+
+    def part_of(line: tuple[int, dict[str, Any]]) -> tuple[object, object]:
+        part = object_of(line[1].get("part"))
+        return part.get("messageID"), part.get("id")
+
+    for message, group in groupby(lines, key=lambda line: part_of(line)[0]):
+        listed = list(group)
+        ids = [part_of(line)[1] for line in listed]
+        is_sorted = message is not None and all(isinstance(each, str) for each in ids)
+        yield from sorted(listed, key=lambda line: str(part_of(line)[1])) if is_sorted else listed
 
 
 def _opencode(run: _Run, fields: dict[str, Any]) -> bool:

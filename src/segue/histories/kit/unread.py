@@ -15,6 +15,7 @@ import msgspec
 
 from segue.conversation.limits import parse_json
 from segue.errors import LoadError, render_path
+from segue.histories.kit.lines import objects_of
 from segue.histories.kit.notes import Notes
 
 _SHORTEST: Final = 4
@@ -60,6 +61,17 @@ def note_unread(entry: Mapping[str, Any], made: object, number: int, notes: Note
     """
     if notes.left_out == since and (path := find_unread(entry, made)) is not None:
         notes.unreadable(number, f"{render_path(path)} has an unknown form, or is at an unknown place")
+
+
+def read_list(value: object, name: str, number: int, notes: Notes) -> list[dict[str, Any]]:
+    """Return the objects of a list, such as the calls of an answer; a value of another form is noted.
+
+    What a call holds is often a name, such as that of a file, which `note_unread` does not look for.
+    """
+    found = objects_of(value)
+    if value is not None and not (isinstance(value, list) and len(found) == len(cast("list[object]", value))):
+        notes.unreadable(number, f"`{name}` is not a list of objects")
+    return found
 
 
 def find_unread(entry: object, made: object) -> _Path | None:
