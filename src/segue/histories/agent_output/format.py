@@ -49,6 +49,7 @@ KNOWN_RECORDS: Final = frozenset({
     "hook_event", "agent_event", "run_result", "tool_call",
 })  # fmt: skip
 """Kinds of lines that frame a run, or repeat what another line has."""
+_FRAMES: Final = KNOWN_RECORDS - {"tool_call", "thinking", "completion"}
 _CODEX_CALLS: Final[Mapping[str, tuple[str, ...]]] = {
     "command_execution": ("command",),
     "file_change": ("changes",),
@@ -57,6 +58,7 @@ _CODEX_CALLS: Final[Mapping[str, tuple[str, ...]]] = {
     "web_search": ("query", "action"),
 }
 """Items of Codex that are calls, and the fields that are their arguments."""
+_CODEX_TEXTS: Final = frozenset({"agent_message", "reasoning", "todo_list", "plan", "error"})
 
 
 @final
@@ -166,6 +168,7 @@ def read(source: Source, view: View) -> History:
         version=run.version,
         cwd=run.cwd,
         extra={"program": run.program},
+        given=[(number, fields) for number, fields in lines if text_of(fields.get("type")) not in _FRAMES],
     )
 
 
@@ -245,8 +248,10 @@ def _codex(run: _Run, fields: dict[str, Any]) -> bool:
         return True
     item_id, what = text_of(item.get("id")) or "", text_of(item.get("type")) or ""
     if kind in ("item.started", "item.updated"):
-        if what in _CODEX_CALLS and item_id not in run.items:
+        if what in _CODEX_CALLS and (item_id not in run.items or "ended" in run.items[item_id]):
             _codex_call(run, item, item_id, what)
+        elif what not in _CODEX_TEXTS and (item_id not in run.items or not what):
+            run.notes.record("item of another form", run.number, 0, fields if run.notes.keeps else None)
         return False
     if kind != "item.completed":
         return False
@@ -260,6 +265,7 @@ def _codex(run: _Run, fields: dict[str, Any]) -> bool:
         if item_id not in run.items:
             _codex_call(run, item, item_id, what)
         name = run.items[item_id]["id"]
+        run.items[item_id]["ended"] = True
         run.result(name, _codex_result(item), is_error=item.get("status") in ("failed", "declined"))
     else:
         run.notes.record(f"item {what}", run.number, 0, fields if run.notes.keeps else None)
@@ -275,9 +281,12 @@ def _codex_step(run: _Run) -> None:
 
 def _codex_call(run: _Run, item: dict[str, Any], item_id: str, what: str) -> None:
     taken = {piece.id for message in run.messages if message.role == "assistant" for piece in message.tool_calls()}
+    taken |= {piece.id for piece in run.pieces if piece.kind == "toolCall"}
     name = item_id if item_id not in taken else f"{item_id}_run_{run.runs}"  # a resumed run counts from 0 again
+    name = name if name not in taken else f"{name}_{run.number}"
     run.items[item_id] = {"id": name}
-    arguments = {key: item[key] for key in _CODEX_CALLS[what] if key in item}
+    # Arguments at an unknown place stay with the call.
+    arguments = {key: item[key] for key in _CODEX_CALLS[what] if key in item} or item
     called = text_of(item.get("tool")) if what == "mcp_tool_call" else None
     if called is not None:
         arguments = object_of(item.get("arguments"))

@@ -192,7 +192,7 @@ class _Reader:
             yield from self._older(event, fields, time)
         elif event.get("tool_call_id"):
             yield _result(event, text_of(event.get("tool_call_id")) or "", fields, time)
-        elif event.get("action") in _TOOL_ACTIONS and event.get("source") == "agent":
+        elif text_of(event.get("action")) in _TOOL_ACTIONS and event.get("source") == "agent":
             pieces = [TextContent(text=text) for text in _action_texts(event)]
             arguments = without(object_of(event.get("args")), _MODEL_WORDS)
             call = make_call(f"event_{event.get('id')}", event["action"], arguments)
