@@ -179,7 +179,17 @@ def record_tests(jobs: str) -> Path:
         partial = recorded.with_suffix(".partial")
         # A failing test does not matter here: it is taken out of the runs below.
         subprocess.run(
-            [*PYTEST, "-n", jobs, "--cov=segue", "--cov-context=test", "--cov-report=", "--hypothesis-profile=quick"],
+            [
+                *PYTEST,
+                "-p",
+                "pytest_cov",
+                "-n",
+                jobs,
+                "--cov=segue",
+                "--cov-context=test",
+                "--cov-report=",
+                "--hypothesis-profile=quick",
+            ],
             cwd=ROOT,
             env={**os.environ, "COVERAGE_FILE": str(partial)},
             check=False,
