@@ -140,7 +140,7 @@ def _faults(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
         yield node, "continue"
     elif isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant):
         yield node, "return None"
-    elif isinstance(node, (ast.Expr, ast.AugAssign)) and not isinstance(getattr(node, "value", None), ast.Constant):
+    elif isinstance(node, ast.AugAssign) or (isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)):
         yield node, "pass"
     elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         other_sign = "-" if isinstance(node.op, ast.Add) else "+"
