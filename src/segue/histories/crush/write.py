@@ -1,4 +1,4 @@
-"""Writes a session as a database of Crush, in a folder of its own.
+"""Writes a session as a database of Crush, in a new folder.
 
 Facts (sources of Crush: migrations, messages, options of the command line; read 2026-11-18; not run, because its
 package downloads the program from elsewhere):

@@ -121,7 +121,11 @@ class Updates:
         call = self._calls.get(name)
         begins, ends = update.get("sessionUpdate") == "tool_call", text_of(update.get("status")) in _ENDED
         has_ended = call is not None and call.result is not None
-        if call is None or (begins and has_ended) or ((begins or (ends and has_ended)) and _is_other(call.fields, update)):
+        if (
+            call is None
+            or (begins and has_ended)
+            or ((begins or (ends and has_ended)) and _is_other(call.fields, update))
+        ):
             call = self._calls[name] = _Call(name)
             self._turn("assistant", key, time, mark).pieces.append(call)
         call.fields |= {field: value for field, value in update.items() if value is not None}
