@@ -4,7 +4,7 @@ The agent's own program is started in the folder of the project, lists or loads 
 session without asking a model. It gets no file, no terminal and no permission from segue.
 
 Facts (run on 2026-11-18: Qwen Code 0.24.4, Kimi Code 2.1.0, Copilot CLI 1.0.102, opencode 1.18.18, Gemini CLI 0.61.0):
-- `session/load` replays everything before it answers. Gemini CLI has no list.
+- `session/load` replays everything before it answers; Gemini CLI answers first. Gemini CLI has no list.
 - Gemini CLI replays neither the arguments of calls nor all results. It begins a file with the id of the session that it
   loads; when it starts again, it removes both, because the new one has no messages.
 - What is not in a replay: signatures, models, instructions, often the names of tools; of Copilot CLI thinking too.
@@ -55,6 +55,9 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
 """How the programs of formats speak the protocol."""
 NOT_REPLAYED: Final[Mapping[str, frozenset[str]]] = {"gemini-cli": frozenset({"toolCall", "toolResult"})}
 """What the programs of formats do not replay whole, so that it is not compared: calls, results."""
+_LATE: Final = frozenset({"gemini-cli"})
+"""Agents whose programs answer before they have replayed everything."""
+_QUIET: Final = 3.0
 SECONDS: Final = 180.0
 """How long a program may take; a start alone can take ten."""
 _LIMIT: Final = 256 << 20
@@ -170,10 +173,19 @@ class _Program:
             self._lines.clear()
             request = {"sessionId": name, "cwd": cwd}
             await connection.load_session(cwd=cwd, session_id=name, mcp_servers=[])
+            if self._agent in _LATE:
+                await self._settle()
             updates = [line for line in self._lines if line.get("method") == "session/update"]
             return b"".join(map(json_line, [{"jsonrpc": "2.0", "method": "session/load", "params": request}, *updates]))
 
         return await self._connected(work)
+
+    async def _settle(self) -> None:
+        """Wait until no update has come for some seconds."""
+        count = -1
+        while count != len(self._lines):
+            count = len(self._lines)
+            await asyncio.sleep(_QUIET)
 
     async def _all(self, connection: acp.Agent) -> list[Session]:
         found: list[Session] = []
