@@ -75,7 +75,7 @@ def new_page(record: Protocol) -> str:
     link = f"\n\nReference of the provider: <{about.link}>" if about.link else ""
     sections = {
         "How each content type is sent": "content_types",
-        "Facts the rules rely on": "facts",
+        "Facts": "facts",
         "Rules": "rules",
         "Families of models": "families",
         "Dialect fields": "dialect_fields",
