@@ -93,7 +93,6 @@ CONTENTS: Final = {
         "command-line": "The command line",
         "types": "The types",
         "reference/README": "API reference",
-        "names": "Public names",
         "glossary": "Glossary",
         "stored-format": "The stored format",
         "projection": "Projection",

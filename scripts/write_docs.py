@@ -18,7 +18,7 @@ from doc_histories import formats, resumed
 from doc_protocols import content_types, dialect_fields, facts, families, rules, weights
 from doc_reference import groups, page_of, reference, reference_pages, title_of
 from doc_server_tools import server_tools
-from doc_tables import changes, check_codes, failures, names, places, protocols, settings, texts, vendors
+from doc_tables import changes, check_codes, failures, places, protocols, settings, texts, vendors
 
 from segue.protocols import Protocol, all_protocols
 
@@ -46,7 +46,6 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "failures": failures,
     "families": families,
     "formats": formats,
-    "names": names,
     "output": output,
     "places": places,
     "protocols": protocols,
