@@ -7,6 +7,7 @@ documents that are at the root of the repository.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -115,10 +116,13 @@ CONTENTS: Final = {
 """Caption -> page -> its short title: the heading of a page is the question that it answers."""
 FOLDERS: Final = {
     "guides/README": "guides",
+    "frameworks/README": "frameworks",
     "protocols/README": "protocols",
     "clients/README": "clients",
     "decisions/README": "decisions",
 }
+"""Page -> the folder of its pages, whose short titles are the texts of its links."""
+LINK: Final = re.compile(r"\[([^\]]+)\]\(([\w-]+)\.md\)")
 REFERENCE: Final = {f"reference/{page_of(group)}": page_of(group) for group in groups()}
 NOT_LINKED: Final = ("changelog", "decisions/")
 """Pages about earlier versions: their names may not exist any more."""
@@ -147,8 +151,10 @@ def _complete(app: Sphinx, page: str, source: list[str]) -> None:
             source[0] += _toctree(caption, (f"{title} <{name}>" for name, title in pages.items()))
     if page in FOLDERS:
         folder = Path(__file__).parent / FOLDERS[page]
-        pages = tuple(sorted(path.stem for path in folder.glob("*.md") if path.stem != "README"))
-        source[0] += _toctree("", pages).replace(":caption: \n", "")
+        titles = {file: title.strip("`") for title, file in LINK.findall(source[0])}
+        pages = sorted(path.stem for path in folder.glob("*.md") if path.stem != "README")
+        listed = (f"{titles[name]} <{name}>" if name in titles else name for name in pages)
+        source[0] += _toctree("", listed).replace(":caption: \n", "")
     if page == "reference/README":
         source[0] += _toctree("", tuple(REFERENCE.values())).replace(":caption: \n", "")
     if page in REFERENCE:

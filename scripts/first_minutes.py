@@ -211,7 +211,7 @@ def measure_first_answers(wheel: Path) -> dict[str, list[Ran]]:
 def render_page(transcripts: Mapping[str, list[Ran]], first: Mapping[str, list[Ran]]) -> str:
     """Write the page: the times alone. What each command prints is on the pages that show it."""
     lines = [
-        "# How long does it take to the first answer?",
+        "# How long until the first answer?",
         "",
         "From the start of `pip install` in an empty environment, downloads included, with an empty home folder and no",
         "key. `python scripts/first_minutes.py --write` writes this page, from one run on two processors with other",

@@ -83,7 +83,7 @@ def new_page(record: Protocol) -> str:
         f"## {title}\n\n<!-- begin: {what} {name} -->\n<!-- end: {what} {name} -->\n"
         for title, what in sections.items()
     )
-    return "\n".join((f"# {about.title}\n\nProtocol `{name}`.\n\n{about.summary}{link}\n", *parts))
+    return "\n".join((f"# What does {about.title} accept?\n\nProtocol `{name}`.\n\n{about.summary}{link}\n", *parts))
 
 
 def new_reference_page(group: str) -> str:
