@@ -248,7 +248,7 @@ from segue.requests.prepare import transcribe as transcribe
 from segue.requests.tokens import estimate as estimate
 from segue.requests.tokens import estimate_tokens as estimate_tokens
 
-__all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
+__all__ = [  # noqa: RUF022 - by subject, as docs/reference shows it
     # conversations
     "Context",
     "UserMessage",
