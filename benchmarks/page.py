@@ -71,6 +71,11 @@ INTRODUCTIONS: Final[Mapping[str, str]] = {
         "A request and a streamed event through the gateway, translated from Messages to Chat, with a store: the CPU\n"
         "time of its process, compared with uvicorn and httpx2 that pass the bytes on."
     ),
+    "pairs": (
+        "The gateway as `segue serve` runs it, and servers that pass bytes on (bare: uvicorn, Starlette and httpx2),\n"
+        "in slices of 0.1 s in random order: the scheduler's CPU time of the process. Every server runs twice; the\n"
+        "ratio of the copies, A/A, is the error of a row."
+    ),
     "convert": "`segue convert` with a file of conversations, one on each line: the whole program and its start.",
     "corpus": (
         "Corpora: columns of Arrow, folders, batch files of providers, and Ray where it is installed. A rate is the\n"
@@ -93,6 +98,7 @@ TITLES: Final[Mapping[str, str]] = {
     "relays": "Streams passed on",
     "client": "The client",
     "gateway": "The gateway",
+    "pairs": "The gateway in pairs",
     "convert": "Conversion of files",
     "corpus": "Corpora",
 }
