@@ -413,11 +413,41 @@ def read_limited(
 
 
 async def _receive_within(receive: Receive, seconds: float) -> MutableMapping[str, Any]:
+    """Receive the next message; no timer is set for one that is there already."""
+    waiting = receive().__await__()
+    try:
+        first = next(waiting)
+    except StopIteration as ended:
+        return ended.value
     try:
         async with asyncio.timeout(seconds):
-            return await receive()
+            return await _Resumed(waiting, first)
     except TimeoutError as error:
         raise _too_slow(seconds) from error
+
+
+class _Resumed:
+    """Awaits something that has begun: `first` is what it waits for."""
+
+    __slots__ = ("_first", "_waiting")
+
+    def __init__(self, waiting: Generator[Any, Any, Any], first: object) -> None:
+        self._waiting = waiting
+        self._first = first
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        waits_for = self._first
+        while True:
+            try:
+                yield waits_for
+            except BaseException as error:  # noqa: BLE001 - whatever it is, what waits gets it
+                given: BaseException | None = error
+            else:
+                given = None
+            try:
+                waits_for = next(self._waiting) if given is None else self._waiting.throw(given)
+            except StopIteration as ended:
+                return ended.value
 
 
 def _too_slow(seconds: float) -> Refused:
