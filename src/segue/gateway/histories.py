@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from segue.calls.reading import HALF_CHARACTERS, Call, find_protocol, read_further
 from segue.client.session.outboxes import Outboxes
+from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
 from segue.envelope.keys import Chain
 from segue.gateway.config import LimitsTable
@@ -195,7 +196,7 @@ class Histories:
         bare = replace(prompt, context=replace(prompt.context, messages=()))
         empty = replace(call, prompt=bare, body={**body, key: []})
         again = _read_turns(empty, text, runtime)
-        if again is None or again.prompt != prompt:
+        if again is None or not is_exact(again.prompt, prompt):
             return
         place = text.place[:2]
         head = Head(text.fields, empty, runtime)
@@ -253,7 +254,9 @@ class Histories:
             self._drop(largest, next(iter(self._used[largest])))
 
     def forget(self, conversation: str, tenant: str | None) -> None:
-        """Drop a conversation; of any tenant with None."""
+        """Drop a conversation; of any tenant with None. Bodies without turns are dropped with any conversation."""
+        for place in [place for place in self._heads if tenant in (None, place[0])]:
+            del self._heads[place]
         for name, used in tuple(self._used.items()):
             for history in tuple(used) if tenant in (None, name) else ():
                 if history.conversation == conversation:
