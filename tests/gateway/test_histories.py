@@ -126,19 +126,24 @@ def test_other_conversations_with_the_same_fields_are_read_as_whole_ones_are(pro
 TOOLS = [{"name": "read", "description": TEXT, "input_schema": {"type": "object", "properties": {}}}]
 
 
+def tools_of(read: Read) -> tuple[Any, ...]:
+    assert read.call.prompt is not None
+    return read.call.prompt.context.tools
+
+
 def test_a_new_conversation_has_the_tools_of_another_one_if_all_its_fields_are_equal():
     known = Histories()
     body = {**messages_body(STEPS[0]), "system": TEXT, "tools": TOOLS}
     first = ask(known, body)
     second = ask(known, {**body, "messages": [{"role": "user", "content": "Something else."}]})
     assert second.seam is None
-    assert second.call.prompt.context.tools is first.call.prompt.context.tools
+    assert tools_of(second) is tools_of(first)
     for other in ({"system": "Another."}, {"max_tokens": 8}, {"metadata": {"user_id": "u"}}):
         third = ask(known, {**body, **other, "messages": [{"role": "user", "content": "A third thing."}]})
-        assert third.call.prompt.context.tools is not first.call.prompt.context.tools
+        assert tools_of(third) is not tools_of(first)
     for name, path in (("u", "/v1/messages"), ("t", "/v1/messages?beta=true")):
         other = ask(known, {**body, "messages": [{"role": "user", "content": "A fourth."}]}, path, name)
-        assert other.call.prompt.context.tools is not first.call.prompt.context.tools
+        assert tools_of(other) is not tools_of(first)
 
 
 def test_instructions_among_the_turns_are_those_of_their_own_conversation():

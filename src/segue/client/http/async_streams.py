@@ -57,7 +57,7 @@ class AsyncStream(Shell):
         super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end, began=began)
 
     def relay_by(self, relay: ChunkRelay) -> None:
-        """Give the bytes of the reply to `relay` before they are decoded, from the next ones on."""
+        """Pass the bytes of the reply to `relay` before they are decoded, from the next ones on."""
         self._wire.relay = relay
 
     def __aiter__(self) -> AsyncStream:

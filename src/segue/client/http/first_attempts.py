@@ -81,7 +81,7 @@ class FirstAttempt:
             return None
 
     def _is_answer(self, message: AssistantMessage) -> bool:
-        """Whether a reply is one after which nothing is tried, and of which nothing has to be reported."""
+        """Whether no further attempt follows a reply, and it reports nothing that was dropped."""
         return (
             message.stop_reason not in (StopReason.ERROR, StopReason.ABORTED)
             and not is_context_overflow(message, self.model.context_window)
