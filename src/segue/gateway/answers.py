@@ -212,14 +212,33 @@ class _Leaving:
     """Closes the request to the provider when the client leaves; later, if its true cost has to be known."""
 
     def __init__(self, exchange: Exchange, close: Callable[[], Awaitable[None]], receive: Receive) -> None:
+        self._exchange = exchange
         self._close = close
         self._is_due = False
-        self._task = asyncio.create_task(self._wait(exchange, receive))
+        self._connection = exchange.asked.admission.connection
+        self._closing: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        if self._connection is None:
+            self._task = asyncio.create_task(self._wait(receive))
+        else:
+            self._connection.add(self._note)
 
-    async def _wait(self, exchange: Exchange, receive: Receive) -> None:
-        await _wait_until_left(exchange, receive)
+    async def _wait(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._note()
+
+    def _note(self) -> None:
+        """Note that the client left; if all that the request may cost is reserved, the reply is read on for a while."""
+        self._exchange.is_left = True
+        if self._exchange.is_reserved:
+            self._closing = asyncio.get_running_loop().call_later(_LEFT_SECONDS, self._close_now)
+        else:
+            self._close_now()
+
+    def _close_now(self) -> None:
         self._is_due = True
-        await self._close()
+        _run_soon(self._close())
 
     async def close_by(self, close: Callable[[], Awaitable[None]]) -> None:
         """Close something else from now on; at once, if it is time."""
@@ -229,16 +248,12 @@ class _Leaving:
 
     def end(self) -> None:
         """Stop waiting."""
-        self._task.cancel()
-
-
-async def _wait_until_left(exchange: Exchange, receive: Receive) -> None:
-    """Wait until the client leaves; longer, if the reply is read on for its true cost."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    exchange.is_left = True
-    if exchange.is_reserved:
-        await asyncio.sleep(_LEFT_SECONDS)
+        if self._connection is not None:
+            self._connection.remove(self._note)
+        if self._task is not None:
+            self._task.cancel()
+        if self._closing is not None:
+            self._closing.cancel()
 
 
 # -- streamed replies --------------------------------------------------------------------------------------------------
@@ -268,11 +283,11 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
     def leave() -> None:
         exchange.is_left = True
         if current:
-            _close_soon(current[0])
+            _run_soon(current[0].close())
 
-    async def watch() -> None:
-        await _wait_until_left(exchange, receive)
-        leave()
+    async def close() -> None:
+        if current:
+            await current[0].close()
 
     encoder = stream_encoder(protocol=call.protocol, model=exchange.reply_model(), options=call.prompt.options)
     writer = StreamWriter(
@@ -285,7 +300,7 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
         hold=limits.hold_seconds,
         beat=limits.heartbeat_seconds,
     )
-    watcher = asyncio.create_task(watch())
+    leaving = _Leaving(exchange, close, receive)
     try:
         while True:
             try:
@@ -311,14 +326,14 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
             candidates = rest
     finally:
         writer.close()
-        watcher.cancel()
+        leaving.end()
 
 
-_CLOSING: Final[set[asyncio.Task[None]]] = set()
+_CLOSING: Final[set[asyncio.Future[None]]] = set()
 
 
-def _close_soon(stream: AsyncStream) -> None:
-    task = asyncio.get_running_loop().create_task(stream.close())
+def _run_soon(work: Awaitable[None]) -> None:
+    task = asyncio.ensure_future(work)
     _CLOSING.add(task)
     task.add_done_callback(_CLOSING.discard)
 

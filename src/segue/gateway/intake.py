@@ -23,6 +23,7 @@ from segue.failures.failure import Failure, FailureKind
 from segue.gateway.config import LimitsTable
 from segue.gateway.gate import Turn
 from segue.gateway.keys import ANYONE, ClientKey
+from segue.gateway.leaving import Connection
 from segue.gateway.runtime import Runtime
 from segue.gateway.store.accounts import Lease
 from segue.models.catalogue import Catalogue
@@ -233,6 +234,8 @@ class Admission:
         self.key: ClientKey = key
         self.lease: Lease | None = None
         """What the request may cost, if its key is counted."""
+        self.connection: Connection | None = None
+        """The connection of the client, if its server tells when the client leaves."""
         self.runtime: Runtime = runtime
         self.limits: LimitsTable = runtime.config.limits
         self.held: int = 0
