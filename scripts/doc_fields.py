@@ -5,7 +5,7 @@ from __future__ import annotations
 from doc_tables import table
 
 from segue.models.provider_fields import fields_of_providers
-from segue.protocols.kit.shared_fields import SHARED_FIELDS, Column, SharedField
+from segue.protocols.shared_fields import SHARED_FIELDS, Column, SharedField
 
 _LEVELS = {"body": "the request", "message": "a message", "content": "an image or a document"}
 

@@ -358,6 +358,7 @@ VALUES: dict[ToolOption, object] = {
     "max_results": 2,
     "server_name": "s",
     "server_url": "https://m.example",
+    "widget": True,
 }
 
 

@@ -16,8 +16,10 @@ from segue import (
     FileContent,
     ImageContent,
     Model,
+    NativeTool,
     Options,
     TextContent,
+    Tool,
     ToolDefinition,
     UserMessage,
     convert,
@@ -29,7 +31,7 @@ from segue.projection.passes import extra as extra_pass
 from segue.projection.passes.extra import lost_fields
 from segue.projection.report import Report
 from segue.protocols.kit.json_values import Block, same
-from segue.protocols.kit.shared_fields import (
+from segue.protocols.shared_fields import (
     SHARED_FIELDS,
     Carried,
     Column,
@@ -71,12 +73,17 @@ SAMPLES: Final[Mapping[str, tuple[object, ...]]] = {
     "number": (0.5, -1.5, 1.1),
     "integer": (3, 700),
     "text": ("ada",),
-    "list": (["text", "audio"], [{"type": "hate_speech", "threshold": "block_none"}]),
+    "list": (
+        ["text", "audio"],
+        [{"type": "hate_speech", "threshold": "block_none"}],
+        [{"id": "a", "data": {"text": "Hi."}}],
+    ),
     "object": (
         {"team": "a"},
         {"type": "content", "content": "def f(): pass"},
         {"mode": "auto", "names": ["look"]},
         {"mode": "required", "names": ["look", "find"]},
+        {"voice": "Kore", "language": "de-DE"},
     ),
 }
 
@@ -135,6 +142,17 @@ THINKING: Final[Mapping[str, Model]] = {
 }
 
 
+SEARCH: Final[Mapping[str, tuple[Tool, ...]]] = {
+    "anthropic-messages": (
+        NativeTool(
+            protocol="anthropic-messages",
+            definition={"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
+        ),
+    ),
+    "openai-responses": (NativeTool(protocol="openai-responses", definition={"type": "tool_search"}),),
+}
+
+
 def source_body(case: Case, *, turns: int) -> dict[str, Any]:
     """Give a body of the wire with the field in its newest message or in its options."""
     model = THINKING.get(case.protocol, SOURCES[case.protocol])
@@ -147,6 +165,8 @@ def source_body(case: Case, *, turns: int) -> dict[str, Any]:
     question = UserMessage(content=content, extra=at if case.row.level == "message" else None)
     tools = tuple(ToolDefinition(name=name, parameters=CLOSED) for name in ("look", "find"))
     tools = tools if case.row.name == "allowed_tools" else ()
+    if case.row.level == "tool":
+        tools = (ToolDefinition(name="look", parameters=CLOSED, extra=at), *SEARCH.get(case.protocol, ()))
     context = Context(messages=(question,), tools=tools)
     if turns > 1:
         answer = new_assistant_message(model, content=(TextContent(text="Hello."),))
@@ -191,7 +211,7 @@ def is_told(case: Case, report: Report) -> bool:
     names = {case.row.name, *case.column.path.split(".")}
     details = [change.detail for change in report.changes]
     return any(name in detail for name in names for detail in details) or any(
-        change.code.value == "name_as_text"
+        change.code.value in ("name_as_text", "tool_removed")
         or change.code.value.startswith("media_")
         or change.path == ("options", "thinking")
         for change in report.changes
@@ -307,6 +327,32 @@ def test_a_turn_that_is_to_be_continued_stays_one():
     mistral = {"model": "mistral-medium-latest", "messages": [*CHAT["messages"], {**begun, "prefix": True}]}
     sent = convert(mistral, source="mistral-chat", target="moonshotai/kimi-k2-0905-preview")
     assert sent.body["messages"][-1]["partial"] is True
+
+
+def test_a_number_of_alternatives_outranks_the_switch_that_it_needs():
+    body = {**CHAT, "logprobs": True, "top_logprobs": 5}
+    target = "together/Qwen/Qwen2.5-72B-Instruct-Turbo"
+    assert convert(body, source="openai-chat", target=target).body["logprobs"] == 5
+
+
+def test_a_function_is_held_back_only_where_one_can_search_for_it():
+    tool = {"name": "look", "input_schema": CLOSED, "defer_loading": True}
+    search = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+    body = {"model": "claude-opus-5-5", "max_tokens": 100, "messages": CHAT["messages"], "tools": [tool, search]}
+    sent = convert(body, source="anthropic-messages", target="openai/gpt-5.4").body["tools"]
+    assert [(one["type"], one.get("defer_loading")) for one in sent] == [("function", True), ("tool_search", None)]
+    alone = convert({**body, "tools": [tool]}, source="anthropic-messages", target="openai/gpt-5.4")
+    assert "defer_loading" not in alone.body["tools"][0]
+    assert "defer_loading: true" in alone.report.changes[0].detail
+    plain = convert(body, source="anthropic-messages", target="mistral/mistral-medium-latest")
+    assert [one["function"]["name"] for one in plain.body["tools"]] == ["look"]
+
+
+def test_stores_of_the_same_provider_stay_over_another_protocol():
+    tool = {"type": "file_search", "file_search_store_names": ["fileSearchStores/a"], "top_k": 3}
+    body = {"model": "gemini-3.8-flash", "input": "Answer.", "tools": [tool]}
+    sent = convert(body, source="google-interactions", target="google/gemini-3.8-flash").body["tools"]
+    assert sent == [{"fileSearch": {"fileSearchStoreNames": ["fileSearchStores/a"], "topK": 3}}]
 
 
 def test_tokens_of_another_tokenizer_are_not_sent():

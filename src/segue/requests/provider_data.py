@@ -23,7 +23,7 @@ from segue.projection.passes.server_tools import server_tool_fields
 from segue.protocols.api import find_endpoint, resolve_endpoint
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.schemas import copy_form, lost_form
-from segue.protocols.kit.shared_fields import has_field, shared_keys
+from segue.protocols.shared_fields import has_field, shared_keys
 
 
 def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: Model | None = None) -> Prompt:

@@ -122,6 +122,7 @@ class _ServerTools:
         self.added: list[Tool] = []
         """Tools that replace fields of the request body."""
         self.functions = {tool.name for tool in given if tool.kind == "function"}
+        self.has_calls = has_calls
         self.has_functions = bool(self.functions) or has_calls
         self.sent: dict[str, Mapping[ToolOption, object]] = {}
         """The tools of the target that the request has, by name, with their options."""
@@ -212,7 +213,7 @@ class _ServerTools:
     def replace_one(self, entry: _Found, tool: ServerTool | None) -> None:
         if entry.index is not None:
             self.tools.setdefault(entry.index, [])
-        if entry.use.tool.kind == "tool_search":
+        if entry.use.tool.kind == "tool_search" and (tool is None or not self.is_deferred()):
             self.note(ChangeCode.TOOL_SEARCH_REMOVED, entry.path, Loss.NONE)
             return
         if tool is None:
@@ -245,7 +246,7 @@ class _ServerTools:
                 options.setdefault(option, value)
                 self.drop_field(entry.protocol, key)
         if "stores" in options:
-            options["stores"] = self.mapped_stores(options["stores"])
+            options["stores"] = self.mapped_stores(options["stores"], entry.protocol)
         for option in lost_options(tool, options):
             value = options.pop(option)
             key = tool.body_options.get(option)
@@ -255,11 +256,21 @@ class _ServerTools:
                 lost.append(option)
         return options, [*lost, *entry.use.unread]
 
-    def mapped_stores(self, stores: object) -> list[str]:
+    def is_deferred(self) -> bool:
+        """Whether a function is to be loaded by a search for tools; one that was called has to be sent in full."""
+        return not self.has_calls and any(
+            "defer_loading" in part for tool in self.given for part in (tool.extra or {}).values()
+        )
+
+    def mapped_stores(self, stores: object, protocol: str) -> list[str]:
         """Return the target's ids of stores; empty if `Policy.stores` does not have all of them."""
-        known = self.target.policy.stores
+        known, record = self.target.policy.stores, find_protocol(protocol)
         ids = list(cast("Sequence[object]", stores)) if isinstance(stores, list | tuple) else [stores]
-        mapped = [known[entry] for entry in ids if isinstance(entry, str) and entry in known]
+        is_own = (
+            record is not None and record.provider == self.target.model.provider
+        )  # another protocol of the same one
+        names = [entry for entry in ids if isinstance(entry, str) and (is_own or entry in known)]
+        mapped = [known.get(name, name) for name in names]
         return mapped if len(mapped) == len(ids) else []
 
     def refusal(self, tool: ServerTool, options: Mapping[ToolOption, object], lost: Sequence[str]) -> str:

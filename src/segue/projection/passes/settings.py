@@ -25,7 +25,7 @@ from segue.conversation.context import Context, Options, Tool, ToolDefinition
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
-from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, share_fields
+from segue.projection.passes.extra import Shared, kept_extra, lost_fields, removal_of, share_fields
 from segue.projection.passes.held_content import lost_references, note_reference
 from segue.projection.passes.ids import digest
 from segue.projection.passes.names import wire_name
@@ -44,8 +44,8 @@ from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id, range_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
-from segue.protocols.kit.shared_fields import find_unplaced
 from segue.protocols.property_names import place_of, rename_properties
+from segue.protocols.shared_fields import find_unplaced
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
@@ -168,6 +168,7 @@ class _Tools:
         self.changes: list[Change] = []
         self.wire_names: dict[str, str] = {}
         self.strict_tools = 0
+        self.is_searched = False
 
     def note(self, code: ChangeCode, path: Path, loss: Loss, detail: str = "") -> None:
         self.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
@@ -204,6 +205,9 @@ class _Tools:
         replaced = replace_server_tools(self.target, flat, self.extra, has_calls=self.has_calls)
         self.changes += replaced.changes
         self.extra = replaced.extra
+        self.is_searched = any(
+            tool.kind == "native" and "tool_search" in str(tool.definition) for _, tool in replaced.tools
+        )
         return replaced.tools
 
     def flattened(self, index: int, tool: Tool) -> Iterable[Tool]:
@@ -293,17 +297,23 @@ class _Tools:
             self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.NONE if only_joins(value) else Loss.CONTENT)
         return cleaned
 
+    def may_share(self, extra: Extra) -> bool:
+        """Whether fields of another protocol may be sent: a function is held back only where one can search for it."""
+        return self.is_searched or not any("defer_loading" in part for part in extra.values())
+
     def keep_supported_extra(self, fitted: Tool, given: Tool, path: Path) -> Tool:
         """Remove `extra` of other protocols; the given tool when nothing changes."""
         extra = given.extra
         if extra is not None:
-            kept = kept_extra(extra, self.target.model.protocol, self.rules, same_provider=True)
+            shared = share_fields(extra, "tool", self.target.model) if self.may_share(extra) else Shared(extra)
+            kept = kept_extra(shared.rest, self.target.model.protocol, self.rules, same_provider=True)
             if self.target.acceptance.has_form(kept):
                 plain = self.target.acceptance.without_form(kept)
                 if self.target.acceptance.refuses_tool(replace(fitted, extra=kept), replace(fitted, extra=plain)):
                     kept = plain
-            if kept is not extra:
-                self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of(lost_fields(extra, kept)))
+            if kept is not shared.rest:
+                self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of(lost_fields(shared.rest, kept)))
+            kept = shared.put_into(kept, self.target.model.protocol)
             if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
                 kept = self.clean(kept, path)
             fitted = replace(fitted, extra=kept)

@@ -293,7 +293,7 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         options=_STORES,
         body_options=_LIMIT,
     ),
-    _TOOL(name="tool_search", kind="tool_search", pattern="tool_search"),
+    _TOOL(name="tool_search", kind="tool_search", pattern="tool_search", template={"type": "tool_search"}),
     _TOOL(
         name="mcp",
         kind="mcp",
