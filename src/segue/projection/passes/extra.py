@@ -100,7 +100,7 @@ class Shared(NamedTuple):
 
 
 def share_fields(extra: Extra, level: Level, model: Model, *, same_provider: bool = True) -> Shared:
-    """Find what other protocols and providers have in common with the target; `protocols.shared_fields` has the rows."""
+    """Find what other protocols and providers have in common with the target; `shared_rows` says what that is."""
     if same_provider and len(extra) == 1 and model.protocol in extra:
         return Shared(extra)  # the common case
     parts: dict[str, Block] = dict(extra)

@@ -299,6 +299,8 @@ class _Reader:
         for key, value in candidate.items():
             if key == "content":
                 content = value
+            elif key == "logprobsResult":  # a chunk has those of its own tokens
+                self._candidate[key] = _joined(object_of(self._candidate.get(key)), object_of(value))
             elif value or key not in self._candidate:
                 self._candidate[key] = value
         if not isinstance(content, dict):
@@ -572,3 +574,9 @@ class _Writer(StreamWriter):
 
 
 stream_encoder: MakeEncoder = encoder_of(_Writer)
+
+
+def _joined(before: Block, after: Block) -> Wire:
+    """Return the fields of both objects, lists joined."""
+    joined = {key: [*list_of(before.get(key)), *value] for key, value in after.items() if isinstance(value, list)}
+    return {**before, **after, **joined}
