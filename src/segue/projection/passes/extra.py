@@ -45,7 +45,7 @@ _NEVER_SENT: Final = frozenset({"stored", REPLY})
 _WIRE_ROLES: Final[Mapping[str, str]] = {"toolResult": "tool"}
 """Roles of messages -> their names in the row `content_parts`, where they differ."""
 _FORM: Final = "only the form in which it was written"
-_SHOWN: Final = 60
+_SHOWN: Final = 200
 """The characters of a lost value that a report shows."""
 _MASK: Final = "***"
 

@@ -331,6 +331,7 @@ class _Options:
         self.wire_names = workspace.prefix_state.wire_names
         self.tools = tools
         self.note = workspace.note
+        self.given = _NO_OPTIONS
         self.is_off = False
         self.changed: dict[str, object] = {}
         self.sources: dict[str, str] = {}
@@ -338,6 +339,7 @@ class _Options:
 
     def fit(self, given: Options) -> Options:
         """Fit the options; the same object when nothing changes."""
+        self.given = given
         if given.extra is not None and replace(given, extra=None) == _NO_OPTIONS and not _sets_options(self.rules):
             self.fit_extra(given, thinks=False)
             return replace(given, **self.changed) if self.changed else given
@@ -361,8 +363,12 @@ class _Options:
 
     def remove(self, name: str, why: str, loss: Loss = Loss.CONTENT) -> None:
         loss = Loss.OPAQUE if name in _UNREAD and loss == Loss.CONTENT else loss
-        self.note(ChangeCode.OPTION_REMOVED, ("options", name), loss, why)
+        self.note(ChangeCode.OPTION_REMOVED, ("options", name), loss, f"{self.named(name)}; {why}")
         self.changed[name] = None
+
+    def named(self, name: str) -> str:
+        """Return an option with the start of its value, for the report."""
+        return removal_of({name: getattr(self.given, name)})[1]
 
     def is_unchanged(self, given: Options, name: str) -> bool:
         """Whether an option is set and has not been changed."""
@@ -372,7 +378,9 @@ class _Options:
         if given.thinking is None or "thinking" in self.rules.refused_options:
             return
         for step in fit_thinking(given.thinking, self.target, given.max_tokens):
-            self.note(step.code, ("options", "thinking"), step.loss, step.detail)
+            is_removed = step.code == ChangeCode.OPTION_REMOVED
+            detail = f"{self.named('thinking')}; {step.detail}" if is_removed else step.detail
+            self.note(step.code, ("options", "thinking"), step.loss, detail)
             self.changed["thinking"] = step.thinking
 
     def disable_thinking(self, given: Options) -> None:
@@ -463,7 +471,7 @@ class _Options:
         least, most = range_of(name, self.rules)
         fitted = max(float(least), min(value, most) if most else value)
         if fitted != value:
-            self.clamp(name, fitted, Loss.NONE, f"{fitted}")
+            self.clamp(name, fitted, Loss.NONE, f"{fitted} instead of {value}")
 
     def fit_limit(self, limit: int) -> None:
         """Clamp the limit of output tokens. Local servers read a negative number as "no limit"."""
@@ -473,7 +481,7 @@ class _Options:
         most = self.model.max_tokens
         fitted = max(int(range_of("max_tokens", self.rules)[0]), min(limit, most) if most else limit)
         if fitted != limit:
-            self.clamp("max_tokens", fitted, Loss.NONE, f"{fitted}")
+            self.clamp("max_tokens", fitted, Loss.NONE, f"{fitted} instead of {limit}")
 
     def fit_stop(self, stop: tuple[str, ...]) -> None:
         rules = self.rules
