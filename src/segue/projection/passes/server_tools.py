@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import NativeTool, Tool
 from segue.errors import Path
+from segue.projection.passes.extra import removal_of
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.workspace import Target
 from segue.protocols.kit.json_values import Block, Wire, object_of
@@ -52,6 +53,7 @@ _TITLES: Final[Mapping[str, str]] = {
 }
 
 
+_LOCATION: Final = "user_location"
 _EXTRA: Final[Path] = ("options", "extra")
 """The place of body fields that no option has."""
 
@@ -308,10 +310,14 @@ class _ServerTools:
         self.note(ChangeCode.TOOL_REMOVED, path, Loss.CONTENT, why)
 
     def note_mapped(self, entry: _Found, tool: ServerTool, lost: Sequence[str]) -> None:
-        names = dict.fromkeys("user_location" if name in LOCATION else name for name in lost)
+        names: dict[str, object] = {}
+        for name in lost:
+            value = _value_of(entry.use, name)
+            place = {**object_of(names.get(_LOCATION)), name: value} if name in LOCATION else value
+            names[_LOCATION if name in LOCATION else name] = place
         detail = f"{_title(entry.use)} -> {tool.title()}"
         if names:
-            detail += f", without {', '.join(names)}"
+            detail += f", without {removal_of(names)[1]}"
         self.note(ChangeCode.SERVER_TOOL_MAPPED, entry.path, Loss.CONTENT if names else Loss.NONE, detail)
 
     def drop_field(self, protocol: str, key: str) -> None:
@@ -324,6 +330,14 @@ class _ServerTools:
         held = extra.get(self.protocol, {})
         if fields and (wire := merged(held, fields)) != held:
             self.extra = {**extra, self.protocol: wire}
+
+
+def _value_of(use: ToolUse, name: str) -> object:
+    """Return the value of a setting: a neutral option, or the path of one that was not read."""
+    found: object = use.definition
+    for key in name.split("."):
+        found = object_of(found).get(key)
+    return use.options.get(cast("ToolOption", name), found)
 
 
 def _title(use: ToolUse) -> str:
