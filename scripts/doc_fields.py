@@ -7,7 +7,7 @@ from doc_tables import table
 from segue.models.provider_fields import fields_of_providers
 from segue.protocols.shared_fields import SHARED_FIELDS, Column, SharedField
 
-_LEVELS = {"body": "the request", "message": "a message", "content": "an image or a document"}
+_LEVELS = {"body": "the request", "message": "a message", "content": "an image or a document", "tool": "a function"}
 
 
 def shared_fields(what: str) -> str:

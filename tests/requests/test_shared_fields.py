@@ -7,26 +7,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast, get_args, get_origin, get_type_hints
 
 import pytest
 
 from segue import (
     Context,
+    EncodeError,
     FileContent,
     ImageContent,
     Model,
     NativeTool,
     Options,
+    Prompt,
+    SettingsError,
+    SharedOptions,
     TextContent,
     Tool,
     ToolDefinition,
     UserMessage,
     convert,
+    decode_request,
+    encode_request,
     get_model,
     new_assistant_message,
     prepare,
+    read_shared,
+    taken_options,
 )
+from segue.conversation.validation import check_options
 from segue.projection.passes import extra as extra_pass
 from segue.projection.passes.extra import lost_fields
 from segue.projection.report import Report
@@ -250,6 +259,78 @@ def test_the_law_finds_a_field_that_is_lost(monkeypatch: pytest.MonkeyPatch):
 def test_every_row_is_of_several_wires_or_providers():
     for row in SHARED_FIELDS:
         assert [case for case in CASES if case.row is row], row.name
+
+
+# -- options of any model ----------------------------------------------------------------------------------------------
+
+TYPES: Final[Mapping[str, tuple[object, ...]]] = {
+    "boolean": (bool,),
+    "number": (float,),
+    "integer": (int,),
+    "text": (str,),
+    "list": (list,),
+    "object": (Mapping,),
+    "word": (Literal,),
+}
+
+
+def test_every_field_of_a_request_is_a_typed_option():
+    hints = get_type_hints(SharedOptions)
+    rows = [row for row in SHARED_FIELDS if row.level == "body"]
+    assert hints.keys() == {row.name for row in rows}
+    for row in rows:
+        given: Any = hints[row.name]
+        assert (get_origin(given) or given) in TYPES[row.kind], row.name
+        if row.kind == "word":
+            words = {neutral for columns in row.columns.values() for column in columns for neutral, _ in column.values}
+            assert set(get_args(given)) == words, row.name
+
+
+@pytest.mark.parametrize("row", [row for row in SHARED_FIELDS if row.level == "body"], ids=lambda row: row.name)
+def test_an_option_of_any_model_arrives_or_is_told(row: SharedField):
+    tools = tuple(ToolDefinition(name=name, parameters=CLOSED) for name in ("look", "find"))
+    context = Context(messages=(UserMessage.of("Answer in JSON."),), tools=tools if row.name == "allowed_tools" else ())
+    lost: list[object] = []
+    seen: list[object] = []
+    for case in CASES:
+        if case.row is not row or case.neutral in ("auto", "shown", *seen):
+            continue
+        seen.append(case.neutral)
+        asked = Options(shared=cast("SharedOptions", {row.name: case.neutral}))
+        try:
+            check_options(asked)
+        except SettingsError:
+            continue  # a value of another row of this kind
+        for name, target in TARGETS.items():
+            request = prepare(context, target, options=asked)
+            if not (arrives(case, target, request.body) or is_told(case, request.report)):
+                lost.append((name, case.neutral))
+    assert lost == []
+
+
+def test_an_option_of_any_model_needs_no_projection():
+    prompt = Prompt(context=Context(messages=(UserMessage.of("Hi"),)), options=Options(shared={"top_k": 5}))
+    assert encode_request(prompt, model=TARGETS["vLLM"])["top_k"] == 5
+    with pytest.raises(EncodeError, match="does not support `top_k`"):
+        encode_request(prompt, model=TARGETS["openai/gpt-4.1"])
+
+
+def test_an_unknown_option_is_refused_by_name():
+    with pytest.raises(SettingsError, match="there is no option 'topk'"):
+        prepare("Hi", "openai/gpt-4.1", options=Options(shared=cast("SharedOptions", {"topk": 1})))
+
+
+def test_the_options_that_a_model_takes_are_listed():
+    taken = taken_options(get_model("google/gemini-2.0-flash"))
+    assert taken["top_k"] == "generationConfig.topK"
+    assert taken["temperature"] == ""
+    assert "thinking" not in taken
+    assert "verbosity" not in taken
+
+
+def test_the_options_of_a_decoded_request_have_neutral_names():
+    body = {**CHAT, "response_format": {"type": "json_object"}, "n": 2}
+    assert read_shared(decode_request(body, protocol="openai-chat").options) == {"json_mode": True, "n": 2}
 
 
 # -- single values -----------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import msgspec
 
 from segue.conversation.content import CacheMark, Extra, SystemContent, Value
 from segue.conversation.messages import Message, UserMessage
+from segue.conversation.shared_options import SharedOptions
 from segue.errors import ConversationError
 
 ThinkingLevel: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -155,7 +156,8 @@ class Options(Value, frozen=True, kw_only=True):
     """The options of a request. None means that the field is not sent and the provider's default applies.
 
     `thinking` is a level or a budget in tokens; `off` disables thinking, which differs from not sending the field.
-    `tool_choice` is `auto`, `none`, `required` or the name of a tool.
+    `tool_choice` is `auto`, `none`, `required` or the name of a tool. `shared` are further options that several wires
+    have; `extra` is what only one has.
     """
 
     max_tokens: int | None = None
@@ -171,6 +173,7 @@ class Options(Value, frozen=True, kw_only=True):
     session_id: str | None = None
     user_id: str | None = None
     stream: bool | None = None
+    shared: SharedOptions | None = None
     extra: Extra | None = None
 
 

@@ -6,9 +6,13 @@ What a target has no place for stays where it is, and projection reports it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
+from segue.conversation.content import Extra
+from segue.conversation.context import Options
+from segue.conversation.shared_options import SharedOptions
 from segue.models.model import Model
 from segue.models.provider_fields import common_fields, provider_fields
 from segue.models.providers import PROVIDERS
@@ -150,6 +154,58 @@ def move_fields(level: Level, part: Block, protocol: str, model: Model, defaults
             yield Carried(part, written.added, written.member, written.difference, column.path)
             if key not in part:
                 break
+
+
+class Placed(NamedTuple):
+    """The options of `Options.shared` as a target has them: an `extra`, what differs, and those without a place.
+
+    `sources` are the keys of the body that hold one -> its name.
+    """
+
+    extra: Extra
+    differences: list[str]
+    lost: dict[str, object]
+    sources: dict[str, str]
+
+
+def place_options(shared: SharedOptions, extra: Extra | None, model: Model) -> Placed:
+    """Write the options that several wires have where a model has them; a field that `extra` sets stays as it is."""
+    part: Block = (extra or {}).get(model.protocol, EMPTY)
+    placed = Placed(dict(extra or {}), [], {}, {})
+    rows = [row for row in SHARED_FIELDS if row.name in shared and row.level == "body"]
+    for row in sorted(rows, key=lambda row: row.kind == "boolean"):  # a switch comes after what needs it
+        value = cast("Block", shared)[row.name]
+        written = write_field(row, model, value) if value is not None else None
+        if written is None:
+            placed.lost.update({row.name: value} if value is not None else {})
+            continue
+        placed.differences.extend([written.difference] if written.difference else [])
+        for path, one in written.added.items():
+            part = put(part, path, one, written.member)
+            placed.sources[path.partition(".")[0]] = row.name
+    return placed._replace(extra={**placed.extra, model.protocol: part} if part else placed.extra)
+
+
+def read_shared(options: Options) -> dict[str, object]:
+    """Return the options of a request that several wires have, by their neutral names."""
+    found: dict[str, object] = {}
+    for protocol, given in (options.extra or {}).items():
+        for columns in _index("body", protocol).values():
+            for row, column in columns:
+                value = read_column(row, column, given)[0]
+                if value is not None:
+                    found.setdefault(row.name, value)
+    return {**found, **cast("dict[str, object]", options.shared or {})}
+
+
+def places_of(model: Model, refused: AbstractSet[str] = frozenset()) -> dict[str, str]:
+    """Return the shared options that a model takes, each with its place; `refused` are fields that it refuses."""
+    found: dict[str, str] = {}
+    for row in SHARED_FIELDS:
+        for column in columns_of(row, model) if row.level == "body" else ():
+            if not any(f"{column.path}.".startswith(f"{field}.") for field in refused):
+                found.setdefault(row.name, column.path)
+    return found
 
 
 def find_unplaced(name: str, parts: Mapping[str, Block], model: Model) -> tuple[Block, dict[str, Block]] | None:

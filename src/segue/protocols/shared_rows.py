@@ -116,7 +116,8 @@ def _write_chat_allowed(value: object) -> object:
     return {"type": "allowed_tools", "allowed_tools": {"mode": _mode_of(value), "tools": tools}}
 
 
-def _write_responses_allowed(value: object) -> object:
+def write_responses_allowed(value: object) -> object:
+    """Write the choice among some functions as Responses has it."""
     tools = [{"type": "function", "name": name} for name in _names_of(value)]
     return {"type": "allowed_tools", "mode": _mode_of(value), "tools": tools}
 
@@ -512,7 +513,7 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
         "allowed_tools",
         "object",
         openai_chat=Column("tool_choice", read=_read_allowed, write=_write_chat_allowed, only=_OPENAI),
-        openai_responses=Column("tool_choice", read=_read_allowed, write=_write_responses_allowed),
+        openai_responses=Column("tool_choice", read=_read_allowed, write=write_responses_allowed),
         google_genai=Column("toolConfig.functionCallingConfig", read=_read_google_allowed, write=_write_google_allowed),
         google_interactions=Column(
             "generation_config.tool_choice", read=_read_interactions_allowed, write=_write_interactions_allowed

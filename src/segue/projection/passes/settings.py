@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import Extra
 from segue.conversation.context import Context, Options, Tool, ToolDefinition
+from segue.conversation.shared_options import SharedOptions
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
@@ -45,12 +46,16 @@ from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id, range
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.property_names import place_of, rename_properties
-from segue.protocols.shared_fields import find_unplaced
+from segue.protocols.shared_fields import find_unplaced, place_options
+from segue.protocols.shared_rows import write_responses_allowed as write_allowed
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
 _HASHED: Final = "the SHA-256 of the id, because the target does not accept the id itself"
 _UNSUPPORTED: Final = "the target does not support it"
+_ALLOWED: Final = "allowed_tools"
+_ALLOWED_WIRE: Final = "openai-responses"
+"""A protocol that has a field for the only tools that may be called."""
 _UNREAD: Final = frozenset(
     {"user_id", "session_id", "cache_retention", "user", "safety_identifier", "prompt_cache_key", "metadata", "store"}
     | {"prompt_cache_retention", "service_tier", "serviceTier", "labels", "requestMetadata"}
@@ -65,14 +70,39 @@ def fit_settings(workspace: Workspace) -> None:
     """Fit tools and options; only the last segment of a conversation has them."""
     if workspace.settings is None:
         return
-    given, names = _only_allowed(workspace, workspace.settings.tools, workspace.settings.options)
+    asked, sources = workspace.settings.options, dict[str, str]()
+    if asked.shared is not None:
+        asked = _with_shared(workspace, asked, asked.shared, sources)
+    given, names = _only_allowed(workspace, workspace.settings.tools, asked)
     fitted = _fit_tools(workspace, workspace.settings.tools, given.extra, names)
     tools = _add_called(workspace, fitted.tools)
     options = given if fitted.extra is given.extra else replace(given, extra=fitted.extra)
     workspace.settings.options = options
     if options is not given or options != _NO_OPTIONS or _sets_options(workspace.target.rules):
-        workspace.settings.options = _Options(workspace, tools).fit(options)
+        workspace.settings.options = _Options(workspace, tools, sources).fit(options)
     workspace.settings.tools = tools
+
+
+def _with_shared(workspace: Workspace, options: Options, shared: SharedOptions, sources: dict[str, str]) -> Options:
+    """Write the options that several wires have where the target has them, and report the others.
+
+    `sources` gets the keys of the body that hold one, with its name.
+    """
+    placed = place_options(shared, options.extra, workspace.target.model)
+    sources |= placed.sources
+    path = ("options", "shared")
+    for difference in placed.differences:
+        workspace.note(ChangeCode.OPTION_CLAMPED, path, Loss.NONE, difference)
+    extra = placed.extra
+    for name, value in placed.lost.items():
+        if name == _ALLOWED:  # other tools are not sent then
+            extra = {**extra, _ALLOWED_WIRE: {"tool_choice": write_allowed(value)}}
+            continue
+        loss = Loss.OPAQUE if name in _UNREAD else Loss.CONTENT
+        workspace.note(
+            ChangeCode.OPTION_REMOVED, (*path, name), loss, f"{removal_of({name: value})[1]}; {_UNSUPPORTED}"
+        )
+    return replace(options, shared=None, extra=extra or None)
 
 
 def _sets_options(rules: Rules) -> bool:
@@ -93,7 +123,7 @@ def _only_allowed(
 
     The others are not sent then. The options are returned without the field.
     """
-    found = find_unplaced("allowed_tools", given.extra, workspace.target.model) if tools and given.extra else None
+    found = find_unplaced(_ALLOWED, given.extra, workspace.target.model) if tools and given.extra else None
     if found is None:
         return given, None
     names, extra = frozenset(cast("list[str]", found[0]["names"])), found[1] or None
@@ -323,7 +353,7 @@ class _Tools:
 class _Options:
     """Fits the options of a request to one target."""
 
-    def __init__(self, workspace: Workspace, tools: Sequence[Tool]) -> None:
+    def __init__(self, workspace: Workspace, tools: Sequence[Tool], sources: Mapping[str, str]) -> None:
         self.workspace = workspace
         self.target = workspace.target
         self.model = workspace.target.model
@@ -334,8 +364,8 @@ class _Options:
         self.given = _NO_OPTIONS
         self.is_off = False
         self.changed: dict[str, object] = {}
-        self.sources: dict[str, str] = {}
-        """Keys of the body that hold a field of another protocol -> its own name."""
+        self.sources = sources
+        """Keys of the body that hold a field of another protocol, or an option of any -> its own name."""
 
     def fit(self, given: Options) -> Options:
         """Fit the options; the same object when nothing changes."""
@@ -581,7 +611,7 @@ class _Options:
         shared = share_fields(extra, "body", self.model)
         if shared.rest is extra:
             return given
-        self.sources = shared.sources()
+        self.sources = {**self.sources, **shared.sources()}
         for difference in shared.differences():
             self.note(ChangeCode.OPTION_CLAMPED, ("options", "extra"), Loss.NONE, difference)
         moved = shared.put_into(shared.rest or None, self.model.protocol)
