@@ -15,6 +15,7 @@ from segue.errors import ConversationError
 ThinkingLevel: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 CacheRetention: TypeAlias = Literal["none", "short", "long"]
 _MESSAGES: Final = frozenset(get_args(Message))
+_DECODED: Final = "_decoded"
 _BEFORE: Final = "_before"
 """The name under which a `Context` remembers the messages that it was made from."""
 
@@ -141,6 +142,17 @@ def note_prefix(messages: tuple[Message, ...], context: Context) -> None:
 def is_known_prefix(messages: tuple[Message, ...], context: Context) -> bool:
     """Whether a conversation is known to begin with these objects, without a look at each of them: see `add`."""
     return messages is context.messages or messages is vars(context).get(_BEFORE)
+
+
+def note_decoded(context: Context, protocol: str, provider: str, model: str) -> None:
+    """Remember the model that a conversation was decoded for, as long as its messages stay the same."""
+    vars(context)[_DECODED] = (context.messages, (protocol, provider, model))
+
+
+def is_decoded(context: Context, protocol: str, provider: str, model: str) -> bool:
+    """Whether a conversation is one that was decoded from a request for this model."""
+    messages, written_for = vars(context).get(_DECODED, ((), None))
+    return messages is context.messages and written_for == (protocol, provider, model)
 
 
 def _read_message(given: object) -> Message:

@@ -13,7 +13,7 @@ from typing import Any, Final, final
 
 from msgspec.structs import replace
 
-from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.context import Context, Options, Prompt, note_decoded
 from segue.conversation.messages import AssistantMessage
 from segue.counting.words import count_words
 from segue.errors import ConversationError, DecodeError, EncodeError, SettingsError, UnknownModel, UnknownProtocol
@@ -137,7 +137,10 @@ def decode_request(
     if not isinstance(body, (Mapping, list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request has to be an object or a list of messages, not {type(body).__name__}")
     named = _name_in(body) if isinstance(body, Mapping) else None
-    return get_protocol(protocol).decode_request(body, find_endpoint(protocol, model, named, catalogue))
+    endpoint = find_endpoint(protocol, model, named, catalogue)
+    prompt = get_protocol(protocol).decode_request(body, endpoint)
+    note_decoded(prompt.context, protocol, endpoint.model.provider, endpoint.model.id)
+    return prompt
 
 
 def encode_request(
