@@ -221,7 +221,8 @@ class _ServerTools:
         if tool is None:
             title = _TITLES.get(entry.use.tool.kind)
             missing = "none of the target is known" if self.rules.server_tools is None else "the target has none"
-            self.remove(entry.path, f"{title}: {missing}" if title else f"only {entry.protocol} supports it")
+            why = f"{title}: {missing}" if title else f"only {entry.protocol} supports it"
+            self.remove(entry.path, why if entry.index is not None else f"{_title(entry.use)}; {why}")
             return
         options, lost = self.options_for(entry, tool)
         refusal = self.refusal(tool, options, lost)
