@@ -370,6 +370,16 @@ def test_a_field_goes_by_whether_the_provider_has_it_in_every_turn(turns: int):
     }
 
 
+@pytest.mark.parametrize("turns", [1, 3])
+@pytest.mark.parametrize("model", ["gpt-4.1", "my-model", "deepseek-chat"])
+def test_a_field_that_the_provider_refuses_is_not_sent_whoever_wrote_the_body(model: str, turns: int):
+    before = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}] if turns > 1 else []
+    body = {"model": model, "messages": [*before, *CHAT["messages"]], "top_k": 5}
+    sent = convert(body, source="openai-chat", target="openai/gpt-4.1", target_protocol="openai-chat")
+    assert "top_k" not in sent.body
+    assert [change.detail for change in sent.report.changes] == ["top_k: 5"]
+
+
 def test_the_user_has_another_field_at_zai():
     body = {**CHAT, "user": "user-0001"}
     assert convert(body, source="openai-chat", target="zai/glm-4.6").body["user_id"] == "user-0001"

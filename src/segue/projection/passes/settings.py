@@ -461,6 +461,9 @@ class _Options:
         """Give the reason why the target refuses an option; None if it accepts it."""
         if name in self.rules.refused_options:
             return _UNSUPPORTED
+        if name == "cache_retention" and self.given.cache_retention == "long":
+            dialect = self.target.dialect
+            return _UNSUPPORTED if dialect.cache_format == "openai-key" and dialect.cache_long == "none" else None
         if thinks and name in self.rules.refused_with_thinking:
             return "the target refuses it while thinking is on"
         if not self.is_off and name in self.rules.refused_unless_off:

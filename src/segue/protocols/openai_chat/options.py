@@ -445,9 +445,7 @@ def _read_retention(body: Block, endpoint: Endpoint) -> object:
     # A provider with cache marks does not read this key, so it is data there.
     if not isinstance(retention, str) or endpoint.dialect.cache_format == "anthropic":
         return None
-    value = _RETENTIONS.get(retention)
-    # One that the model does not have is data too, so that leaving it out is reported.
-    return value if value != "long" or _write_retention(value, _NO_OPTIONS, endpoint) else None
+    return _RETENTIONS.get(retention)
 
 
 def _write_retention(value: object, _: Options, endpoint: Endpoint) -> Wire:
