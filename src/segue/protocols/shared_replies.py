@@ -57,7 +57,10 @@ def _tier(path: str, default: str = "default") -> ReplyPlace:
     def read(value: object) -> object:
         return ("default" if value == default else value) if isinstance(value, str) else None
 
-    return ReplyPlace(path, read, lambda value: default if value == "default" else value)
+    def write(value: object) -> object:
+        return default if value == "default" else value
+
+    return ReplyPlace(path, read, write)
 
 
 def _fast(value: object) -> object:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
-from segue.protocols.kit.json_values import Block, is_object, list_of, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, is_object, list_of, object_of
 
 Level: TypeAlias = Literal["body", "message", "content", "tool"]
 Kind: TypeAlias = Literal["number", "integer", "boolean", "text", "word", "object", "list"]
@@ -239,7 +239,7 @@ def _write_google_speech(value: object) -> object:
 
 def _read_interactions_speech(value: object) -> object:
     configs = [value] if is_object(value) else list_of(value)
-    one = object_of(configs[0]) if len(configs) == 1 else {}
+    one = object_of(configs[0]) if len(configs) == 1 else EMPTY
     return dict(one) if one and one.keys() <= {"voice", "language"} else None
 
 
@@ -278,6 +278,11 @@ _TIERS: Final = "auto default flex priority"
 _MOONSHOT: Final = frozenset({"moonshotai", "moonshotai-cn", "kimi-coding"})
 _NAMED: Final = _OPENAI | _MOONSHOT | {"deepseek", "openrouter", "cerebras", "fireworks", "vllm", "xai"}
 """Providers of Chat whose messages have a name. Groq documents a 400 for it (console.groq.com/docs/openai)."""
+_VIDEO: Final[tuple[tuple[str, Kind, str, str], ...]] = (
+    ("video_fps", "number", "fps", "fps"),
+    ("video_start", "text", "startOffset", "start_offset"),
+    ("video_end", "text", "endOffset", "end_offset"),
+)
 _LARGEST: Final = {"medium": "high", "original": "high"}
 
 SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
@@ -579,10 +584,7 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
             google_genai=f"videoMetadata.{camel}",
             google_interactions=Column(f"processing.{wire}", beside={"processing.type": "static"}),
         )
-        for name, kind, camel, wire in (
-            *(("video_fps", "number", "fps", "fps"), ("video_start", "text", "startOffset", "start_offset")),
-            ("video_end", "text", "endOffset", "end_offset"),
-        )
+        for name, kind, camel, wire in _VIDEO
     ),
     _row("defer_loading", "boolean", "tool", anthropic_messages="defer_loading", openai_responses="defer_loading"),
     _row(

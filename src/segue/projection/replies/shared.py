@@ -18,7 +18,7 @@ from segue.conversation.content import AssistantContent, Extra
 from segue.conversation.messages import AssistantMessage, Usage
 from segue.errors import SegueError
 from segue.protocols.api import decode_response
-from segue.protocols.kit.json_values import Wire, list_of, object_of
+from segue.protocols.kit.json_values import EMPTY, Wire, list_of, object_of
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
 from segue.protocols.kit.verbatim import VERBATIM, choose
@@ -199,7 +199,7 @@ def received(message: AssistantMessage, path: str) -> object:
         parts = [(piece.extra or {}).get(message.protocol, {}) for piece in message.content if piece.kind == "text"]
         found = [one for part in parts for one in list_of(part.get(rest))]
         return found or None
-    usage = object_of((message.usage.extra or {}).get(message.protocol)) if message.usage is not None else {}
+    usage = EMPTY if message.usage is None else object_of((message.usage.extra or {}).get(message.protocol))
     if first == "usage" and usage:
         held: object = usage
         for key in rest.split("."):
