@@ -442,7 +442,7 @@ def prepare(
     except ProjectionRefused as refusal:
         refuse_at(refusal, shift, policy, get_model(model, catalogue=catalogue))
         raise
-    if request.report.changes and not refused and (policy is None or policy == _DEFAULT_POLICY):
+    if not refused and _is_changed(request, options, policy):
         request = _as_decoded(given, options or Options(), request) or request
     request.report = request.report.shifted(shift)
     return request
@@ -458,6 +458,17 @@ def _as_decoded(context: Context, options: Options, request: Request) -> Request
         return _as_received(encode_request(prompt, model=model), prompt, model)
     except SegueError:
         return None
+
+
+def _is_changed(request: Request, options: Options | None, policy: Policy | None) -> bool:
+    """Whether projection changed something that the default policy would leave as it was, if nothing refuses it.
+
+    Thinking that is off is not sent to a model that does not think, without a report.
+    """
+    if policy is not None and policy != _DEFAULT_POLICY:
+        return False
+    is_off = options is not None and options.thinking in ("off", 0) and not request.model.reasoning
+    return bool(request.report.changes) or is_off
 
 
 def _is_text(report: Report) -> bool:
@@ -590,7 +601,7 @@ def convert(
     except ProjectionRefused as refusal:
         refuse_at(refusal, shift, policy, model)
         raise
-    if request.report.changes and isinstance(body, Mapping) and (policy is None or policy == _DEFAULT_POLICY):
+    if isinstance(body, Mapping) and _is_changed(request, prompt.options, policy):
         read = find_endpoint(protocol, writer, prompt.model, catalogue).model
         if _is_text(request.report) and (read.id, read.provider, protocol) == (
             model.id,
