@@ -230,7 +230,7 @@ def _reserve_at(model: Model, planned: Planned, options: Options, cap: int | Non
     else:
         counter = TokenCounter(model)
         fixed = counter.fixed(planned.context, options)
-        counted = counter.request(planned.context.messages, fixed).tokens
+        counted = counter.request(planned.context.messages, fixed, options, planned.context.tools).tokens
         read = min(ceil(counted * _INPUT_SHARE) + _INPUT_MORE, window)
     # What is written to a cache costs more than what is read: the dearest of the three rates is reserved.
     amount = max(
