@@ -133,7 +133,8 @@ SOURCES: Final[Mapping[str, str]] = {
     "system_messages": "service model; no reported 200 of the role",
     "refused_text": '"The text field in the ContentBlock object ... is blank"',
     "blank_beside": "recorded 200 of white space beside a text, 2026-11",
-    "empty_result": '"cannot be empty when status value is error" (sample-multi-agent-orchestration-chat-on-agentcore #15, 2026-06-01); Nemotron: strands',
+    "empty_result": '"cannot be empty when status value is error" (sample-multi-agent-orchestration-chat-on-agentcore'
+    " #15, 2026-06-01); Nemotron: strands",
     "reasoning_replay": "service model: ReasoningContentBlock; which models read it is in the families",
     "refused_options": "service model: no such fields; cache points depend on the model",
     "cache_mark_key": "service model: CachePointBlock",

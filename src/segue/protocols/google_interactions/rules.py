@@ -106,7 +106,8 @@ SOURCES: Final[Mapping[str, str]] = {
     "thinking_levels": "google-genai 3.1.0: ThinkingLevel",
     "refused_options": "google-genai 3.1.0: no such fields",
     "schema_with_forced_choice": '"Forced function calling (ANY mode) with ... is unsupported" (vercel/ai @43318a3)',
-    "extra_like": '"Forced function calling (ANY mode) with ... is unsupported": JSON without a schema as well (Gemini API)',
+    "extra_like": '"Forced function calling (ANY mode) with ... is unsupported": JSON without a schema as well'
+    " (Gemini API)",
 }
 """Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 

@@ -85,9 +85,11 @@ SOURCES: Final[Mapping[str, str]] = {
     "system_messages": "\"Unexpected role 'system' after role 'assistant'\" (spring-ai #2380); never last",
     "reasoning_replay": "mistralai 3.7.0: a thinking chunk's signature is optional",
     "final_thinking": "mistral-common 1.13.0: thinking comes first, then text",
-    "thinking_levels": "a model with two levels has these; those of others are in their catalogue entries (inspect_ai #4711, 2026-07-31)",
+    "thinking_levels": "a model with two levels has these; those of others are in their catalogue entries (inspect_ai"
+    " #4711, 2026-07-31)",
     "refused_options": "mistralai 3.7.0: no such parameters",
-    "refused_extra": '"Reasoning prompt mode is not enabled for this model", by every model (pi-go #245, live, 2026-08-28)',
+    "refused_extra": '"Reasoning prompt mode is not enabled for this model", by every model (pi-go #245, live,'
+    " 2026-08-28)",
 }
 """Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 

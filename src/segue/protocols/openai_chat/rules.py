@@ -14,8 +14,8 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from functools import partial
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from segue.models.dialect import Dialect
@@ -100,7 +100,8 @@ SOURCES: Final[Mapping[str, str]] = {
     "final_thinking": "pi-ai 1.5.0: reasoning alone is not a message",
     "refused_options": "openai 3.49.0: a cache key and a retention are OpenAI's own; its row allows them",
     "user_id_keys": "openai 3.49.0; `user_id`: DeepSeek and Z.ai",
-    "portable_extra": "openai 3.51.0, groq 1.7.0, cerebras_cloud_sdk 1.91.0; OpenRouter's and xAI's references; read 2026-11-18",
+    "portable_extra": "openai 3.51.0, groq 1.7.0, cerebras_cloud_sdk 1.91.0; OpenRouter's and xAI's references; read"
+    " 2026-11-18",
 }
 """Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 

@@ -13,8 +13,8 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from functools import partial
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from segue.models.dialect import Dialect

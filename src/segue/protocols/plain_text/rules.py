@@ -46,18 +46,13 @@ RULES: Final = Rules(
     ),
 )
 
-SOURCES: Final[Mapping[str, str]] = {
-    "tools": "segue's own protocol: a transcript has turns of text, and no field for anything else (documentation: plain text)",
-    "tool_choices": "segue's own protocol: a transcript has turns of text, and no field for anything else (documentation: plain text)",
-    "tool_error": "segue's own protocol: a transcript has turns of text, and no field for anything else (documentation: plain text)",
-    "user_media": "segue's own protocol: a transcript has turns of text, and no field for anything else (documentation: plain text)",
-    "result_media": "segue's own protocol: a transcript has turns of text, and no field for anything else (documentation: plain text)",
-    "image_sources": "segue's own protocol: a transcript has turns of text, and no field for anything else (documentation: plain text)",
-    "file_sources": "segue's own protocol: a transcript has turns of text, and no field for anything else (documentation: plain text)",
-    "refused_text": "segue's own protocol: a turn without text has no content (documentation: plain text)",
-    "reasoning_replay": "segue's own protocol: a transcript has turns of text, and no field for anything else (documentation: plain text)",
-    "refused_options": "segue's own protocol: a transcript has turns of text, and no field for anything else (documentation: plain text)",
-}
+SOURCES: Final[Mapping[str, str]] = dict.fromkeys(
+    (
+        *("tools", "tool_choices", "tool_error", "user_media", "result_media", "image_sources", "file_sources"),
+        *("refused_text", "reasoning_replay", "refused_options"),
+    ),
+    "segue's own format, a role and a string (documentation: plain text)",
+)
 """Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 
 DIALECT: Final = Dialect(max_tokens_field="none", thinking_format="none", auth="none", call_ids=False)

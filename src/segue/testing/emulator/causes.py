@@ -27,6 +27,8 @@ from segue.protocols.registry import families_of, find_folder, get_protocol
 _DEFAULTS: Final = Rules()
 _SETS: Final = ("refused_options", "refused_extra", "refused_fields", "refused_tool_types", "refused_roles")
 """Fields that list what is refused: each item is a rule of its own."""
+_LONGEST: Final = 60
+"""Characters of a pattern that are shown."""
 Body = Mapping[str, object]
 
 
@@ -79,7 +81,8 @@ def rows_of(endpoint: Endpoint) -> Iterator[RuleRow]:
         followed = {name: value for name, value in model.flags.items() if name in flags}
         yield RuleRow(f"the entry of {model.full_name()}", followed, flags, "", provider.read)
     for family in families_of(model):
-        where = f"the family {family.pattern}"
+        pattern = family.pattern if len(family.pattern) <= _LONGEST else f"{family.pattern[:_LONGEST]}..."
+        where = f"the family {pattern}"
         yield RuleRow(where, family.rules, {}, family.source, family.read, family.grade)
     yield RuleRow(f"the model {model.full_name()}", model.rules, {}, "its entry", "")
 
