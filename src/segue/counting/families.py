@@ -104,38 +104,16 @@ _GPT_4: Final = partial(
     hidden_in_all=False,
 )
 _GPT_5: Final = partial(
-    _OPENAI,
-    pattern=OPENAI_5_ON,
-    base=2,
-    message=4,
-    tools=15,
-    call=18,
-    image=by_patches(side=32, factor=1.2, most=2100),
+    _OPENAI, pattern=OPENAI_5_ON, base=2, message=4, tools=15, call=18, image=by_patches(side=32, factor=1.2, most=2100)
 )
 _GOOGLE: Final = partial(TokenFamily, tokenizer="gemma3", page=258, spread=35)
 # almost nothing in addition to the texts: Gemini up to 2.0, and on Vertex
 _GEMINI_BARE: Final = partial(
-    _GOOGLE,
-    base=0,
-    message=0,
-    tools=0,
-    tool=0,
-    tool_factor=0.3,
-    tool_key=0.0,
-    call=5,
-    schema_factor=0.0,
+    _GOOGLE, base=0, message=0, tools=0, tool=0, tool_factor=0.3, tool_key=0.0, call=5, schema_factor=0.0
 )
 _GEMINI_2_0: Final = partial(_GEMINI_BARE, pattern=GEMINI_UP_TO_2_0, tool=3, tool_key=0.2, image=constant(258))
 _GEMINI: Final = partial(
-    _GOOGLE,
-    base=1,
-    message=1,
-    tools=0,
-    chosen=10,
-    tool_factor=1.0,
-    tool_key=1.15,
-    call=15,
-    schema_factor=0.0,
+    _GOOGLE, base=1, message=1, tools=0, chosen=10, tool_factor=1.0, tool_key=1.15, call=15, schema_factor=0.0
 )
 _VERTEX: Final = ("google-vertex", "openrouter")
 _TILES_OF_GEMINI: Final = by_tiles(0, 258, side=768, long_edge=0, short_edge=0)
@@ -154,6 +132,9 @@ _MISTRAL: Final = partial(
 )
 _NOVA: Final = partial(TokenFamily, tokenizer="o200k", call=32, page=2580, error=0.25, spread=30)
 _LLAMA: Final = partial(TokenFamily, tokenizer="llama3", message=3, tools=130, unused_tools=False, hidden=300)
+_LLAMA_4: Final = partial(
+    _LLAMA, pattern=r"llama-?4", base=10, message=4, tool=57, call=0, image=constant(770), spread=150, hidden=0
+)
 _QWEN: Final = partial(
     TokenFamily,
     pattern=r"qwen|qwq|qvq",
@@ -166,14 +147,7 @@ _QWEN: Final = partial(
     hidden=200,
 )
 _DEEPSEEK: Final = partial(
-    TokenFamily,
-    pattern=r"deepseek",
-    tokenizer="deepseek",
-    base=4,
-    message=1,
-    call=20,
-    drops_thinking=True,
-    hidden=200,
+    TokenFamily, pattern=r"deepseek", tokenizer="deepseek", base=4, message=1, call=20, drops_thinking=True, hidden=200
 )
 _COMMAND: Final = partial(
     TokenFamily, tokenizer="command-r", message=4, tools=1370, tool=14, call=65, error=0.25, hidden=700
@@ -206,9 +180,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         hidden=120,
     ),
     _GPT_4(
-        name="GPT up to 4.1, in patches",
-        pattern=OPENAI_4_1_SMALL,
-        image=by_patches(side=32, factor=2.46, most=1536),
+        name="GPT up to 4.1, in patches", pattern=OPENAI_4_1_SMALL, image=by_patches(side=32, factor=2.46, most=1536)
     ),
     _GPT_4(name="GPT up to 4.1", pattern=OPENAI_UP_TO_4_1, parallel=20, image=by_tiles(85, 170)),
     _GPT_5(
@@ -259,31 +231,8 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         _NOVA(name=name, pattern=pattern, base=0, message=0, tools=365, image=constant(1826))
         for name, pattern in (("Nova Pro and Premier", r"nova-(?:pro|premier)"), ("Nova", r"nova-(?:lite|micro)"))
     ),
-    _LLAMA(
-        name="Llama 4 at Bedrock",
-        pattern=r"llama-?4",
-        providers=("amazon-bedrock",),
-        base=10,
-        message=4,
-        tools=50,
-        tool=57,
-        call=0,
-        image=constant(770),
-        spread=150,
-        hidden=0,
-    ),
-    _LLAMA(
-        name="Llama 4",
-        pattern=r"llama-?4",
-        base=10,
-        message=4,
-        tools=615,
-        tool=57,
-        call=0,
-        image=constant(770),
-        spread=150,
-        hidden=0,
-    ),
+    _LLAMA_4(name="Llama 4 at Bedrock", providers=("amazon-bedrock",), tools=50),
+    _LLAMA_4(name="Llama 4", tools=615),
     # later ones of Llama 3 have a system prompt with dates in their template
     _LLAMA(name="Llama 3", pattern=r"llama-?3-\d+b|distill-llama", base=9),
     # the template of Llama Guard repeats the task and every category around the conversation

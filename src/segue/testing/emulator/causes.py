@@ -26,7 +26,7 @@ from segue.protocols.registry import families_of, find_folder, get_protocol
 
 _DEFAULTS: Final = Rules()
 _SETS: Final = ("refused_options", "refused_extra", "refused_fields", "refused_tool_types", "refused_roles")
-"""Fields that list what is refused: each item is a rule of its own."""
+"""Fields that list what is refused: each item is one rule."""
 _LONGEST: Final = 60
 """Characters of a pattern that are shown."""
 Body = Mapping[str, object]
