@@ -74,6 +74,8 @@ def test_it_is_learnt_from_requests_and_survives_a_restart(tmp_path: Path) -> No
         (name,) = json.loads(spending.counts.dump())
         corrected = spending.counts.correct(name, 9)
         assert corrected > 150
-        wait_for(lambda: gateway.gateway.store.store.get_value("learned_counts"))
+        kept = gateway.gateway.store.store
+        assert kept is not None
+        wait_for(lambda: kept.get_value("learned_counts"))
     with served(store) as again:
         assert again.gateway.spending.counts.correct(name, 9) == corrected

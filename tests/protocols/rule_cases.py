@@ -24,7 +24,7 @@ from segue.conversation.content import (
     ToolCall,
 )
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
-from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
+from segue.conversation.messages import AssistantMessage, StopReason, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import SegueError
 from segue.models.thinking import THINKING_LEVELS
 from segue.protocols.api import check_for, encode_request
@@ -46,7 +46,12 @@ ID = "abcdefghi"
 def said(endpoint: Endpoint, *content: Any, **fields: Any) -> AssistantMessage:
     model = endpoint.model
     return AssistantMessage(
-        content=content, protocol=model.protocol, provider=model.provider, model=model.id, stop_reason="stop", **fields
+        content=content,
+        protocol=model.protocol,
+        provider=model.provider,
+        model=model.id,
+        stop_reason=StopReason.STOP,
+        **fields,
     )
 
 
@@ -180,7 +185,8 @@ def option_pairs(endpoint: Endpoint) -> Iterator[Callable[[], Pair]]:
                 else make(endpoint, max_tokens=value),
                 make(endpoint, tools=tools, max_tokens=8000),
             )
-    for name, value in (("temperature", 0.5), ("top_p", 0.5)):
+    sampled: tuple[tuple[str, Any], ...] = (("temperature", 0.5), ("top_p", 0.5))
+    for name, value in sampled:
         for level in ("high", "low", 2000, "off", None):
             yield lambda name=name, value=value, level=level: (
                 make(endpoint, max_tokens=8000, thinking=level, **{name: value}),

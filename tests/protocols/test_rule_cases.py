@@ -64,7 +64,7 @@ def refusing(where: str, rules: Any, protocol: str, provider: str, pattern: str 
             if held == getattr(DEFAULTS, name):
                 continue
         else:
-            held = value
+            held: Any = value
         for item in sorted(held) if name in SETS else [""]:
             yield Found(where, name, item, protocol, provider, pattern, held)
 

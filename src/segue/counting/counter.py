@@ -399,9 +399,10 @@ def _is_alike(reply: AssistantMessage, size: float, options: Options | None, too
     if first is not None and first.kind == "text" and first.text[:1] == "{" and first.text[-1:] == "}":
         has_schema = options is None or options.output_schema is not None
         return has_schema or counted_input(reply) <= _SCHEMA_MORE * size
-    if tools is None or any(tool.kind != "function" for tool in tools):
+    names = {tool.name for tool in tools or () if tool.kind == "function"}
+    if tools is None or len(names) < len(tools):  # the provider runs others
         return True
-    return {piece.name for piece in reply.content if piece.kind == "toolCall"} <= {tool.name for tool in tools}
+    return {piece.name for piece in reply.content if piece.kind == "toolCall"} <= names
 
 
 def is_forced(options: Options) -> bool:
