@@ -326,6 +326,8 @@ class Exchange:
                 is_reserved = self.is_left and attempt.is_estimated and self.is_reserved
                 is_measured = is_known and not attempt.is_estimated
                 self.gateway.spending.count(lease, usage, is_measured=is_measured, is_reserved=is_reserved)
+                if is_measured:
+                    self.gateway.spending.learn(lease, attempt.model, usage)
         self.attempts.append(attempt)
         if failure is None or failure.kind in _TRANSIENT:
             self.asked.admission.runtime.breaker.note(attempt.model, monotonic(), failed=failure is not None)

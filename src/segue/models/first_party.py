@@ -276,7 +276,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=(),
         rules={
             "openai-responses": {
-                "refused_options": ("max_tokens", "temperature", "top_p"),
+                # "Unsupported parameter: user" (letta #3144, 2026-01-14)
+                "refused_options": ("max_tokens", "temperature", "top_p", "user_id"),
+                "refused_extra": frozenset({"user"}),
                 # "Unsupported parameter: extra_headers" (hermes-agent #26599, 2026-05-15)
                 "body_fields": "keys",
                 "added_fields": frozenset({"client_metadata"}),  # codex @343074d4

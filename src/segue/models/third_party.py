@@ -233,6 +233,9 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             },
             "anthropic-messages": {
                 "refused_options": _SESSION_TAKEN,
+                # "Input should be 'function', 'web_search_preview' or 'code_interpreter'" (shelley #242, 2026-07-18)
+                "tool_types": frozenset({"custom", "function", "web_search_preview", "code_interpreter"}),
+                "server_tools": frozenset[str](),
                 "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # the efforts of this protocol
             },
         },

@@ -258,18 +258,19 @@ def check(
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
     endpoint = find_checked(body, protocol, model, catalogue)
-    violations = _check_for(body, endpoint)
+    violations = check_for(body, endpoint)
     if strict:
         known = {(one.code, one.path) for one in violations}
         violations += [
             one if one.grade != "refused" else replace(one, grade="unsure")
-            for one in _check_for(body, resolve_endpoint(endpoint.model, cautious=True))
+            for one in check_for(body, resolve_endpoint(endpoint.model, cautious=True))
             if (one.code, one.path) not in known
         ]
     return [*violations, *_check_version(body, protocol, version)]
 
 
-def _check_for(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
+def check_for(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
+    """List what an endpoint refuses in a body."""
     fields = graded(check_fields(body, endpoint), endpoint, FIELD_ROWS)
     return merge(graded(check_body(body, endpoint), endpoint), fields)
 

@@ -436,7 +436,7 @@ class _Options:
     def raise_minimal(self, given: Options) -> None:
         """Raise the level `minimal` where the target refuses its own tools beside it."""
         fitted = self.changed.get("thinking", given.thinking)
-        has_native = any(tool.kind == "native" for tool in self.tools)
+        has_native = any(tool.kind == "native" for tool in self.tools) and "thinking" not in self.rules.refused_options
         if fitted == "minimal" and has_native and self.rules.has("minimal_with_server_tools"):
             self.clamp("thinking", "low", Loss.NONE, "low: the target refuses its own tools beside minimal")
 
