@@ -112,7 +112,7 @@ class Spending:
             self._write_later(account, now)
             return None
         try:
-            is_written = await self._store.put(StoredAccount(account, lease), now)
+            is_written = await self._store.put(StoredAccount(account, lease), now, is_alone=True)
         except asyncio.CancelledError:
             account.end(lease)
             raise

@@ -118,11 +118,13 @@ _ANTHROPIC_TOOLS: Final = frozenset(
 _OPENAI_TOOLS: Final = frozenset(
     {"web_search", "web_search_preview", "code_interpreter", "file_search", "tool_search", "mcp"}
 )
-_GEMINI_TOOLS: Final = frozenset({"googleSearch", "googleSearchRetrieval", "urlContext", "codeExecution", "fileSearch"})
+_GEMINI_TOOLS: Final = frozenset(
+    {"googleSearch", "googleSearchRetrieval", "urlContext", "codeExecution", "fileSearch", "googleMaps"}
+)
 _GOOGLE_TOOLS: Final = ("google_search", "url_context", "code_execution", "file_search", "google_maps", "retrieval")
 _INTERACTIONS_TOOLS: Final = frozenset({*_GOOGLE_TOOLS, "mcp_server", "computer_use"})
 _VERTEX_TOOLS: Final = frozenset(
-    {"vertex_googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "urlContext", "codeExecution"}
+    {"vertex_googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "urlContext", "codeExecution", "googleMaps"}
 )
 _XAI_TOOLS: Final = frozenset({"xai_web_search", "xai_code_interpreter", "xai_file_search", "x_search", "mcp"})
 """The tools that each provider runs, by the names of the protocol's `server_tools`, which has sources and dates."""

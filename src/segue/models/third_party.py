@@ -203,7 +203,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 ),
             }
         },
-        dialect={"openai-chat": {"reasoning_field": "reasoning", "cache_format": "openai-key"}},
+        # cerebras_cloud_sdk 1.91.0: a function has `strict`, read 2026-11-18
+        dialect={"openai-chat": {"reasoning_field": "reasoning", "cache_format": "openai-key", "strict_tools": True}},
         source="qwen-code #11045, vercel/ai #15042; Cerebras documentation: reasoning",
     ),
     _chat_host(

@@ -209,8 +209,11 @@ class Store:
         """Store states under their keys."""
         self.put_all(states, now)
 
-    def put_all(self, work: Iterable[Stored], now: int) -> None:
-        """Store states, rows of requests, replies, conversations, contents and accounts, in one transaction."""
+    def put_all(self, work: Iterable[Stored], now: int, *, waits: bool = True) -> None:
+        """Store states, rows of requests, replies, conversations, contents and accounts, in one transaction.
+
+        Without `waits` it fails at once where another transaction is in the way.
+        """
         tables: dict[str, dict[object, tuple[str | int | bytes, ...]]] = {}
         accounts = Syncing()
         values: dict[str, str] = {}
@@ -241,7 +244,7 @@ class Store:
                     accounts.add(each)
                 case StoredValue():
                     values[each.name] = each.value
-        with accounts, self.database.transaction() as transaction:
+        with accounts, self.database.transaction(waits=waits) as transaction:
             for statement in _WRITES:
                 if rows := tables.get(statement):
                     # The order in which rows are locked is the same in every gateway.
