@@ -25,7 +25,6 @@ from segue.framing.writing import frame_encoder
 from segue.gateway.exchange import Exchange, failure_of, is_content
 from segue.gateway.hints import fit_last_frame, status_of_refused_key
 from segue.gateway.service import LOG, now_ms
-from segue.gateway.straight_replies import StraightReply, repair_body
 from segue.gateway.writing import Headers, Send, StreamWriter
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
@@ -173,10 +172,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
         await exchange.store_state(message)
         if exchange.is_unstored and exchange.attach_again():
             shown = exchange.convert_whole(message, stream.model)
-        raw = exchange.take_bytes() if exchange.is_straight else b""
-        body: object = raw
-        if raw:
-            body = repair_body(raw, message, protocol, stream.model, exchange.asked.sent.tools)
+        body: object = exchange.take_bytes() if exchange.is_straight else b""
         if not body:
             encoded = encode_response(shown, protocol=protocol, model=exchange.reply_model())
             exchange.mark_stored(encoded)
@@ -297,7 +293,6 @@ async def _relay(
     """Write the events of a reply; give the failure if it ends with one before its end was written."""
     held: list[Event] = []
     has_content = False
-    straight = exchange.straight_reply(stream.model)
     async for first in stream:
         events = [first, *stream.take_ready()]
         last = events[-1]
@@ -317,45 +312,26 @@ async def _relay(
             exchange.asked.admission.turn.finish()
             await exchange.store_state(last.message)
         try:
-            if straight is None:
-                frames = [frame for event in converted for frame in encode(event)]
-            else:
-                frames = straight.write(converted, encode)
+            frames = [frame for event in converted for frame in encode(event)]
             if last.type == "done":
                 _fit_end(exchange, frames)
         except EncodeError as error:
             LOG.warning("a reply could not be written: %s", error)
             return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
-        data = None
-        await writer.settle()  # a heartbeat may begin the reply
-        if straight is not None and not writer.has_encoded and not straight.is_wrong:
-            data = straight.check(exchange.take_bytes(is_last=is_last), frames, events, is_last=is_last)
-            if data is None:
-                exchange.note_repair()
-                frames = straight.take_frames()
         if is_last:
             outcome = "done" if last.type == "done" else "error"
             exchange.record(200, outcome, failure=None if last.type == "done" else failure_of(stream))
-        if data is not None and straight is not None:
-            is_cut = last.type == "error" and _is_cut(failure_of(stream), straight)
-            await _pass_on(writer, data, frames, is_last=is_last, is_cut=is_cut)
+        if exchange.is_straight and not writer.has_encoded:
+            # A provider that fails writes its own error; a connection that breaks leaves the stream without an end.
+            is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
+            await writer.write_bytes(exchange.take_bytes(is_last=is_last), is_last=is_last and not is_cut)
+            if is_cut:
+                await writer.write(_error_frames(frames or encode(converted[-1])), is_last=True)
         else:
             await writer.write(frames, is_last=is_last)
         if is_last:
             return None
     return failure_of(stream)
-
-
-def _is_cut(failure: Failure, straight: StraightReply) -> bool:
-    """Whether the end of a reply is missing: a provider that fails writes its own error."""
-    return failure.kind == FailureKind.NETWORK or not straight.has_error
-
-
-async def _pass_on(writer: StreamWriter, data: bytes, frames: list[Any], *, is_last: bool, is_cut: bool) -> None:
-    """Pass bytes of the provider on; a connection that breaks leaves the stream without an end."""
-    await writer.write_bytes(data, is_last=is_last and not is_cut)
-    if is_cut:
-        await writer.write(_error_frames(frames), is_last=True)
 
 
 def _error_frames(frames: list[Any]) -> list[Any]:

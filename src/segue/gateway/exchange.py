@@ -39,7 +39,6 @@ from segue.gateway.service import LOG, Gateway, now_ms
 from segue.gateway.spending import clamp_usage, count_choices
 from segue.gateway.store.store import StoredContent, StoredState
 from segue.gateway.straight import straight_request
-from segue.gateway.straight_replies import StraightReply
 from segue.gateway.stream_usage import UsageFilter, ask_for_usage
 from segue.gateway.tracing import RequestTrace
 from segue.gateway.transport import TAP
@@ -64,7 +63,6 @@ _TRANSIENT: Final = frozenset({FailureKind.OVERLOADED, FailureKind.SERVER, Failu
 _RESTING: Final = _TRANSIENT | {FailureKind.AUTH, FailureKind.QUOTA}
 """Failures after which one of several accounts is tried after the others for some time."""
 _LONGEST_REST: Final = 3600.0
-_REPAIRED: Final = "the provider did not keep to its protocol; the reply was repaired"
 _IMPOSSIBLE: Final = "the provider reported an impossible usage: figures below 0 or beyond the model; it was clamped"
 
 
@@ -264,15 +262,6 @@ class Exchange:
     def is_straight(self) -> bool:
         """Whether bytes are passed on as they are."""
         return bool(self.asked.raw)
-
-    def straight_reply(self, model: Model) -> StraightReply | None:
-        """Make what compares the bytes of a streamed reply with its protocol; None if they are not passed on."""
-        call, tools = self.asked.call, self.asked.sent.tools
-        return StraightReply(call.framing, call.protocol, model, tools) if self.is_straight else None
-
-    def note_repair(self) -> None:
-        """Note that the rest of a reply is written anew."""
-        self._notes.append(_REPAIRED)
 
     def _take(self, chunk: bytes) -> None:
         """Take a piece of the provider's reply."""

@@ -75,20 +75,18 @@ class StreamWriter:
         frames = [*self._encoder.feed(self._start), *self._encoder.heartbeat()]
         await self._send_bytes(self._frame(frames))
 
-    async def settle(self) -> None:
-        """Wait for a heartbeat that is being written."""
+    async def write(self, frames: Sequence[StreamFrame], *, is_last: bool = False) -> None:
+        """Write frames in one piece; with the last ones, end the reply."""
         if self._sending is not None:
             await self._sending
             self._sending = None
-
-    async def write(self, frames: Sequence[StreamFrame], *, is_last: bool = False) -> None:
-        """Write frames in one piece; with the last ones, end the reply."""
-        await self.settle()
         await self._send_bytes(self._frame(frames, is_last=is_last), is_last=is_last)
 
     async def write_bytes(self, data: bytes, *, is_last: bool) -> None:
         """Write bytes of the provider as they are."""
-        await self.settle()
+        if self._sending is not None:
+            await self._sending
+            self._sending = None
         await self._send_bytes(data, is_last=is_last)
 
     def _frame(self, frames: Sequence[StreamFrame], *, is_last: bool = False) -> bytes:
