@@ -22,11 +22,12 @@ from client_costs import measure_client
 from corpus_costs import measure_corpus
 from figures import HEADINGS, Figure, render_table, render_verdicts
 from gateway_costs import measure_gateway
+from gateway_pairs import compare_pairs
 from goals import GOALS, check_goals
 from growth import measure_growth
 from imports import measure_import_costs
 from measure import FULL, QUICK, Effort
-from page import TITLES, describe_machine, render_page
+from page import TITLES, describe_machine, render_figures, render_page
 from parts import measure_parts
 from peers import PEERS, Environment, Peer, make_environment
 from plots import draw_plots
@@ -70,9 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def write_page(path: Path, machine: list[tuple[str, ...]], groups: Mapping[str, Sequence[Figure]]) -> None:
-    """Write the page and the plots."""
+    """Write the page, every figure, and the plots."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render_page(machine, groups), encoding="utf-8")
+    (path.parent / "figures.csv").write_text(render_figures(groups), encoding="utf-8")
     figures = [figure for group in groups.values() for figure in group]
     for name, drawing in draw_plots(figures).items():
         (path.parent / f"{name}.svg").write_text(drawing, encoding="utf-8")
@@ -170,6 +172,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "relays": lambda bench: measure_relays(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
     "client": lambda bench: measure_client(Effort(3 if bench.quick else 15, bench.effort.sample_ns)),
     "gateway": lambda bench: measure_gateway(quick=bench.quick),
+    "pairs": lambda bench: compare_pairs(quick=bench.quick),
     "convert": lambda bench: measure_batches(1_000 if bench.quick else 120_000),
     "corpus": lambda bench: measure_corpus(quick=bench.quick),
 }

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage, Message, Usage
-from segue.counting.counter import TokenCounter, is_forced
+from segue.counting.counter import TokenCounter
 from segue.counting.estimates import Estimate
 from segue.errors import SettingsError
 from segue.models.catalogue import Catalogue, get_model, installed_catalogue
@@ -35,7 +35,7 @@ from segue.protocols.context_input import ContextInput, read_input
 _INTERVAL: Final = 1.645
 """Standard deviations of an interval that holds nine in ten."""
 _CUTS: Final = frozenset({ChangeCode.TURNS_DROPPED, ChangeCode.RESULT_SHORTENED, ChangeCode.MEDIA_SHORTENED})
-_GIVEN_UP: Final = frozenset(
+GIVEN_UP: Final = frozenset(
     {
         ChangeCode.THINKING_DROPPED,
         ChangeCode.THINKING_AS_TEXT,
@@ -223,7 +223,8 @@ class _Look:
 
     def _count(self, projection: Projection) -> Estimate:
         fixed = self._counter.fixed(projection.context, projection.options)
-        return self._counter.request(projection.context.messages, fixed, is_forced=is_forced(projection.options))
+        sent = projection.context
+        return self._counter.request(sent.messages, fixed, projection.options, sent.tools)
 
     def _find_warm(self) -> tuple[int, float]:
         """Find what the model still has in its cache of this conversation: tokens, and for how many seconds."""
@@ -267,7 +268,7 @@ class _Look:
         ):
             return usage.input + usage.cache_read + usage.cache_write
         fixed = self._counter.fixed(now.context, now.options)
-        return self._counter.request(messages[:common], fixed, is_forced=is_forced(now.options)).tokens
+        return self._counter.request(messages[:common], fixed, now.options, now.context.tools).tokens
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
@@ -429,7 +430,7 @@ def _count_given_up(report: Report, context: Context) -> GivenUp:
     seen: set[int] = set()
     for change in report.changes:
         index = change.path[1] if len(change.path) > 1 and change.path[0] == "messages" else None
-        if change.code not in _GIVEN_UP or not isinstance(index, int) or not 0 <= index < len(context.messages):
+        if change.code not in GIVEN_UP or not isinstance(index, int) or not 0 <= index < len(context.messages):
             continue
         blocks += 1
         message = context.messages[index]

@@ -26,6 +26,7 @@ from segue.client.http.async_streams import (
     fetch_async,
 )
 from segue.client.http.counting import Counting
+from segue.client.http.first_attempts import FirstAttempt
 from segue.client.http.loops import HttpByLoop
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.running import (
@@ -43,14 +44,17 @@ from segue.client.http.shell import OnEnd
 from segue.client.http.streams import Stream, SummariseStep, TypedStream, count_tokens
 from segue.client.local.echo import EchoOnly
 from segue.client.output.ladder import Output
-from segue.conversation.context import Options
+from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage
 from segue.errors import MissingExtra
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
+from segue.planning.fallbacks import FallbackPolicy
 from segue.projection.policy import Policy
 from segue.projection.projector import with_routers
 from segue.protocols.context_input import ContextInput, read_input
+from segue.protocols.registry import resolve_dialect
+from segue.requests.prepare import Request
 from segue.requests.prepare import prepare as make_request
 
 if TYPE_CHECKING:
@@ -69,7 +73,7 @@ class SendSettings(TypedDict, total=False):
     options: Options | None
     policy: Policy | None
     fallback_models: Sequence[Model | str]
-    """Models to try, in order, when a request to the model fails."""
+    """Models to try, in order, when a request to the model fails; a `FallbackPolicy` chooses the order by cost."""
     on_attempt: OnAttempt | None
     """Called after each attempt."""
 
@@ -133,6 +137,7 @@ class _BaseClient(Generic[_Reply, _Events]):
             accounts=self._builder.accounts,
             summarises=summarises,
             output=output,
+            fallbacks=fallback_models if isinstance(fallback_models, FallbackPolicy) else None,
         )
 
     def run_stream(
@@ -144,12 +149,18 @@ class _BaseClient(Generic[_Reply, _Events]):
         **settings: Unpack[RunSettings],
     ) -> _Events:
         """Run a loop like `run` and yield what happens: events, results of calls, and at the end the `Run`."""
-        return self._run(context, (model, *fallback_models), settings, emits=True)
+        return self._run(context, model, fallback_models, settings, emits=True)
 
     def _run(
-        self, context: ContextInput, models: Sequence[Model | str], settings: RunSettings, *, emits: bool
+        self,
+        context: ContextInput,
+        model: Model | str,
+        fallback_models: Sequence[Model | str],
+        settings: RunSettings,
+        *,
+        emits: bool,
     ) -> _Events:
-        loop, place = start_loop(self.begin, context, models, settings, emits=emits)
+        loop, place = start_loop(self.begin, context, model, fallback_models, settings, emits=emits)
         return self._run_tools(loop, place, settings.get("approve"), emits=emits)
 
     @property
@@ -369,7 +380,7 @@ class Client(_BaseClient[Stream, Iterator[RunEvent]]):
             RunLimitReached: a limit was reached; its `run.context` can be run again.
             RequestFailed, EmptyConversation, ProjectionRefused, UnknownModel: as in `complete`.
         """
-        return last_of(self._run(context, (model, *fallback_models), settings, emits=False))
+        return last_of(self._run(context, model, fallback_models, settings, emits=False))
 
     def begin(
         self,
@@ -574,7 +585,7 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
         **settings: Unpack[RunSettings],
     ) -> Run:
         """Send a conversation and run the calls of the replies, like `Client.run`."""
-        return await last_of_async(self._run(context, (model, *fallback_models), settings, emits=False))
+        return await last_of_async(self._run(context, model, fallback_models, settings, emits=False))
 
     def begin(
         self,
@@ -591,8 +602,12 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
         settle: Settle | None = None,
         summarise: AsyncSummariseStep | None = None,
         output: Output | None = None,
+        first: FirstAttempt | None = None,
     ) -> AsyncStream:
-        """Make a request without sending it, like `Client.begin`. `settle` is awaited before sending and at the end."""
+        """Make a request without sending it, like `Client.begin`. `settle` is awaited before sending and at the end.
+
+        `first` is an attempt that was made (`try_first`): the request begins with what it received.
+        """
         ask = self._ask(
             context,
             model,
@@ -605,8 +620,36 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
             output=output,
         )
         notify, end = self._hooks(ask, on_attempt, on_end)
-        wire, kind = self._wire(), AsyncStream if output is None else AsyncTypedStream[Any]
-        return kind(ask, self._builder, wire, on_attempt=notify, on_end=end, settle=settle, summarise=summarise)
+        kind = AsyncStream if output is None else AsyncTypedStream[Any]
+        wire, began = (self._wire(), None) if first is None else (first.rewind(), first.began)
+        return kind(
+            ask,
+            self._builder,
+            wire,
+            on_attempt=notify,
+            on_end=end,
+            settle=settle,
+            summarise=summarise,
+            began=began,
+        )
+
+    def try_first(self, request: Request, model: Model, context: Context) -> FirstAttempt | None:
+        """Make an attempt that is not streamed, without a flow and without sending it.
+
+        None if a flow is needed from the beginning: for hooks, telemetry, tokens of a function, or signatures.
+        """
+        setup, builder = self._setup, self._builder
+        if (
+            setup.telemetry is not None
+            or setup.on_request is not None
+            or setup.on_attempt is not None
+            or setup.sticky
+            or resolve_dialect(model).auth == "aws"
+            or builder.find_auth(model, model.provider) is not None
+            or builder.find_candidates(model, ()) != (model,)
+        ):
+            return None
+        return FirstAttempt(request, model, context, self._wire(), builder)
 
     async def count_tokens(
         self,

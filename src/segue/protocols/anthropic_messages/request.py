@@ -166,10 +166,9 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     body: Wire = {"model": asked.pop("model")} if "model" in asked else {}
     # A mark needs a block. So that a turn is written alike with and without one, no content is a string in a
     # conversation that is marked.
-    body["messages"] = encode_turns(context.messages, endpoint, strings=not marks)
+    turns = encode_turns(context.messages, endpoint, strings=not marks)
+    body["messages"] = turns if "compaction" not in asked else [_without_summary(turn) for turn in turns]
     body.update(asked)
-    if "compaction" in asked:
-        body["messages"] = [_without_summary(turn) for turn in cast("list[Wire]", body["messages"])]
     if context.system_prompt is not None:
         body["system"] = _encode_system(context.system_prompt)
     if context.tools:
