@@ -346,16 +346,3 @@ def test_thinking_of_an_imported_half_is_reported_with_another_account(walk: Wal
     walk.account = "key-b"
     walk.ask("with another account", THINK, way=way)
     assert causes(walk).count("another account") == 2
-
-
-def test_reasoning_items_that_were_refused_are_sent_to_no_account_again(walk: Walk) -> None:
-    """One of them is of another account, and the refusal does not say which: each account would refuse them once."""
-    walk.models, walk.model = (GPT,), GPT
-    for account in ORGANIZATIONS:
-        walk.account = account
-        talk(walk)
-    walk.forget()
-    for account in reversed(ORGANIZATIONS):
-        walk.account = account
-        walk.ask(f"with {account}", THINK)
-    assert len([request for request in walk.emulator.requests if request.refusal]) == 1

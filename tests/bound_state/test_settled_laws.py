@@ -35,6 +35,7 @@ from segue import (
     prepare,
 )
 from segue.conversation.messages import Usage
+from segue.conversation.shared_options import SharedOptions
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.protocol import Protocol
 
@@ -54,6 +55,7 @@ VALUES: Final[Mapping[str, tuple[Any, ...]]] = {
     "user_id": (None, "a", "b"),
     "stream": (False, True, None),
     "extra": (None, {}, None),
+    "shared": (None, SharedOptions(), None),
 }
 """For each option, its values in requests that follow each other."""
 READ: Final = ToolDefinition(name="read", description="Reads.", parameters=SCHEMA)

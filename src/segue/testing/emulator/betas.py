@@ -30,7 +30,7 @@ _MESSAGE_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "clear_at": frozenset(("mid-conversation-system-clear-at-2026-08-21",)),
     "output_config": frozenset(("mid-conversation-output-config-2026-07-01", "per-turn-control-2026-07-01")),
 }
-"""The headers of which a field of a message needs one."""
+"""The headers that allow a field of a message: any one of them."""
 _COMPACTIONS: Final[Mapping[bool, str]] = {True: "compact-2026-09-04", False: "compact-2026-01-12"}
 """The header of a compaction block, by whether it has a signature."""
 _TOOL_BLOCKS: Final = ("tool_addition", "tool_removal")
