@@ -70,6 +70,8 @@ class Updates:
     def __init__(self, format_name: str) -> None:
         self._format: Final = format_name
         self._turns: list[_Turn] = []
+        self.replaced = False
+        """Whether the last update of a call replaced its input by another one."""
         self._calls: dict[str, _Call] = {}
 
     def prompt(self, blocks: object, time: int | None = None) -> list[UserContent]:
@@ -128,6 +130,7 @@ class Updates:
         ):
             call = self._calls[name] = _Call(name)
             self._turn("assistant", key, time, mark).pieces.append(call)
+        self.replaced = _is_other(call.fields, update)
         call.fields |= {field: value for field, value in update.items() if value is not None}
         if ends and call.result is None:
             call.result = _Turn("toolResult", time=time, call=call)

@@ -56,12 +56,15 @@ def with_content(turn: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in turn.items() if name != key}, "content": turn[key]}
 
 
-def note_unread(entry: Mapping[str, Any], made: object, number: int, notes: Notes, *, since: int) -> None:
+def note_unread(
+    entry: Mapping[str, Any], made: object, number: int, notes: Notes, *, since: int, names: bool = True
+) -> None:
     """Note an entry with a text that the values made from it do not have.
 
-    `since` is `notes.left_out` before the entry was read: one that has been noted is not noted again.
+    `since` is `notes.left_out` before the entry was read: one that has been noted is not noted again. Without `names`,
+    arguments count only if they are words: results of some frameworks repeat those of their call.
     """
-    if notes.left_out == since and (path := find_unread(entry, made)) is not None:
+    if notes.left_out == since and (path := find_unread(entry, made, names=names)) is not None:
         notes.unreadable(number, f"{render_path(path)} has an unknown form, or is at an unknown place")
 
 
@@ -76,9 +79,9 @@ def read_list(value: object, name: str, number: int, notes: Notes) -> list[dict[
     return found
 
 
-def find_unread(entry: object, made: object) -> _Path | None:
+def find_unread(entry: object, made: object, *, names: bool = True) -> _Path | None:
     """Find the first text of an entry that the values made from it do not have, whole or in parts."""
-    given = [(path, text) for path, text in _given(entry) if text]
+    given = list(_given(entry, names=names))
     if not given:
         return None
     found = {text for _, text in _texts(made)}
@@ -90,7 +93,7 @@ def find_unread(entry: object, made: object) -> _Path | None:
     for path, text in missing:
         inner = _parsed(text)
         if inner is not None:
-            if find_unread(inner, made) is not None:
+            if find_unread(inner, made, names=names) is not None:
                 return path
         elif text.strip() not in whole and not any(part in text for part in parts):
             return path
@@ -122,7 +125,7 @@ def _unexplained(item: object, found: Container[str], whole: str) -> Iterator[_P
             yield path
 
 
-def _given(entry: object) -> Iterator[tuple[_Path, str]]:
+def _given(entry: object, *, names: bool = True) -> Iterator[tuple[_Path, str]]:
     """Yield the texts of an entry that are content: words, and whatever is in the arguments of a call."""
     pending: list[tuple[_Path, object, bool]] = [((), entry, False)]
     while pending:
@@ -136,7 +139,7 @@ def _given(entry: object) -> Iterator[tuple[_Path, str]]:
                 inner = fields[key]
                 if isinstance(inner, str) and inner.startswith("{") and _ARGUMENTS.match(key):
                     inner = _parsed(inner) or inner  # JSON as a text
-                pending.append(((*path, key), inner, is_argument or _holds_arguments(key, inner)))
+                pending.append(((*path, key), inner, is_argument or (names and _holds_arguments(key, inner))))
         elif isinstance(value, list):
             items = cast("list[object]", value)
             pending += [((*path, at), items[at], is_argument) for at in reversed(range(len(items)))]
