@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+import socket
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 
 import segue
 from gateway.running import make_gateway
+from gateway.server_stacks import serving
 from protocols.nearly_right import REPAIRED, REPORTED, right_stream
 from segue.client.flow.reading import StreamReading
 from segue.client.http.shell import Shell
@@ -22,6 +25,7 @@ from segue.conversation.messages import UserMessage
 from segue.framing.writing import frame_encoder
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
+from segue.gateway.leaving import Connection
 from segue.gateway.relaying import ENDS, StreamRelay
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol
@@ -235,3 +239,41 @@ def test_the_frame_that_ends_a_stream_has_one_of_the_texts(name: str) -> None:
                 assert any(end in data for end in ENDS[name]), data
                 break
     assert ended > 2
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_client_that_leaves_ends_the_request_to_the_provider(
+    upstream: ScriptedServer, tmp_path: Path, stream: bool
+) -> None:
+    reply = Reply.sse(delta("a") * 3, split=300) if stream else Reply.json(whole("Never."))
+    upstream.reply(reply.broken(Phase.BODY, "stall", 0))
+    gateway = make_gateway(load_config(CONFIG.format(url=upstream.url, folder=tmp_path)))
+    body = json.dumps({"model": "a", "messages": [{"role": "user", "content": "Hi."}], "stream": stream}).encode()
+    with serving(gateway) as (port, _):
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+            client.sendall(head.encode() + body)
+            wait_until(lambda: upstream.stalled > 0)
+        wait_until(lambda: upstream.open == 0)
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_a_connection_that_ended_calls_at_once_and_each_only_once() -> None:
+    connection, called = Connection(), list[str]()
+    connection.add(lambda: called.append("a"))
+
+    def removed() -> None:
+        called.append("b")
+
+    connection.add(removed)
+    connection.remove(removed)
+    connection.end()
+    connection.end()
+    connection.add(lambda: called.append("c"))
+    assert called == ["a", "c"]
