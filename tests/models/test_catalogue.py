@@ -577,7 +577,7 @@ NEWER = {
     "an id of a router": (
         "openrouter/anthropic/claude-opus-6",
         "openrouter/anthropic/claude-opus-6",
-        "openai-chat",
+        "anthropic-messages",
     ),
     "an id of Bedrock with the version of its form": (
         "amazon-bedrock/us.amazon.nova-3-pro-v1:0",

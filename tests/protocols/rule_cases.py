@@ -185,11 +185,11 @@ def option_pairs(endpoint: Endpoint) -> Iterator[Callable[[], Pair]]:
                 else make(endpoint, max_tokens=value),
                 make(endpoint, tools=tools, max_tokens=8000),
             )
-    sampled: tuple[tuple[str, Any], ...] = (("temperature", 0.5), ("top_p", 0.5))
-    for name, value in sampled:
+    sampled: list[dict[str, Any]] = [{"temperature": 0.5}, {"top_p": 0.5}]
+    for given_too in sampled:
         for level in ("high", "low", 2000, "off", None):
-            yield lambda name=name, value=value, level=level: (
-                make(endpoint, max_tokens=8000, thinking=level, **{name: value}),
+            yield lambda given_too=given_too, level=level: (
+                make(endpoint, max_tokens=8000, thinking=level, **given_too),
                 make(endpoint, max_tokens=8000, thinking=level),
             )
     yield lambda: (make(endpoint, temperature=0.5, top_p=0.5), make(endpoint, temperature=0.5))

@@ -68,7 +68,8 @@ def _read() -> Iterator[Exchange]:
 
 
 def _model_of(entry: dict[str, Any], wire: str) -> Model:
-    provider = PROVIDERS.get(entry.get("provider"), entry.get("provider") or "")
+    given = str(entry.get("provider") or "")
+    provider = PROVIDERS.get(given, given)
     if wire == "google-genai" and "/projects/" in (entry.get("url_path") or ""):
         provider = "google-vertex"
     name = entry.get("model") or entry["request"].get("model") or ""
