@@ -73,15 +73,17 @@ class TokenCounter:
         "family",
     )
 
-    def __init__(self, model: Model, counter: TextCounter | None = None, *, upper: int | None = None) -> None:
-        """`upper`: texts of at least so many bytes are counted by their upper estimate."""
+    def __init__(
+        self, model: Model, counter: TextCounter | None = None, *, upper: int | None = None, share: float = 1.0
+    ) -> None:
+        """`upper`: texts of at least so many bytes are counted by their upper estimate for this share of a window."""
         self._writer = (model.protocol, model.provider, model.id)
         self.family: TokenFamily = family_of(model.id, model.provider, model.protocol)
         self._weights = self.family.weights
         self._widest = self._weights.widest()
         self._narrow = self._weights.widest_ascii()
         self._own = counter
-        self._estimate = estimate_bytes if upper is None else partial(estimate_upper, least=upper)
+        self._estimate = estimate_bytes if upper is None else partial(estimate_upper, least=upper, share=share)
         self._prose = _PROSE if self.family.prose and upper is None else 1.0
         self._last_tools: tuple[bytes, float] | None = None
         self._last_bound: tuple[bytes, tuple[int, int]] | None = None
