@@ -7,7 +7,7 @@ not known may be repeated. The functions block; `StoreService` calls them withou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from secrets import token_hex
 from typing import Final, NamedTuple, TypeAlias, final
@@ -53,6 +53,7 @@ _PUT_REPLY: Final = (
 _PUT_CONTENT: Final = (
     "insert into contents (id, tenant, conversation, seen, size, data) values (?, ?, ?, ?, ?, ?) on conflict do nothing"
 )
+_READ_CONVERSATION: Final = "select data from conversations where id = ?"
 _PUT_CONVERSATION: Final = (
     "insert into conversations (id, tenant, seen, data, size) values (?, ?, ?, ?, ?)"
     " on conflict (id) do update set seen = excluded.seen, data = excluded.data, size = excluded.size"
@@ -124,11 +125,15 @@ class StoredContent(NamedTuple):
 
 @final
 class StoredConversation(NamedTuple):
-    """What is kept of a conversation: its models, no content."""
+    """What is kept of a conversation: its models, no content.
+
+    `merge` adds it to what the store has, which another gateway may have written; without it, it replaces that.
+    """
 
     id: str
     tenant: str
     data: bytes
+    merge: Callable[[bytes], bytes] | None = None
 
 
 @final
@@ -197,6 +202,7 @@ class Store:
     def put_all(self, work: Iterable[Stored], now: int) -> None:
         """Store states, rows of requests, replies, conversations, contents and accounts, in one transaction."""
         tables: dict[str, dict[object, tuple[str | int | bytes, ...]]] = {}
+        conversations: dict[str, list[StoredConversation]] = {}
         accounts = Syncing()
         for each in work:
             match each:
@@ -214,8 +220,7 @@ class Store:
                     row = each.id, each.tenant, now, len(each.data), each.data, each.conversation
                     tables.setdefault(_PUT_REPLY, {}).setdefault(each.id, row)
                 case StoredConversation():
-                    row = each.id, each.tenant, now, each.data, len(each.data)
-                    tables.setdefault(_PUT_CONVERSATION, {})[each.id] = row
+                    conversations.setdefault(each.id, []).append(each)
                 case StoredContent():
                     row = each.id, each.tenant, each.conversation, now, len(each.data), each.data
                     tables.setdefault(_PUT_CONTENT, {})[each.id] = row
@@ -224,6 +229,13 @@ class Store:
                 case StoredAccount():
                     accounts.add(each)
         with accounts, self.database.transaction() as transaction:
+            for name, given in sorted(conversations.items()):
+                read = transaction.read(_READ_CONVERSATION + ("" if self.database.is_local else " for update"), (name,))
+                data = _bytes(read[0][0]) if read else None
+                for one in given:
+                    data = one.data if data is None or one.merge is None else one.merge(data)
+                row = name, given[-1].tenant, now, data or b"", len(data or b"")
+                tables.setdefault(_PUT_CONVERSATION, {})[name] = row
             for statement in _WRITES:
                 if rows := tables.get(statement):
                     # The order in which rows are locked is the same in every gateway.
