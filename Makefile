@@ -5,6 +5,7 @@
 #   make EXPLORE_MINUTES=60 explore  how long to look for failing examples
 #   make BENCH=--quick bench         options for the benchmarks
 #   make LIVE=anthropic LIVE_DOLLARS=0.10 live  which providers to ask, and what may be spent
+#   make MUTANTS='--count 20 --changed main' mutants  how many faults to plant, and where
 #   make PROOF=agents proof          one of the proofs of what stands: agents, handovers, state, roundtrips, golden
 #   make RELEASE='--tag v0.1.0' release-check  what a release has to be
 
@@ -16,6 +17,7 @@ LIVE ?=
 LIVE_DOLLARS ?= 0.05
 RELEASE ?=
 PROOF ?=
+MUTANTS ?= --count 200
 
 # What `make quick` runs: the core types, the laws of projection and codecs, one exchange of each protocol, the flow of a
 # request.
@@ -51,7 +53,7 @@ SITE := $(VENV)/.site
 WRITERS := $(sort $(wildcard scripts/write_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test explore proof check format docs pictures site bench facts live release-check clean
+.PHONY: help demo quick test explore proof mutants check format docs pictures site bench facts live release-check clean
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
@@ -81,6 +83,9 @@ proof: $(TOOLS) ## run the heavy tests (a thousand kills, ten thousand streams, 
 	-$(PY) -m segue local get  # without it, the tests with a real model are skipped
 	$(PY) -m pytest -n logical -m '$(if $(PROOF),proof or not proof,proof or hypothesis)' --hypothesis-profile=proof \
 		$(if $(PROOF),$(or $(PROOF_$(PROOF)),$(error there is no proof $(PROOF): use $(PROOFS)))) $(PYTEST)
+
+mutants: $(TOOLS) ## plant MUTANTS small faults in the source, one at a time, and fail if the tests miss more than a tenth of them
+	$(PY) scripts/mutants.py $(MUTANTS)
 
 check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, budgets, generated files in step, the site without a warning, hot paths, linear growth
 	$(PY) -m ruff format --check .
@@ -118,7 +123,7 @@ release-check: $(LIBRARY) ## build the package twice, compare, inspect it, insta
 	$(PY) scripts/release_check.py $(RELEASE)
 
 clean: ## remove the virtual environment and everything the tools left
-	rm -rf $(VENV) .bench .playground dist dist-sbom docs/_build .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .bench .mutants .playground dist dist-sbom docs/_build .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find src tests examples scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(CREATED):

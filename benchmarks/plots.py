@@ -47,7 +47,7 @@ PLOTS: Final[Mapping[str, Plot]] = {
     "import": Plot("Import time", "ms of CPU, without the interpreter"),
     "cold": Plot(
         "A request from 1,000 stored messages",
-        "x orjson.dumps of that request; shorter is faster; * does less work, see the table",
+        "x orjson.dumps of that request; shorter is faster; * does less work, see figures.csv",
         most=30,
     ),
     "growth": Plot(

@@ -26,7 +26,7 @@ from goals import GOALS, check_goals
 from growth import measure_growth
 from imports import measure_import_costs
 from measure import FULL, QUICK, Effort
-from page import TITLES, describe_machine, render_page
+from page import TITLES, describe_machine, render_figures, render_page
 from parts import measure_parts
 from peers import PEERS, Environment, Peer, make_environment
 from plots import draw_plots
@@ -70,9 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def write_page(path: Path, machine: list[tuple[str, ...]], groups: Mapping[str, Sequence[Figure]]) -> None:
-    """Write the page and the plots."""
+    """Write the page, every figure, and the plots."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render_page(machine, groups), encoding="utf-8")
+    (path.parent / "figures.csv").write_text(render_figures(groups), encoding="utf-8")
     figures = [figure for group in groups.values() for figure in group]
     for name, drawing in draw_plots(figures).items():
         (path.parent / f"{name}.svg").write_text(drawing, encoding="utf-8")

@@ -7,7 +7,9 @@ documents that are at the root of the repository.
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -50,63 +52,84 @@ myst_heading_anchors = 3
 suppress_warnings = ["misc.highlighting_failure", "ref.python"]
 
 CONTENTS: Final = {
-    "Begin": ("why", "getting-started", "library", "guides/README", "example", "switching", "recipes"),
-    "Understand": (
-        "projection",
-        "counting",
-        "windows",
-        "reasoning",
-        "server-tools",
-        "fields",
-        "client",
-        "serving",
-        "failures",
-        "stored-format",
-        "at-scale",
-        "histories",
-        "frameworks/README",
-        "speed",
-    ),
-    "Programs": (
-        "command-line",
-        "gateway",
-        "team",
-        "threat-model",
-        "clients/README",
-        "emulator",
-        "provider-that-says-no",
-        "checks",
-        "probe",
-        "conformance",
-        "mcp",
-        "acp",
-        "inspector",
-        "playground",
-    ),
-    "Look up": ("types", "reference/README", "names", "glossary", "protocols/README", "vendors", "rules"),
-    "The project": (
-        "stability",
-        "architecture",
-        "decisions/README",
-        "benchmarks/README",
-        "first-minutes",
-        "contributing",
-        "changelog",
-    ),
+    "Begin": {
+        "getting-started": "Getting started",
+        "guides/README": "Guides by task",
+        "playground": "Playground",
+        "why": "When to use segue",
+        "switching": "Switching models",
+        "recipes": "Recipes",
+        "example": "The demo",
+    },
+    "Applications": {
+        "client": "Sending, retry and fallback",
+        "failures": "Failures",
+        "reasoning": "Reasoning that stays valid",
+        "windows": "When the window is too small",
+        "counting": "Counting tokens",
+        "speed": "Speed",
+        "serving": "Serving clients",
+        "frameworks/README": "Frameworks",
+        "at-scale": "At scale",
+    },
+    "Agents": {
+        "gateway": "Any agent on any model",
+        "clients/README": "Clients",
+        "histories": "Sessions of agents",
+        "mcp": "Sessions for agents",
+        "acp": "Sessions in an editor",
+        "inspector": "The inspector",
+    },
+    "Platforms": {
+        "team": "From laptop to team",
+        "gateway-keys": "Keys and budgets",
+        "gateway-operation": "Console, metrics and limits",
+        "threat-model": "Threat model",
+        "checks": "Checks in CI",
+        "emulator": "The emulator",
+        "probe": "Probe a server",
+        "conformance": "Conformance of gateways",
+    },
+    "Reference": {
+        "command-line": "The command line",
+        "types": "The types",
+        "reference/README": "API reference",
+        "glossary": "Glossary",
+        "stored-format": "The stored format",
+        "projection": "Projection",
+        "rules": "Rules and dialects",
+        "fields": "Shared fields",
+        "server-tools": "Server tools",
+        "protocols/README": "Protocols",
+        "vendors": "Vendors",
+    },
+    "The project": {
+        "stability": "Stability",
+        "benchmarks/README": "Benchmarks",
+        "first-minutes": "Time to the first answer",
+        "architecture": "Architecture",
+        "decisions/README": "Decisions",
+        "contributing": "Contributing",
+        "changelog": "Changelog",
+    },
 }
+"""Caption -> page -> its short title: the heading of a page is the question that it answers."""
 FOLDERS: Final = {
     "guides/README": "guides",
+    "frameworks/README": "frameworks",
     "protocols/README": "protocols",
     "clients/README": "clients",
     "decisions/README": "decisions",
 }
+"""Page -> the folder of its pages, whose short titles are the texts of its links."""
+LINK: Final = re.compile(r"\[([^\]]+)\]\(([\w-]+)\.md\)")
 REFERENCE: Final = {f"reference/{page_of(group)}": page_of(group) for group in groups()}
 NOT_LINKED: Final = ("changelog", "decisions/")
 """Pages about earlier versions: their names may not exist any more."""
 OUTSIDE: Final = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
 
 
-def _toctree(caption: str, pages: tuple[str, ...]) -> str:
+def _toctree(caption: str, pages: Iterable[str]) -> str:
     return "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
 
 
@@ -121,11 +144,17 @@ def _complete(app: Sphinx, page: str, source: list[str]) -> None:
             text = text.replace(f"]({file})", f"]({name}.md)")
         source[0] = text
     if page == root_doc:
-        source[0] += "".join(_toctree(caption, pages) for caption, pages in CONTENTS.items())
+        if (Path(app.outdir) / "playground" / "index.html").exists():
+            opened = '<a href="playground/index.html">Open the playground</a>'
+            source[0] = source[0].replace("[Open the playground](playground.md)", opened)
+        for caption, pages in CONTENTS.items():
+            source[0] += _toctree(caption, (f"{title} <{name}>" for name, title in pages.items()))
     if page in FOLDERS:
         folder = Path(__file__).parent / FOLDERS[page]
-        pages = tuple(sorted(path.stem for path in folder.glob("*.md") if path.stem != "README"))
-        source[0] += _toctree("", pages).replace(":caption: \n", "")
+        titles = {file: title.strip("`") for title, file in LINK.findall(source[0])}
+        pages = sorted(path.stem for path in folder.glob("*.md") if path.stem != "README")
+        listed = (f"{titles[name]} <{name}>" if name in titles else name for name in pages)
+        source[0] += _toctree("", listed).replace(":caption: \n", "")
     if page == "reference/README":
         source[0] += _toctree("", tuple(REFERENCE.values())).replace(":caption: \n", "")
     if page in REFERENCE:

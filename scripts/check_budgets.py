@@ -1,6 +1,7 @@
 """Compare the size of the source and of its vocabularies with `budgets.toml`; `--list` prints all figures.
 
-Lines of code are counted without imports, docstrings, comments and blank lines. A raise of a budget is a line of the
+Lines of code are counted without imports, docstrings, comments and blank lines, words of the documentation without the
+parts that `scripts/write_*.py` generate. A raise of a budget is a line of the
 diff, with its reason next to it. A budget that is far above its figure is too loose to notice anything, so it has to be
 lowered: at most a tenth, or 60, may be unused.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import sys
 import tokenize
 import tomllib
@@ -39,6 +41,8 @@ KERNEL: Final = (
     "requests",
 )
 """What a maintainer has to know; everything else is a leaf behind one record."""
+GENERATED: Final = re.compile(r"<!-- (begin|schema): [^\n]*-->\n.*?<!-- (?:end|/schema)\b[^\n]*-->", re.DOTALL)
+"""A part of a page that a script writes, with its marks."""
 LOOSE: Final = 60
 """How far a budget may be above its figure, or a tenth of the figure if that is more."""
 
@@ -74,6 +78,20 @@ def _statements(node: ast.AST) -> Iterable[ast.AST]:
     return cast("list[ast.AST]", body) if isinstance(body, list) else ()
 
 
+def count_words(page: str) -> int:
+    """Count the words that people wrote: code counts, generated parts and marks do not."""
+    return len(re.sub(r"<!--.*?-->", " ", GENERATED.sub(" ", page), flags=re.DOTALL).split())
+
+
+def measure_words(root: Path) -> dict[str, int]:
+    """Return the words of the documentation, and those of the guide for contributors."""
+    pages = (root / "README.md", *(root / "docs").rglob("*.md"))
+    return {
+        "pages": sum(count_words(path.read_text(encoding="utf-8")) for path in pages if "_build" not in path.parts),
+        "contributing": count_words((root / "CONTRIBUTING.md").read_text(encoding="utf-8")),
+    }
+
+
 def room_of(path: Path) -> str:
     """Return the room of a file: its folder, and the folder of one protocol or format."""
     parts = path.relative_to(SOURCES).parts
@@ -97,6 +115,7 @@ def measure() -> dict[str, dict[str, int]]:
         "code": dict(sorted(rooms.items())),
         "records": {kind.__name__: len(_fields(kind)) for kind in (Rules, Dialect, Protocol, Format)},
         "codes": {"check": len(CheckCode), "changes": len(ChangeCode)},
+        "words": measure_words(ROOT),
         "files": {"all": sum(1 for _ in SOURCES.rglob("*.py")), "top": sum(1 for _ in SOURCES.glob("*.py"))},
     }
 

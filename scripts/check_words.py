@@ -3,7 +3,8 @@
 The project's vocabulary is plain technical English (CONTRIBUTING.md, "Conventions"). This check reads the source of the
 package and names every identifier and every message to users that contains a word from the tables below. Docstrings and
 comments are left to reviewers, except for words that have no use at all in them, and for phrases that read translated
-(`TRANSLATED`) in the rooms that were rewritten (`PLAIN_ROOMS`).
+(`TRANSLATED`) in the rooms that were rewritten (`PLAIN_ROOMS`). The pages of the documentation have none of these
+phrases, nor those of `IN_PAGES`; their generated parts come from the source.
 """
 
 from __future__ import annotations
@@ -128,6 +129,21 @@ TRANSLATED: Final[dict[str, re.Pattern[str]]] = {
 Code in backquotes is not looked at, and white space, line breaks included, counts as one space.
 """
 
+IN_PAGES: Final[dict[str, re.Pattern[str]]] = {
+    "it so": re.compile(r"\b(?:call|do|encode|make|read|send|write)s? (?:it|them) so\b(?! that\b)", re.IGNORECASE),
+    "is told": re.compile(r"\b(?:which|it|each|client|model|program) (?:is|are|was|were) told\b", re.IGNORECASE),
+    "gives": re.compile(r"\bgives? (?:what|whether|how|back)\b", re.IGNORECASE),
+    "goes on": re.compile(r"\b(?:go|goes|went|going) on\b(?! (?:the|a|an|its) )", re.IGNORECASE),
+    "as it came": re.compile(r"\bas (?:it|they) (?:came|stands?)\b", re.IGNORECASE),
+    "of your own": re.compile(r"\bof (?:my|our|your) own\b", re.IGNORECASE),
+    "in the place of": re.compile(r"\bin (?:the )?place of\b", re.IGNORECASE),
+    "somebody else's": re.compile(r"\bof somebody\b|\bwhoever\b(?! (?:sees|sends)\b)", re.IGNORECASE),
+}
+"""Further phrases that pages had: `so that it ...`, gets, returns, continues, unchanged, your own, instead of."""
+
+PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs", "integrations")
+"""The pages of the project, and folders of them, which have none of these phrases."""
+
 PLAIN_ROOMS: Final = (
     "src/segue/calls",
     "src/segue/client",
@@ -205,7 +221,24 @@ def find_translated(path: Path, source: str) -> Iterator[Finding]:
                 yield Finding(path, line, name, plain[max(0, found.start() - 30) : found.end() + 30])
 
 
+def find_in_page(path: Path, page: str) -> Iterator[Finding]:
+    """Find the phrases of `TRANSLATED` and `IN_PAGES` in what people wrote on a page."""
+    for pattern in (_GENERATED, _FENCED, _ADDRESS):
+        page = pattern.sub(lambda part: "\n" * part[0].count("\n"), page)
+    line = 1
+    for paragraph in _BLANK.split(page):
+        plain = " ".join(_CODE.sub("`", paragraph).split())
+        for name, pattern in {**TRANSLATED, **IN_PAGES}.items():
+            if found := pattern.search(plain):
+                yield Finding(path, line, name, plain[max(0, found.start() - 30) : found.end() + 30])
+        line += paragraph.count("\n")
+
+
 _CODE: Final = re.compile(r"`[^`]*`")
+_GENERATED: Final = re.compile(r"<!-- (?:begin|schema): [^\n]*-->\n.*?<!-- (?:end|/schema)\b[^\n]*-->", re.DOTALL)
+_FENCED: Final = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
+_ADDRESS: Final = re.compile(r"(?<=\])\([^)]*\)")
+_BLANK: Final = re.compile(r"((?:\n[ \t]*){2,})")
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:
@@ -277,6 +310,12 @@ def _find_in_text(path: Path, node: ast.Constant, words: frozenset[str]) -> Iter
             yield Finding(path, node.lineno, found[0], line)
 
 
+def _pages_of(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    yield from (page for page in path.rglob("*.md") if not {"_build", "node_modules"} & set(page.parts))
+
+
 def main() -> int:
     """Print every finding; the exit status is 1 if there is one."""
     files = [path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.py"))]
@@ -286,9 +325,12 @@ def main() -> int:
         findings.extend(find_in_source(path, source))
         if path.relative_to(ROOT).as_posix().startswith(tuple(f"{room}/" for room in PLAIN_ROOMS)):
             findings.extend(find_translated(path, source))
+    pages = sorted(page for name in PAGES for page in _pages_of(ROOT / name))
+    for path in pages:
+        findings.extend(find_in_page(path, path.read_text(encoding="utf-8")))
     for finding in sorted(set(findings)):
         print(finding.render())
-    print(f"{len(files)} files, {len(set(findings))} retired words")
+    print(f"{len(files)} files and {len(pages)} pages, {len(set(findings))} retired words")
     return 1 if findings else 0
 
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple, cast, final
 
-from doc_tables import describe_name, table
+from doc_tables import describe_name, errors, table
 
 import segue
 from segue._lazy import read_stub
@@ -106,6 +106,8 @@ def title_of(group: str) -> str:
 def reference(page: str) -> str:
     """List the names of a page with their first sentences."""
     group = next(group for group in groups() if page_of(group) == page)
+    if group == "segue.errors":
+        return errors()
     return table(("name", "what it is"), (describe_name(entry.name, entry.module) for entry in groups()[group]))
 
 

@@ -99,31 +99,10 @@ def protocols(folder: str) -> str:
 
 _OF_PACKAGE: Final[Mapping[str, str]] = read_stub(Path(segue.__file__).with_suffix(".pyi").read_text("utf-8"))[0]
 """Every name of `segue` with its module; the names of submodules with `segue`."""
-_OTHERS: Final = ("segue.events", "segue.errors", "segue.wire", "segue.framing", "segue.protocols")
 
 
-def names(module: str) -> str:
-    """Give the public names of a module with their first sentences; of `others`, those that no other table has."""
-    if module == "segue.errors":
-        return _errors()
-    shown = _names_of(module) if module != "others" else _other_names()
-    return table(("name", "what it is"), (describe_name(name, module) for name in shown))
-
-
-def _names_of(module: str) -> list[str]:
-    if module == "segue.errors":
-        return [kind.__name__ for kind, _ in _error_tree()]
-    return list(cast("Iterable[str]", import_module(module).__all__))
-
-
-def _other_names() -> list[str]:
-    listed = {name for module in ("segue", *_OTHERS) for name in _names_of(module)}
-    return sorted(
-        name for name, module in _OF_PACKAGE.items() if module != "segue" and name not in listed | {"__version__"}
-    )
-
-
-def _errors() -> str:
+def errors() -> str:
+    """List the public errors, each with its parent."""
     rows = (
         (f"`{kind.__name__}`", f"`{parent.__name__}`", _first_sentence(kind.__doc__)) for kind, parent in _error_tree()
     )
@@ -139,8 +118,7 @@ def _error_tree() -> Iterator[tuple[type, type]]:
 
 def describe_name(name: str, module: str) -> tuple[str, str]:
     """Give a public name, with brackets if it is a function, and its first sentence."""
-    namespace = segue if module == "others" else import_module(module)
-    value = inspect.unwrap(getattr(namespace, name))  # a cache around a function is still that function
+    value = inspect.unwrap(getattr(import_module(module), name))  # a cache around a function is still that function
     if inspect.isfunction(value):
         return f"`{name}()`", _first_sentence(value.__doc__)
     text = value.__doc__ if inspect.isclass(value) else _docstring_of_alias(name, _module_of(name, module))

@@ -1,8 +1,9 @@
 """The first ten minutes of a new user: `python scripts/first_minutes.py [--write]`.
 
 The wheel is built and installed into an empty environment, with an empty home folder and no key. Then every command of
-README.md and docs/getting-started.md runs, in their order, with its output; and the time from `pip install` to the
-first answer is measured for the library, the program and the gateway. `--write` writes docs/first-minutes.md.
+README.md and docs/getting-started.md runs, in their order, and is printed with its output; and the time from
+`pip install` to the first answer is measured for the library, the program and the gateway. `--write` writes the times
+to docs/first-minutes.md.
 
 The exit status is 1 if a command fails. What is installed comes from the index that pip is configured for.
 """
@@ -207,40 +208,39 @@ def measure_first_answers(wheel: Path) -> dict[str, list[Ran]]:
     return measured
 
 
-def render(transcripts: Mapping[str, list[Ran]], first: Mapping[str, list[Ran]]) -> str:
-    """Write the page."""
+def render_page(transcripts: Mapping[str, list[Ran]], first: Mapping[str, list[Ran]]) -> str:
+    """Write the page: the times alone. What each command prints is on the pages that show it."""
     lines = [
-        "# The first ten minutes",
+        "# How long until the first answer?",
         "",
-        "What a new user sees: every command of the README and of [Getting started](getting-started.md), in an empty",
-        "environment with only the wheel, an empty home folder and no key. `python scripts/first_minutes.py --write`",
-        "writes this page; times are those of one run on a machine with two processors, with other work on it.",
+        "From the start of `pip install` in an empty environment, downloads included, with an empty home folder and no",
+        "key. `python scripts/first_minutes.py --write` writes this page, from one run on two processors with other",
+        "work on them.",
         "",
-        "## Time to the first answer",
-        "",
-        "From the start of `pip install` in an empty environment, downloads included.",
-        "",
-        "| way | commands | seconds | of which `pip install` |",
+        "| way | commands | seconds | `pip install` |",
         "| --- | --- | --- | --- |",
     ]
     for name, runs in first.items():
         commands = ", ".join(f"`{ran.shown}`" for ran in runs)
-        lines.append(
-            f"| {name} | {len(runs)}: {commands} | {sum(ran.seconds for ran in runs):.1f} | {runs[0].seconds:.1f} |"
-        )
+        lines.append(f"| {name} | {commands} | {sum(ran.seconds for ran in runs):.1f} | {runs[0].seconds:.1f} |")
+    lines += ["", "Every command and snippet of these pages ran in the same way, from the wheel:", ""]
+    lines += ["| page | steps | seconds |", "| --- | --- | --- |"]
     for document, runs in transcripts.items():
-        total = sum(ran.seconds for ran in runs)
-        lines += ["", f"## {document}", "", f"{len(runs)} steps, {total:.0f} seconds.", ""]
-        for ran in runs:
-            is_python = "\n" in ran.shown or not ran.shown.startswith(("segue ", "pip "))
-            prompts = [
-                ((">>> " if at == 0 else "... ") + line).rstrip() for at, line in enumerate(ran.shown.splitlines())
-            ]
-            lines += ["```text", *(prompts if is_python else [f"$ {ran.shown}"]), *_shorten(ran.output)]
-            if ran.status:
-                lines.append(f"(exit status {ran.status})")
-            lines += ["```", ""]
-    return "\n".join(lines).rstrip() + "\n"
+        lines.append(f"| `{document}` | {len(runs)} | {sum(ran.seconds for ran in runs):.0f} |")
+    return "\n".join(lines) + "\n"
+
+
+def render_transcript(runs: Sequence[Ran]) -> str:
+    """Return what a terminal would show."""
+    lines: list[str] = []
+    for ran in runs:
+        is_python = "\n" in ran.shown or not ran.shown.startswith(("segue ", "pip "))
+        prompts = [((">>> " if at == 0 else "... ") + line).rstrip() for at, line in enumerate(ran.shown.splitlines())]
+        lines += [*(prompts if is_python else [f"$ {ran.shown}"]), *_shorten(ran.output)]
+        if ran.status:
+            lines.append(f"(exit status {ran.status})")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def _shorten(output: str) -> list[str]:
@@ -250,7 +250,7 @@ def _shorten(output: str) -> list[str]:
 
 
 def main() -> int:
-    """Run everything; print the page, or write it."""
+    """Run everything; print it, and write the page."""
     with TemporaryDirectory() as folder:
         wheel = build_wheel(Path(folder))
         transcripts: dict[str, list[Ran]] = {}
@@ -258,11 +258,10 @@ def main() -> int:
             with TemporaryDirectory() as place:
                 transcripts[document] = list(run_document(Machine(Path(place)), document, wheel))
         first = measure_first_answers(wheel)
-    page = render(transcripts, first)
     if "--write" in sys.argv[1:]:
-        PAGE.write_text(page, encoding="utf-8")
-    else:
-        print(page)
+        PAGE.write_text(render_page(transcripts, first), encoding="utf-8")
+    for each in (*transcripts.values(), *first.values()):
+        print(render_transcript(each))
     runs = [ran for group in (*transcripts.values(), *first.values()) for ran in group]
     failed = [ran for ran in runs if ran.status]
     for ran in failed:

@@ -18,7 +18,7 @@ from doc_histories import formats, resumed
 from doc_protocols import content_types, dialect_fields, facts, families, rules, weights
 from doc_reference import groups, page_of, reference, reference_pages, title_of
 from doc_server_tools import server_tools
-from doc_tables import changes, check_codes, failures, names, places, protocols, settings, texts, vendors
+from doc_tables import changes, check_codes, failures, places, protocols, settings, texts, vendors
 
 from segue.protocols import Protocol, all_protocols
 
@@ -46,7 +46,6 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "failures": failures,
     "families": families,
     "formats": formats,
-    "names": names,
     "output": output,
     "places": places,
     "protocols": protocols,
@@ -75,7 +74,7 @@ def new_page(record: Protocol) -> str:
     link = f"\n\nReference of the provider: <{about.link}>" if about.link else ""
     sections = {
         "How each content type is sent": "content_types",
-        "Facts the rules rely on": "facts",
+        "Facts": "facts",
         "Rules": "rules",
         "Families of models": "families",
         "Dialect fields": "dialect_fields",
@@ -84,7 +83,7 @@ def new_page(record: Protocol) -> str:
         f"## {title}\n\n<!-- begin: {what} {name} -->\n<!-- end: {what} {name} -->\n"
         for title, what in sections.items()
     )
-    return "\n".join((f"# {about.title}\n\nProtocol `{name}`.\n\n{about.summary}{link}\n", *parts))
+    return "\n".join((f"# What does {about.title} accept?\n\nProtocol `{name}`.\n\n{about.summary}{link}\n", *parts))
 
 
 def new_reference_page(group: str) -> str:

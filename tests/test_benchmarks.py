@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import gc
 import importlib
 import itertools
@@ -67,19 +68,23 @@ GROUPS = ("stored", "projection", "requests", "growth", "warm", "recall", "strea
         pytest.param(GROUPS, 200, {"cold", "growth", "warm"}, id="every group", marks=pytest.mark.proof),
     ],
 )
-def test_a_quick_run_writes_a_page_of_tables_and_prints_the_goals(module_of, tmp_path, groups, least, drawings):
+def test_a_quick_run_writes_a_page_with_every_figure_next_to_it_and_prints_the_goals(
+    module_of, tmp_path, groups, least, drawings
+):
     page = tmp_path / "page.md"
     printed = run_python(BENCHMARKS / "run.py", "--quick", "--no-peers", "--groups", *groups, "--output", page).decode()
     text = page.read_text(encoding="utf-8")
-    titles = module_of("page").TITLES
-    for heading in ("# Benchmarks", *(f"## {titles[group]}" for group in groups), "## How to repeat it"):
+    for heading in ("# How fast is segue?", "## Figures", "## How to repeat it", "## How it is measured"):
         assert f"{heading}\n" in text
-    measured = text.partition(f"## {titles['stored']}\n")[2]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in measured.splitlines() if line[:1] == "|"]
-    figures = [row for row in rows if row[0] != "what" and not row[0].startswith("-")]
+    with (tmp_path / "figures.csv").open(encoding="utf-8", newline="") as file:
+        figures = list(csv.reader(file))[1:]
+    assert list(dict.fromkeys(group for group, *_ in figures)) == list(groups)
     assert len(figures) >= least
-    for what, value, _, note in figures:
+    for _, what, value, _, note in figures:
         assert (value == "not measured") == note.startswith("not measured: "), what
+    summary = module_of("page").SUMMARY
+    assert summary["stored.load"] in text
+    assert len(text.split()) < 1_500, "the page is a summary: figures.csv has the rest"
     assert not any(verdict in text for verdict in VERDICTS), "goals are for those who work on segue"
     assert "The worst figure of each goal" in printed
     assert any(verdict in printed for verdict in VERDICTS)
@@ -91,6 +96,10 @@ def test_every_group_has_its_place_on_the_page(module_of):
     groups = list(module_of("run").GROUPS)
     assert list(module_of("page").TITLES) == groups
     assert list(module_of("page").INTRODUCTIONS) == groups
+
+
+def test_every_row_of_the_summary_is_of_a_goal(module_of):
+    assert set(module_of("page").SUMMARY) <= set(module_of("goals").GOALS)
 
 
 @pytest.mark.parametrize("length", [3, 4, 5, 50, 333])

@@ -60,3 +60,41 @@ def test_a_budget_is_compared(script: dict[str, Any], budgets: Any, fault: str):
     found = script["compare"](FOUND, budgets)
     assert len(found) == bool(fault)
     assert not fault or found[0].startswith(fault)
+
+
+PAGE = """# How long?
+
+<!-- begin: rules openai-chat -->
+| a | table | that | a | script | writes |
+<!-- end: rules openai-chat -->
+
+<!-- schema: fields -->
+and another one
+<!-- /schema: fields -->
+
+<!-- needs: mcp -->
+Four words by people.
+"""
+
+
+def test_generated_parts_of_a_page_are_not_counted(script: dict[str, Any]):
+    assert script["count_words"](PAGE) == 7
+
+
+def test_words_above_their_budget_are_named(script: dict[str, Any], tmp_path: Path):
+    (tmp_path / "docs" / "guides").mkdir(parents=True)
+    for name in ("README.md", "CONTRIBUTING.md", "docs/index.md", "docs/guides/new.md"):
+        (tmp_path / name).write_text(PAGE, encoding="utf-8")
+    found = {"words": script["measure_words"](tmp_path)}
+    assert found == {"words": {"pages": 21, "contributing": 7}}
+    budgets = {"words": {"pages": 21, "contributing": 7}}
+    assert script["compare"](found, budgets) == []
+    (tmp_path / "docs" / "guides" / "new.md").write_text(f"{PAGE} planted", encoding="utf-8")
+    found = {"words": script["measure_words"](tmp_path)}
+    assert script["compare"](found, budgets) == [
+        "words pages is 22, above its budget of 21; make it smaller, or say why"
+    ]
+
+
+def test_the_documentation_has_at_most_60000_words(script: dict[str, Any]):
+    assert script["measure_words"](script["ROOT"])["pages"] <= 60_000

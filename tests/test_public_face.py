@@ -70,7 +70,7 @@ def test_a_stub_lists_only_names_that_exist(stub):
 
 
 def test_the_first_list_can_be_read_at_a_glance():
-    """A first program needs values, verbs, a client and one error; the rest is in submodules and in docs/names.md."""
+    """A first program needs values, verbs, a client and one error; the rest is in submodules, and in docs/reference."""
     assert len(FIRST) <= 60
     errors = [
         name for name in FIRST if isinstance(getattr(segue, name), type) and issubclass(getattr(segue, name), Exception)

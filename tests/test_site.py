@@ -126,7 +126,7 @@ def address(site) -> Iterator[str]:
 
 
 GUIDE = re.compile(
-    r"^(guides/|getting-started|example|switching|recipes|projection|windows|server-tools|client|failures|speed)"
+    r"^(guides/|frameworks/|getting-started|example|switching|recipes|projection|windows|server-tools|client|failures|speed)"
 )
 
 
@@ -135,7 +135,7 @@ SEARCHES = {
     "async": "guides/async-streaming.html",
     "image": "guides/images.html",
     "mcp": "guides/mcp.html",
-    "langchain": "guides/langchain.html",
+    "langchain": "frameworks/langchain.html",
     "cost": "guides/costs.html",
     "streaming": "",
     "fallback": "",

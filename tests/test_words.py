@@ -95,6 +95,42 @@ def test_a_phrase_in_a_room_that_was_rewritten_fails_the_check(tmp_path, monkeyp
     ]
 
 
+PAGE = {
+    "a phrase that is translated": ("# Title\n\nA file beside it.\n", "beside", 3),
+    "so": ("Encode it so, and send it.", "it so", 1),
+    "told": ("The limit, which is told to the program.", "is told", 1),
+    "a list that is none": ("The script is\nno list.", "is no", 1),
+    "the second page of a list": ("- One\n- Write it behind `segue ask`.\n", "behind", 1),
+    "in its place": ("A note in place of the steps.", "in the place of", 1),
+}
+PLAIN_PAGE = {
+    "code": "`beside` is a field.\n\n```text\nwhat stands behind it\n```\n",
+    "a generated part": "<!-- begin: rules x -->\nwhat stands behind it\n<!-- end: rules x -->\n",
+    "an address": "[decision 14](decisions/0014-summaries-are-values-beside-the-messages.md)",
+    "a purpose": "Write them so that every program can read them.",
+}
+
+
+@pytest.mark.parametrize(("page", "phrase", "line"), PAGE.values(), ids=PAGE.keys())
+def test_a_phrase_on_a_page_is_found(page, phrase, line):
+    assert (phrase, line) in [(found.word, found.line) for found in load_check().find_in_page(SCRIPT, page)]
+
+
+@pytest.mark.parametrize("page", PLAIN_PAGE.values(), ids=PLAIN_PAGE.keys())
+def test_what_nobody_wrote_on_a_page_is_not(page):
+    assert list(load_check().find_in_page(SCRIPT, page)) == []
+
+
+def test_a_phrase_on_a_new_page_fails_the_check(tmp_path, monkeypatch, capsys):
+    check = load_check()
+    page = tmp_path / "docs" / "guides" / "new.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# How?\n\nThe program is told the window.\n", encoding="utf-8")
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    assert check.main() == 1
+    assert "docs/guides/new.md:3: retired word 'is told'" in capsys.readouterr().out
+
+
 def test_every_room_that_was_rewritten_exists():
     check = load_check()
     assert all((check.ROOT / room).exists() for room in check.PLAIN_ROOMS)

@@ -1,9 +1,9 @@
 // How search results are ordered: guides first, then the pages to look things up, then records of the project.
 // Sphinx reads this object instead of its own; the numbers below `score` are its defaults (Sphinx 9.0.4).
-const TASKS = /^(guides\/|getting-started|example|switching|recipes)/;
+const TASKS = /^(guides\/|frameworks\/|getting-started|example|switching|recipes)/;
 const TOPICS = /^(projection|windows|server-tools|client|failures|speed)/;
 const PROGRAMS = /^(command-line|inspector|stored-format)/;
-const RECORDS = /^(decisions\/|benchmarks\/|changelog|contributing|reference\/|names)/;
+const RECORDS = /^(decisions\/|benchmarks\/|changelog|contributing|reference\/)/;
 
 var Scorer = {
   score: (result) => {

@@ -189,6 +189,7 @@ from segue.models.rule import Rule as Rule
 from segue.models.rules import Rules as Rules
 from segue.models.thinking import clamp_thinking_level as clamp_thinking_level
 from segue.models.thinking import supported_thinking_levels as supported_thinking_levels
+from segue.planning.fallbacks import FallbackPolicy as FallbackPolicy
 from segue.planning.plan import ModelPlan as ModelPlan
 from segue.planning.plan import Money as Money
 from segue.planning.plan import Plan as Plan
@@ -247,7 +248,7 @@ from segue.requests.prepare import transcribe as transcribe
 from segue.requests.tokens import estimate as estimate
 from segue.requests.tokens import estimate_tokens as estimate_tokens
 
-__all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
+__all__ = [  # noqa: RUF022 - by subject, as docs/reference shows it
     # conversations
     "Context",
     "UserMessage",

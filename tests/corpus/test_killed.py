@@ -105,3 +105,26 @@ def test_one_file_that_was_killed_is_continued_behind_its_last_position(source, 
     assert (made.status, made.err) == (0, "")
     assert out.read_bytes() == whole * 20
     assert json.loads((tmp_path / "out.jsonl.done.json").read_text())["summary"]["lines"] == 2400
+
+
+@needs_proc
+def test_a_part_file_that_was_shortened_is_not_continued(source, tmp_path):
+    one, out = tmp_path / "one.jsonl", tmp_path / "out.jsonl"
+    one.write_bytes(joined(source) * 20)
+    progress = tmp_path / ".out.jsonl.progress"
+    process = start("convert", one, *TO, "--jobs", 2, "-o", out)
+
+    def is_recorded() -> bool:
+        return progress.exists() and json.loads(progress.read_bytes())["written"] > 1
+
+    wait_until(is_recorded, process)
+    process.kill()
+    process.communicate()
+    written = json.loads(progress.read_bytes())["written"]
+    (part,) = (path for path in tmp_path.glob(".out.jsonl*") if path.name.endswith("part"))
+    with part.open("r+b") as file:
+        file.truncate(written - 1)
+    made = start_segue("convert", one, *TO, "--resume", "-o", out)
+    assert made.status != 0
+    assert "it is shorter than .out.jsonl.progress records; run without --resume" in made.err
+    assert not out.exists()

@@ -287,7 +287,7 @@ def test_the_unit_of_systemd_names_commands_that_exist() -> None:
         assert all(word in shown for word in command if word.startswith("--"))
 
 
-@pytest.mark.parametrize("page", ["team.md", "gateway.md"])
+@pytest.mark.parametrize("page", ["team.md", "gateway.md", "gateway-operation.md"])
 def test_the_configurations_of_the_documents_can_be_read(page: str) -> None:
     blocks = re.findall(r"^( *)```toml\n(.*?)^ *```", (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
     assert blocks

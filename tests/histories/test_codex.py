@@ -92,6 +92,15 @@ def test_turns_that_were_taken_back(lines, wanted):
     assert len(history.branches) == sum(each["payload"].get("type") == "thread_rolled_back" for each in lines)
 
 
+def test_each_summary_covers_all_messages_before_it():
+    later = line("compacted", message="t", replacement_history=[said("user", "T")])
+    lines = [line("session_meta", id="x"), *turn("A"), SUMMARY, *turn("B"), later, *turn("C")]
+    data = b"".join(json.dumps(each).encode() + b"\n" for each in lines)
+    full = read_history(data, format="codex", view="full").context
+    covered = [" ".join(map(plain_text, full.messages[: summary.covers])) for summary in full.summaries]
+    assert covered == ["A a", "A a B b"]
+
+
 def test_a_file_of_2025_without_envelopes_is_read():
     lines = [
         {"id": "01a1df3f", "timestamp": "2025-06-15T12:00:00.000Z", "instructions": None},

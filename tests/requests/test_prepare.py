@@ -374,6 +374,19 @@ def test_a_base_url_on_the_model_gives_the_request_a_url():
     assert request.url == "http://127.0.0.1:8080/v1/chat/completions"
 
 
+@pytest.mark.parametrize(
+    ("protocol", "base", "url"),
+    [
+        ("anthropic-messages", "http://127.0.0.1:8080", "http://127.0.0.1:8080/v1/messages"),
+        ("anthropic-messages", "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1/messages"),
+        ("anthropic-messages", "http://127.0.0.1:8080/v1beta", "http://127.0.0.1:8080/v1beta/v1/messages"),
+    ],
+)
+def test_a_version_in_the_base_url_is_not_repeated(protocol, base, url):
+    model = replace(NO_ADDRESS, protocol=protocol, base_url=base)
+    assert prepare(Context(messages=(UserMessage.of("hi"),)), model).url == url
+
+
 # -- a body belongs to the caller --------------------------------------------------------------------------------------
 
 

@@ -35,7 +35,7 @@ from segue.protocols.context_input import ContextInput, read_input
 _INTERVAL: Final = 1.645
 """Standard deviations of an interval that holds nine in ten."""
 _CUTS: Final = frozenset({ChangeCode.TURNS_DROPPED, ChangeCode.RESULT_SHORTENED, ChangeCode.MEDIA_SHORTENED})
-_GIVEN_UP: Final = frozenset(
+GIVEN_UP: Final = frozenset(
     {
         ChangeCode.THINKING_DROPPED,
         ChangeCode.THINKING_AS_TEXT,
@@ -429,7 +429,7 @@ def _count_given_up(report: Report, context: Context) -> GivenUp:
     seen: set[int] = set()
     for change in report.changes:
         index = change.path[1] if len(change.path) > 1 and change.path[0] == "messages" else None
-        if change.code not in _GIVEN_UP or not isinstance(index, int) or not 0 <= index < len(context.messages):
+        if change.code not in GIVEN_UP or not isinstance(index, int) or not 0 <= index < len(context.messages):
             continue
         blocks += 1
         message = context.messages[index]

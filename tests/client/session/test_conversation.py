@@ -23,6 +23,7 @@ from segue.errors import ConversationError, EmptyConversation, RequestFailed, Se
 from segue.histories.sessions import append_message, read_session
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
+from segue.planning.fallbacks import FallbackPolicy
 from servers.script import Phase, Reply
 from servers.scripted import ScriptedServer
 
@@ -485,3 +486,23 @@ def test_an_unknown_setting_is_refused_with_advice(settings: dict[str, object], 
 def test_advice_for_an_async_conversation_names_the_async_client():
     with pytest.raises(SettingsError, match=r"AsyncConversation\(\) got .* pass client=AsyncClient\(api_key=\.\.\.\)"):
         AsyncConversation("anthropic/claude-opus-4-5", api_key="x")  # pyright: ignore[reportCallIssue]
+
+
+def test_a_conversation_with_a_policy_returns_to_its_first_model_when_it_has_rested(
+    server: ScriptedServer, client: Client
+):
+    down = Reply.json({"error": {"message": "no such model", "type": "not_found_error"}}, status=404)
+    server.reply(down, CLAUDE.answer(), CLAUDE.answer(), CHAT.answer(), CHAT.answer())
+    mine, other = CHAT.model(server.url), CLAUDE.model(server.url)
+    policy = FallbackPolicy([other], rest_seconds=3600.0)
+    with Conversation(mine, client=client, fallback_models=policy, sticky=True) as conversation:
+        conversation.ask("one")
+        assert conversation.model == other
+        conversation.ask("two")
+        assert conversation.model == other
+        conversation._first = (mine, 0)  # it has rested
+        conversation.ask("three")
+        assert conversation.model == mine
+        conversation.ask("four")
+    paths = [request.path for request in server.requests]
+    assert paths == ["/chat/completions", "/v1/messages", "/v1/messages", "/chat/completions", "/chat/completions"]

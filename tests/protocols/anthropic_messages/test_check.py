@@ -231,6 +231,11 @@ REFUSED = {
     "a temperature and top_p": ("options_conflict", body(temperature=0.5, top_p=0.9), SONNET),
     "a temperature beyond one": ("value_out_of_range", body(temperature=1.5), SONNET),
     "five cache marks": ("cache_marks_too_many", body(user(*[{**TEXT, **MARK}] * 5)), SONNET),
+    "four cache marks, and that of the request": (
+        "cache_marks_too_many",
+        body(user(*[{**TEXT, **MARK}] * 4), **MARK),
+        SONNET,
+    ),
     "a cache mark on nothing": ("cache_mark_misplaced", body(user(TEXT, {"type": "text", "text": "", **MARK})), SONNET),
     "an hour after five minutes": ("cache_mark_order", body(user({**TEXT, **HOUR}), tools=[{**TOOL, **MARK}]), SONNET),
     "an image of a type it does not know": (
@@ -296,6 +301,8 @@ ACCEPTED = {
     ),
     "the least": (body(), SONNET),
     "a limit of nothing": (body(max_tokens=0), SONNET),
+    "three cache marks, the last one also that of the request": (body(user(*[{**TEXT, **MARK}] * 3), **MARK), SONNET),
+    "the least top_p with thinking": (body(**BUDGET, top_p=0.95), OLD),
     "content as a string": (body({"role": "user", "content": "hi"}), SONNET),
     "a blank text beside another": (body(user(TEXT, {"type": "text", "text": " "})), SONNET),
     "an empty answer to begin with": (body(user(TEXT), assistant()), SONNET),

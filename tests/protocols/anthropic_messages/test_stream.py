@@ -167,6 +167,20 @@ CONTENT = {
             ),
         ),
     ),
+    "a summary whose delta takes a value back": (
+        [
+            opened(0, type="compaction", content="They spoke.", encrypted_content="a"),
+            delta(0, "compaction_delta", encrypted_content=None),
+            closed(0),
+        ],
+        (
+            NativeContent(
+                protocol=P,
+                block={"type": "compaction", "content": "They spoke.", "encrypted_content": None},
+                fallback=(TextContent(text="They spoke."),),
+            ),
+        ),
+    ),
     "unknown events and deltas": (
         [
             {"type": "ping"},

@@ -29,6 +29,14 @@ def with_id(call_id) -> list:
 
 
 REFUSED = {
+    "an id of ten characters": (
+        [
+            HI,
+            {**CALLING, "tool_calls": [{"id": "abcdef1234", "function": {"name": "f", "arguments": "{}"}}]},
+            {**DONE, "tool_call_id": "abcdef1234"},
+        ],
+        ["call_id_invalid"],
+    ),
     "Conversation must have at least one message": ([], ["messages_missing"]),
     "Input tag 'developer' found using 'role' (chatgpt-md #189)": (
         [{"role": "developer", "content": "x"}, HI],
@@ -106,6 +114,8 @@ BODIES = {
         {"prompt_mode": "reasoning"},
         ["option_unsupported"],
     ),
+    "a limit below nothing": ({"max_tokens": -1}, ["value_out_of_range"]),
+    "a limit of nothing": ({"max_tokens": 0}, []),
     "half a character": ({"metadata": {"a": "\ud800"}}, ["body_not_json"]),
     "the provider's own tools, and no prompt mode": (
         {"tools": [{"type": "document_library", "library_ids": ["x"]}], "prompt_mode": None},

@@ -74,6 +74,7 @@ from segue.failures.classify import classify, is_context_overflow
 from segue.failures.failure import Failure, FailureKind
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
+from segue.planning.fallbacks import FallbackPolicy
 from segue.projection.policy import Policy, fill
 from segue.projection.report import Report, place_of
 from segue.requests.prepare import Request, prepare
@@ -160,6 +161,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the shell can summarise messages that are left out."""
     output: Output | None = None
     """The type of the value that the reply has to hold."""
+    fallbacks: FallbackPolicy | None = None
+    """Chooses the next candidate after a failure; without it the candidates are tried in their order."""
 
 
 @final
@@ -181,6 +184,7 @@ class Flow:
         self.attempts: tuple[Attempt, ...] = ()
         self.ending: Ending | None = None
         self.report: Report = Report(())
+        self._candidates = ask.candidates
         self._context = ask.context
         self._may_summarise = ask.summarises
         self._diagnostics: tuple[Diagnostic, ...] = ()
@@ -204,7 +208,7 @@ class Flow:
     @property
     def model(self) -> Model:
         """The model of the current attempt."""
-        return self.ask.candidates[self._plan.index]
+        return self._candidates[self._plan.index]
 
     @property
     def message(self) -> AssistantMessage:
@@ -234,15 +238,10 @@ class Flow:
             elif self._has_emitted and self._misfit is None:
                 plan = None
             else:
-                plan = self._plan_shortened(outcome.failure) or plan_next_attempt(
-                    self._plan,
-                    outcome.failure,
-                    ask.candidates,
-                    self._context,
-                    retry=ask.retry,
-                    chance=self._began.chance,
-                    request=self._request,
-                )
+                plan = self._plan_shortened(outcome.failure) or self._plan_next(outcome.failure)
+                if plan is not None and plan.reason == "fallback" and ask.fallbacks is not None:
+                    self._arrange(ask.fallbacks)
+                    plan = self._plan_next(outcome.failure)
             if plan is None:
                 return self._final_events(outcome)
             self._refused |= plan.refused
@@ -253,6 +252,30 @@ class Flow:
             self._plan = plan
             if plan.wait > 0:
                 yield Wait(plan.wait)
+
+    def _plan_next(self, failure: Failure) -> AttemptPlan | None:
+        return plan_next_attempt(
+            self._plan,
+            failure,
+            self._candidates,
+            self._context,
+            retry=self.ask.retry,
+            chance=self._began.chance,
+            request=self._request,
+        )
+
+    def _arrange(self, fallbacks: FallbackPolicy) -> None:
+        """Put the candidates that are left in the order of the moment, without those that exceed a limit."""
+        at, ask = self._plan.index + 1, self.ask
+        taken, left_out = fallbacks.arrange(
+            self._context, self._candidates[at:], options=ask.options, policy=ask.policy, now=self._began.unix_ms
+        )
+        self._candidates = (*self._candidates[:at], *taken)
+        notes = (
+            Diagnostic(type="fallback_left_out", message=each.reason, details={"model": each.model.full_name()})
+            for each in left_out
+        )
+        self._diagnostics = (*self._diagnostics, *notes)
 
     def _plan_repair(self, outcome: _Outcome, output: Output) -> AttemptPlan | None:
         """Read the value of a reply; if it does not fit, plan an attempt that sends it back with the reason."""

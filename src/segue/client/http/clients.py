@@ -48,6 +48,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.errors import MissingExtra
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
+from segue.planning.fallbacks import FallbackPolicy
 from segue.projection.policy import Policy
 from segue.projection.projector import with_routers
 from segue.protocols.context_input import ContextInput, read_input
@@ -69,7 +70,7 @@ class SendSettings(TypedDict, total=False):
     options: Options | None
     policy: Policy | None
     fallback_models: Sequence[Model | str]
-    """Models to try, in order, when a request to the model fails."""
+    """Models to try, in order, when a request to the model fails; a `FallbackPolicy` chooses the order by cost."""
     on_attempt: OnAttempt | None
     """Called after each attempt."""
 
@@ -133,6 +134,7 @@ class _BaseClient(Generic[_Reply, _Events]):
             accounts=self._builder.accounts,
             summarises=summarises,
             output=output,
+            fallbacks=fallback_models if isinstance(fallback_models, FallbackPolicy) else None,
         )
 
     def run_stream(
@@ -144,12 +146,18 @@ class _BaseClient(Generic[_Reply, _Events]):
         **settings: Unpack[RunSettings],
     ) -> _Events:
         """Run a loop like `run` and yield what happens: events, results of calls, and at the end the `Run`."""
-        return self._run(context, (model, *fallback_models), settings, emits=True)
+        return self._run(context, model, fallback_models, settings, emits=True)
 
     def _run(
-        self, context: ContextInput, models: Sequence[Model | str], settings: RunSettings, *, emits: bool
+        self,
+        context: ContextInput,
+        model: Model | str,
+        fallback_models: Sequence[Model | str],
+        settings: RunSettings,
+        *,
+        emits: bool,
     ) -> _Events:
-        loop, place = start_loop(self.begin, context, models, settings, emits=emits)
+        loop, place = start_loop(self.begin, context, model, fallback_models, settings, emits=emits)
         return self._run_tools(loop, place, settings.get("approve"), emits=emits)
 
     @property
@@ -369,7 +377,7 @@ class Client(_BaseClient[Stream, Iterator[RunEvent]]):
             RunLimitReached: a limit was reached; its `run.context` can be run again.
             RequestFailed, EmptyConversation, ProjectionRefused, UnknownModel: as in `complete`.
         """
-        return last_of(self._run(context, (model, *fallback_models), settings, emits=False))
+        return last_of(self._run(context, model, fallback_models, settings, emits=False))
 
     def begin(
         self,
@@ -574,7 +582,7 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
         **settings: Unpack[RunSettings],
     ) -> Run:
         """Send a conversation and run the calls of the replies, like `Client.run`."""
-        return await last_of_async(self._run(context, (model, *fallback_models), settings, emits=False))
+        return await last_of_async(self._run(context, model, fallback_models, settings, emits=False))
 
     def begin(
         self,

@@ -77,19 +77,20 @@ class _Growing(Generic[_Reply]):
 def start_loop(
     begin: Callable[..., _Reply],
     context: ContextInput,
-    models: Sequence[Model | str],
+    model: Model | str,
+    fallback_models: Sequence[Model | str],
     settings: RunSettings,
     *,
     emits: bool,
 ) -> tuple[ToolLoop, RunPlace[_Reply]]:
-    """Return a loop with its tools and limits, and the conversation that it runs in; the first model is asked first."""
+    """Return a loop with its tools and limits, and the conversation that it runs in."""
     loop = ToolLoop(settings["tools"], settings.get("limits"))
     begins = partial(
         begin,
-        model=models[0],
+        model=model,
         options=settings.get("options"),
         policy=settings.get("policy"),
-        fallback_models=models[1:],
+        fallback_models=fallback_models,
         emits=emits,
     )
     return loop, _Growing(loop.with_tools(read_input(context)), begins).place()

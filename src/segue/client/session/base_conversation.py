@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
@@ -32,6 +33,7 @@ from segue.errors import ConversationError, SettingsError, UnknownModel
 from segue.foundation.plurals import counted
 from segue.models.catalogue import Catalogue, get_model, installed_catalogue
 from segue.models.model import Model
+from segue.planning.fallbacks import FallbackPolicy
 from segue.projection.policy import Policy
 from segue.projection.report import Report
 from segue.protocols.context_input import read_input
@@ -71,8 +73,10 @@ class BaseConversation(Generic[_Reply, _Events]):
         self._from_file: Mapping[str, Model] = {}
         self._options = settings.get("options")
         self._policy = settings.get("policy")
-        self._fallback_models = tuple(settings.get("fallback_models", ()))
+        given = settings.get("fallback_models", ())
+        self._fallback_models = given if isinstance(given, FallbackPolicy) else tuple(given)
         self._sticky = settings.get("sticky", False)
+        self._first: tuple[Model, int] | None = None  # the model that a fallback replaces, and until when it rests
         self._reply: ref[Shell] | None = None  # the last reply; weak, so that an unreferenced reply is closed
         self._turn = Lock()  # when two threads ask at once, one of them is refused
         self._outboxes = Outboxes()
@@ -294,12 +298,15 @@ class BaseConversation(Generic[_Reply, _Events]):
                     self._keep(message, attempts, is_override=model is not None)
 
             context = self.context.add(*messages)
+            asked_of, fallbacks = self.model if model is None else self.find_model(model), self._fallback_models
+            if model is None and self._first is not None and isinstance(fallbacks, FallbackPolicy):
+                asked_of, fallbacks = self._choose_first(context, self._first, fallbacks)
             reply = self._begin(turn)(
                 context if tools is None else tools.with_tools(context),
-                self.model if model is None else self.find_model(model),
+                asked_of,
                 options=options or self._options,
                 policy=policy or self._policy,
-                fallback_models=self._fallback_models,
+                fallback_models=fallbacks,
                 emits=emits,
                 prepare=self._outboxes.prepare,
                 on_end=keep,
@@ -310,6 +317,18 @@ class BaseConversation(Generic[_Reply, _Events]):
             turn.is_stored = True
             self._reply = ref(reply)
             return reply
+
+    def _choose_first(
+        self, context: Context, replaced: tuple[Model, int], fallbacks: FallbackPolicy
+    ) -> tuple[Model, FallbackPolicy]:
+        """Return to the first model if it has rested and is worth it; it stays a fallback otherwise."""
+        (first, rests_until), last, now = replaced, self.model, time.time_ns() // 1_000_000
+        others = [each for each in map(self.find_model, fallbacks) if each not in (first, last)]
+        if now >= rests_until and fallbacks.prefers_first(
+            context, first, last, options=self._options, policy=self._policy, now=now
+        ):
+            return first, fallbacks.with_models((last, *others))
+        return last, fallbacks.with_models((*others, first))
 
     def _perform_summary(self, turn: PendingTurn, step: SummariseStep) -> object:
         raise NotImplementedError
@@ -335,10 +354,24 @@ class BaseConversation(Generic[_Reply, _Events]):
         self._refused = step.wanted.last
         return Summarised(None, str(error) or type(error).__name__)
 
+    def _note_first(self, attempts: tuple[Attempt, ...]) -> None:
+        """Remember the model that a fallback replaces, and until when it rests."""
+        if not isinstance(self._fallback_models, FallbackPolicy):
+            return
+        first = self.model if self._first is None else self._first[0]
+        failed = [each for each in attempts if each.failure is not None and each.model == first]
+        if attempts[-1].model == first:
+            self._first = None
+        elif failed:
+            after = failed[-1].failure.retry_after if failed[-1].failure is not None else None
+            seconds = max(self._fallback_models.rest_seconds, after or 0.0)
+            self._first = first, failed[-1].started + round(seconds * 1000)
+
     def _keep(self, message: AssistantMessage, attempts: tuple[Attempt, ...], *, is_override: bool) -> None:
         """Store an answer, and with `sticky` the model that gave it."""
         self._attempts = attempts
         if self._sticky and not is_override and attempts and attempts[-1].failure is None:
+            self._note_first(attempts)
             self._model = attempts[-1].model
         history = self._get_history()
         if not history.is_closed:

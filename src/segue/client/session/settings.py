@@ -32,9 +32,9 @@ class ConversationSettings(TypedDict, total=False):
     options: Options | None
     policy: Policy | None
     fallback_models: Sequence[Model | str]
-    """Models to try, in order, when a request to the model fails."""
+    """Models to try, in order, when a request to the model fails; a `FallbackPolicy` chooses the order by cost."""
     sticky: bool
-    """Keep using a fallback model after it has answered."""
+    """Keep using a fallback model after it has answered; with a `FallbackPolicy`, until the first one is worth it."""
     summarise: Model | str | Summarise | None
     """Who summarises messages that no longer fit the window: a model, or a function that gets a `SummaryTask` and
     returns a text or a reply. It may be async in an `AsyncConversation`. The summary is stored with the messages. If
