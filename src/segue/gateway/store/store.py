@@ -58,8 +58,8 @@ _PUT_CONVERSATION: Final = (
     "insert into conversations (id, tenant, seen, data, size) values (?, ?, ?, ?, ?)"
     " on conflict (id) do update set seen = excluded.seen, data = excluded.data, size = excluded.size"
 )
-_WRITES: Final = (_PUT_STATE, _USE_STATE, _PUT_KEY, _PUT_REQUEST, _PUT_REPLY, _PUT_CONTENT, _PUT_CONVERSATION)
-"""In the order in which they are run."""
+_WRITES: Final = (_PUT_STATE, _USE_STATE, _PUT_KEY, _PUT_REQUEST, _PUT_REPLY, _PUT_CONTENT)
+"""In the order in which they are run, before conversations and accounts."""
 
 
 @final
@@ -229,17 +229,17 @@ class Store:
                 case StoredAccount():
                     accounts.add(each)
         with accounts, self.database.transaction() as transaction:
-            for name, given in sorted(conversations.items()):
-                read = transaction.read(_READ_CONVERSATION + ("" if self.database.is_local else " for update"), (name,))
-                data = _bytes(read[0][0]) if read else None
-                for one in given:
-                    data = one.data if data is None or one.merge is None else one.merge(data)
-                row = name, given[-1].tenant, now, data or b"", len(data or b"")
-                tables.setdefault(_PUT_CONVERSATION, {})[name] = row
             for statement in _WRITES:
                 if rows := tables.get(statement):
                     # The order in which rows are locked is the same in every gateway.
                     transaction.run_many(statement, sorted(rows.values()))
+            for name, given in sorted(conversations.items()):
+                read = transaction.read(_READ_CONVERSATION + ("" if self.database.is_local else " for update"), (name,))
+                data = _bytes(read[0][0]) if read else b""
+                for one in given:
+                    data = one.merge(data) if data and one.merge is not None else one.data
+                transaction.run(_PUT_CONVERSATION, (name, given[-1].tenant, now, data, len(data)))
+                self.grown += len(data)
             accounts.write(transaction, now, is_local=self.database.is_local)
         self.grown += sum(
             len(value) for rows in tables.values() for row in rows.values() for value in row if isinstance(value, bytes)
