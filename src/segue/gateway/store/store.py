@@ -238,7 +238,7 @@ class Store:
                 data = _bytes(read[0][0]) if read else b""
                 for one in given:
                     data = one.merge(data) if data and one.merge is not None else one.data
-                transaction.run(_PUT_CONVERSATION, (name, given[-1].tenant, now, data, len(data)))
+                transaction.run_many(_PUT_CONVERSATION, [(name, given[-1].tenant, now, data, len(data))])
                 self.grown += len(data)
             accounts.write(transaction, now, is_local=self.database.is_local)
         self.grown += sum(
