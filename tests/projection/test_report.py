@@ -492,8 +492,8 @@ SAYS_SOMETHING: dict[str, tuple[dict[str, object], str]] = {
     "a field of the request": (chat({"role": "user", "content": "hi"}, n=2), "n: 2"),
     "a flag that is not the default": (chat({"role": "user", "content": "hi"}, store=True), "store: true"),
     "a long value": (
-        chat({"role": "user", "content": "hi"}, prediction={"type": "content", "content": "x" * 99}),
-        'prediction: {"type": "content", "content": "' + "x" * 28 + "…",
+        chat({"role": "user", "content": "hi"}, prediction={"type": "content", "content": "x" * 300}),
+        'prediction: {"type": "content", "content": "' + "x" * 168 + "…",
     ),
     "a secret": (
         chat({"role": "user", "content": "hi"}, server={"url": "u", "headers": {"Authorization": "Bearer abc"}}),

@@ -143,8 +143,23 @@ class UsedStates(NamedTuple):
     ids: tuple[str, ...]
 
 
+@final
+class StoredValue(NamedTuple):
+    """A value of the gateway itself under its name; it replaces the one before."""
+
+    name: str
+    value: str
+
+
 Stored: TypeAlias = (
-    StoredState | StoredRow | StoredReply | StoredConversation | StoredContent | UsedStates | StoredAccount
+    StoredState
+    | StoredRow
+    | StoredReply
+    | StoredConversation
+    | StoredContent
+    | UsedStates
+    | StoredAccount
+    | StoredValue
 )
 
 
@@ -199,11 +214,15 @@ class Store:
         """Store states under their keys."""
         self.put_all(states, now)
 
-    def put_all(self, work: Iterable[Stored], now: int) -> None:
-        """Store states, rows of requests, replies, conversations, contents and accounts, in one transaction."""
+    def put_all(self, work: Iterable[Stored], now: int, *, waits: bool = True) -> None:
+        """Store states, rows of requests, replies, conversations, contents and accounts, in one transaction.
+
+        Without `waits` it fails at once where another transaction is in the way.
+        """
         tables: dict[str, dict[object, tuple[str | int | bytes, ...]]] = {}
         conversations: dict[str, list[StoredConversation]] = {}
         accounts = Syncing()
+        values: dict[str, str] = {}
         for each in work:
             match each:
                 case StoredState():
@@ -228,7 +247,9 @@ class Store:
                     tables.setdefault(_USE_STATE, {}).update({name: (now, name, now) for name in each.ids})
                 case StoredAccount():
                     accounts.add(each)
-        with accounts, self.database.transaction() as transaction:
+                case StoredValue():
+                    values[each.name] = each.value
+        with accounts, self.database.transaction(waits=waits) as transaction:
             for statement in _WRITES:
                 if rows := tables.get(statement):
                     # The order in which rows are locked is the same in every gateway.
@@ -241,9 +262,16 @@ class Store:
                 transaction.run_many(_PUT_CONVERSATION, [(name, given[-1].tenant, now, data, len(data))])
                 self.grown += len(data)
             accounts.write(transaction, now, is_local=self.database.is_local)
+            for name, value in sorted(values.items()):
+                _set_meta(transaction, name, value)
         self.grown += sum(
             len(value) for rows in tables.values() for row in rows.values() for value in row if isinstance(value, bytes)
         )
+
+    def get_value(self, name: str) -> str | None:
+        """Return a value of the gateway itself."""
+        rows = self.database.query("select value from meta where name = ?", (name,))
+        return str(rows[0][0]) if rows else None
 
     def probe(self, now: int) -> None:
         """Write one value, to find out whether the database takes writes."""

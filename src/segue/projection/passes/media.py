@@ -30,7 +30,7 @@ from segue.projection.passes.media_fit import Media, MediaFit, fit_media, kind_o
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
 from segue.projection.workspace.workspace import INSERTED, Workspace
-from segue.protocols.kit.shared_fields import share_block
+from segue.protocols.shared_fields import share_block
 
 
 def place_media(workspace: Workspace) -> None:

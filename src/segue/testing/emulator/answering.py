@@ -67,6 +67,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     step: Step = Step()
     refusal: str | None = None
     """Why the provider refuses the request: the codes of `check`, `beta`, `signature` or `prefix`."""
+    rule: str | None = None
+    """The rule that the body breaks, its row and its source."""
     transformations: tuple[Transformation, ...] = ()
     """What happened to the thinking of the request."""
     bill: Bill | None = None
@@ -352,7 +354,7 @@ def _asks_for_thinking(call: Call, state: RequestState | None) -> bool:
 def refuse(call: Call, refusal: Refusal) -> Answer:
     """Write a refusal in the form of the provider."""
     status, headers, body = refusal.write(call)
-    return Answer(status=status, headers=headers, body=body, refusal=refusal.reason)
+    return Answer(status=status, headers=headers, body=body, refusal=refusal.reason, rule=refusal.rule)
 
 
 def _written(piece: AssistantContent) -> bytes:
