@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from typing import Any, Final, final
 
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from segue.conversation.context import Context, Options, Prompt, note_decoded
 from segue.conversation.messages import AssistantMessage
 from segue.counting.words import count_words
 from segue.errors import ConversationError, DecodeError, EncodeError, SettingsError, UnknownModel, UnknownProtocol
+from segue.foundation.json_text import encode_json
 from segue.models.catalogue import (
     Catalogue,
     find_models,
@@ -358,12 +360,20 @@ def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation
     """
     violations = get_protocol(endpoint.model.protocol).check(body, endpoint)
     window = endpoint.model.context_window
-    if window and not endpoint.rules.has("window_field") and body.get("truncation") != "auto":
+    is_cut = endpoint.rules.has("window_field") or body.get("truncation") == "auto"
+    if window and not is_cut and _size_of(body) > 2 * window:  # a word and its end take two bytes
         words = count_words(body)
         if words > window:
             message = f"{words:,} words are at least as many tokens, and the window has {window:,}; shorten the request"
             violations = [*violations, Violation(WINDOW_EXCEEDED, (), message)]
     return violations
+
+
+def _size_of(body: Mapping[str, object]) -> float:
+    try:
+        return len(encode_json(body))
+    except (TypeError, ValueError, RecursionError):  # it is not JSON
+        return inf
 
 
 def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue | None = None) -> Model:

@@ -217,7 +217,7 @@ def _quotas(rules: Rules) -> tuple[Quota, ...]:
         Quota(
             name="images beside large ones", limit=rules.most("large_images"), amount=_one_image, only_beside=is_large
         ),
-        Quota(name="files", limit=rules.most("files"), amount=_one_file),
+        Quota(name="files", limit=rules.most("files"), amount=lambda piece: kind_of(piece) != "image"),
         Quota(name="pages", limit=rules.most("pages"), amount=_pages),
         Quota(name="bytes", limit=rules.most("request_media"), amount=_bytes),
     )
@@ -226,10 +226,6 @@ def _quotas(rules: Rules) -> tuple[Quota, ...]:
 
 def _one_image(piece: ImageContent | FileContent) -> int:
     return 1 if kind_of(piece) == "image" else 0
-
-
-def _one_file(piece: ImageContent | FileContent) -> int:
-    return 0 if kind_of(piece) == "image" else 1
 
 
 def _pages(piece: ImageContent | FileContent) -> int:

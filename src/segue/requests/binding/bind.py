@@ -188,7 +188,7 @@ def account_check(
     `messages` is the conversation: what is not known to be made with an account belongs to the one that accepted it.
     """
     if account is None:
-        return _any_account
+        return lambda _: True
     is_sure = endpoint.rules.bound_account == "refused"
     owners: dict[str | None, str | None] = {}
 
@@ -234,10 +234,6 @@ def binds_account(message: AssistantMessage, endpoint: Endpoint) -> bool:
         return resolve_rules(Model(message.model, message.provider, message.protocol)).bound_account in ACCOUNT_BOUND
     except UnknownProtocol:
         return True
-
-
-def _any_account(message: AssistantMessage) -> bool:  # noqa: ARG001 - as `is_of_account`
-    return True
 
 
 def withhold(
