@@ -399,8 +399,7 @@ def _is_alike(reply: AssistantMessage, size: float, options: Options | None, too
     """
     first = reply.content[0] if reply.content else None
     if first is not None and first.kind == "text" and first.text[:1] == "{" and first.text[-1:] == "}":
-        has_schema = options is None or options.output_schema is not None
-        return has_schema or counted_input(reply) <= _SCHEMA_MORE * size
+        return options is None or options.output_schema is not None or counted_input(reply) <= _SCHEMA_MORE * size
     names = {tool.name for tool in tools or () if tool.kind == "function"}
     if tools is None or len(names) < len(tools):  # the provider runs others
         return True
