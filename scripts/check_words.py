@@ -144,8 +144,8 @@ IN_PAGES: Final[dict[str, re.Pattern[str]]] = {
     "10 %": re.compile(r"\d %(?!\w)"),
     "somebody else's": re.compile(r"\bof somebody\b|\bwhoever\b(?! (?:sees|sends)\b)", re.IGNORECASE),
 }
-"""Further phrases that pages had: `so that it ...`, gets, returns, continues, unchanged, your own, instead of, even after,
-switching models, 10%."""
+"""Further phrases that pages had: `so that it ...`, gets, returns, continues, unchanged, your own, instead of, even
+after, switching models, 10%."""
 
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs", "integrations")
 """The pages of the project, and folders of them, which have none of these phrases."""
