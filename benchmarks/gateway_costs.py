@@ -42,7 +42,7 @@ _NUMBERS: Final = count(1)
 _SCRIPT: Final = Path(__file__).with_name("gateway_servers.py")
 
 
-class _Process:
+class Process:
     """A server in a process of its own; it ends with the `with` block."""
 
     def __init__(self, role: str, *given: str, source: str | None = None) -> None:
@@ -54,7 +54,8 @@ class _Process:
             text=True,
             env=environment,
         )
-        self.port = int(self._ask(""))
+        self.id: int = self._process.pid
+        self.port: int = int(self._ask(""))
 
     def _ask(self, line: str) -> str:
         assert self._process.stdin is not None, "it is a pipe"
@@ -80,11 +81,11 @@ def measure_gateway(*, quick: bool = False, sources: Sequence[str] = ()) -> list
     whole, streamed = (make_body(stream=stream) for stream in (False, True))
     rounds, requests, streams = (2, 32, 8) if quick else (8, 128, 200)
     with ExitStack() as stack:
-        upstream = stack.enter_context(_Process("upstream"))
+        upstream = stack.enter_context(Process("upstream"))
         url = f"http://127.0.0.1:{upstream.port}"
-        servers = {name: stack.enter_context(_Process("bare", url)) for name in (_BARE, CONTROL)}
+        servers = {name: stack.enter_context(Process("bare", url)) for name in (_BARE, CONTROL)}
         for name in sources or ("gateway",):
-            servers[name] = stack.enter_context(_Process("gateway", url, source=name if sources else None))
+            servers[name] = stack.enter_context(Process("gateway", url, source=name if sources else None))
         for server in servers.values():
             for stream in (False, True):
                 _load(server, make_body(stream=stream, is_before=True), 1, 1)
@@ -119,7 +120,7 @@ def _measure_store(upstream: str, body: bytes, rounds: int, count: int) -> list[
     figures: list[Figure] = []
     roles = {_PLAIN: _PLAIN, CONTROL: _PLAIN, "kept": "kept"}
     with ExitStack() as stack:
-        servers = {name: stack.enter_context(_Process(role, upstream)) for name, role in roles.items()}
+        servers = {name: stack.enter_context(Process(role, upstream)) for name, role in roles.items()}
         for server in servers.values():
             _load(server, body, 128, 32)
         for at_once in (1, 32):
@@ -147,7 +148,7 @@ def make_body(*, stream: bool = False, is_first: bool = False, is_before: bool =
 
 
 def _spend(
-    servers: Mapping[str, _Process], body: bytes, rounds: int, count: int, at_once: int
+    servers: Mapping[str, Process], body: bytes, rounds: int, count: int, at_once: int
 ) -> dict[str, list[float]]:
     spent: dict[str, list[float]] = {name: [] for name in servers}
     for at in range(rounds):
@@ -175,7 +176,7 @@ def _compare(
     return figures
 
 
-def _load(server: _Process, body: bytes, count: int, at_once: int, *, is_cut: bool = False) -> list[float]:
+def _load(server: Process, body: bytes, count: int, at_once: int, *, is_cut: bool = False) -> list[float]:
     """Send requests over connections that stay open; give the nanoseconds to the first byte of each reply.
 
     `is_cut`: the rest of the reply is not read.

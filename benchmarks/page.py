@@ -35,6 +35,7 @@ INTRODUCTIONS: Final[Mapping[str, str]] = {
     "relays": "a streamed reply that is decoded, projected and encoded for a client",
     "client": "a streamed reply over loopback, compared with httpx2 alone and with the providers' SDKs",
     "gateway": "CPU time of the process, Messages to Chat, compared with uvicorn and httpx2 that forward the bytes",
+    "pairs": "CPU time of the process, in pairs with servers that pass bytes on; each runs twice, and A/A is the error",
     "convert": "`segue convert` with a file of conversations",
     "corpus": "columns of Arrow, folders, batch files, and Ray if it is installed",
 }
@@ -54,6 +55,7 @@ TITLES: Final[Mapping[str, str]] = {
     "relays": "Streams passed on",
     "client": "The client",
     "gateway": "The gateway",
+    "pairs": "The gateway in pairs",
     "convert": "Conversion of files",
     "corpus": "Corpora",
 }

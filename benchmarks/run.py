@@ -22,6 +22,7 @@ from client_costs import measure_client
 from corpus_costs import measure_corpus
 from figures import HEADINGS, Figure, render_table, render_verdicts
 from gateway_costs import measure_gateway
+from gateway_pairs import compare_pairs
 from goals import GOALS, check_goals
 from growth import measure_growth
 from imports import measure_import_costs
@@ -171,6 +172,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "relays": lambda bench: measure_relays(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
     "client": lambda bench: measure_client(Effort(3 if bench.quick else 15, bench.effort.sample_ns)),
     "gateway": lambda bench: measure_gateway(quick=bench.quick),
+    "pairs": lambda bench: compare_pairs(quick=bench.quick),
     "convert": lambda bench: measure_batches(1_000 if bench.quick else 120_000),
     "corpus": lambda bench: measure_corpus(quick=bench.quick),
 }

@@ -5,14 +5,28 @@ from __future__ import annotations
 from doc_tables import table
 
 from segue.models.provider_fields import fields_of_providers
-from segue.protocols.kit.shared_fields import SHARED_FIELDS, Column, SharedField
+from segue.protocols.shared_replies import REPLY_FIELDS
+from segue.protocols.shared_rows import SHARED_FIELDS, Column, SharedField
 
-_LEVELS = {"body": "the request", "message": "a message", "content": "an image or a document"}
+_LEVELS = {"body": "the request", "message": "a message", "content": "an image or a document", "tool": "a function"}
 
 
 def shared_fields(what: str) -> str:
-    """List the places of each field, or the providers of Chat that have it."""
-    return _providers() if what == "providers" else _places()
+    """List the places of each field of requests or replies, or the providers of Chat that have it."""
+    return {"providers": _providers, "replies": _replies, "places": _places}[what]()
+
+
+def _replies() -> str:
+    rows = [
+        (f"`{row.name}`", f"`{protocol}`", "; ".join(f"`{_first(place.path)}`" for place in places))
+        for row in REPLY_FIELDS
+        for protocol, places in row.places.items()
+    ]
+    return table(("field", "protocol", "place"), rows)
+
+
+def _first(path: str) -> str:
+    return path.replace(".0.", "[0].").replace("text.", "output[0].content[0].")
 
 
 def _places() -> str:

@@ -6,12 +6,9 @@ preparing a request for each type; no expected result is written in this file.
 
 from __future__ import annotations
 
-import ast
 import inspect
-import io
 import re
-import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Final, NamedTuple, cast
@@ -68,53 +65,14 @@ def _item(line: str) -> str:
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
-def _comments(source: str) -> dict[int, str]:
-    """Return the comments of a file by line number."""
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
-
-
-def _written_rules(source: str) -> list[ast.keyword]:
-    """Find the arguments of `RULES = Rules(...)`."""
-    for node in ast.parse(source).body:
-        match node:
-            case ast.AnnAssign(target=ast.Name(id="RULES"), value=ast.Call(keywords=keywords)):
-                return keywords
-            case _:
-                pass
-    raise LookupError("the rules module has no assignment `RULES: ... = Rules(...)`; add one")
-
-
-def _sources(source: str) -> Iterator[tuple[str, str]]:
-    """Give each rule with its comment: the one beside it, above it, or at the head of its section."""
-    comments = _comments(source)
-    for keyword in _written_rules(source):
-        beside = [comments[line] for line in range(keyword.lineno, (keyword.end_lineno or 0) + 1) if line in comments]
-        above = comments.get(keyword.lineno - 1, "")
-        comment = "; ".join(beside)
-        if not comment and not above.startswith("--") and not _is_code(source, keyword.lineno - 1):
-            comment = above
-        yield str(keyword.arg), comment or _section_comment(comments, keyword.lineno)
-
-
-def _is_code(source: str, line: int) -> bool:
-    return not source.splitlines()[line - 1].lstrip().startswith("#")
-
-
-def _section_comment(comments: Mapping[int, str], line: int) -> str:
-    heads = [at for at, comment in comments.items() if at < line and comment.startswith("--")]
-    return comments[max(heads)].partition(":")[2].strip() if heads else ""
-
-
 def rules(name: str) -> str:
     """List the rules of a protocol that differ from the defaults, with their sources."""
-    protocol = PROTOCOLS[name]
-    source = inspect.getsource(_rules_module(name))
+    protocol, module = PROTOCOLS[name], _rules_module(name)
     defaults = Rules()
     rows = [
-        (f"`{rule}`", as_text(value), comment or "see the facts above")
-        for rule, comment in _sources(source)
-        if rule != "rows" and (value := cast("object", getattr(protocol.rules, rule))) != getattr(defaults, rule)
+        (f"`{rule}`", as_text(value), f"{source}; {module.READ}")
+        for rule, source in module.SOURCES.items()
+        if (value := cast("object", getattr(protocol.rules, rule))) != getattr(defaults, rule)
     ]
     rows += [(f"`{place}`", as_text(row), f"{row.source}; {row.read}") for place, row in protocol.rules.rows.items()]
     return table(("rule", "value", "source"), rows)

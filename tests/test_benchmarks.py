@@ -536,3 +536,26 @@ def test_recall_of_a_window_that_holds_everything_is_whole_and_of_a_small_one_is
     assert 0 < found["4k: names"] <= 100
     whole = {figure.what: figure.value for figure in recall.measure_recall(made, (10_000_000,))}
     assert whole == {"10000k: requests": 0}
+
+
+def test_the_rows_of_the_pairs_have_the_sizes_that_they_name(module_of):
+    rows = module_of("gateway_pairs").make_rows()
+    sizes = {key: len(row.body) for key, row in rows.items()}
+    assert all(35_000 < size < 41_000 for key, size in sizes.items() if key.startswith("translated")), sizes
+    assert all(800 < size < 1_300 for key, size in sizes.items() if key.startswith("straight")), sizes
+    assert {f"pairs.{key}" for key in rows} >= {key for key in module_of("goals").GOALS if key.startswith("pairs.")}
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the scheduler's counts (no /proc)")
+def test_the_scheduler_counts_a_process_and_those_that_it_started(module_of):
+    pairs = module_of("gateway_pairs")
+    script = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE) as parent:
+        try:
+            while len(family := pairs.find_family(parent.pid)) < 2:
+                pass
+            assert family[0] == parent.pid
+            assert pairs.spent_by(parent.pid) > 0
+        finally:
+            parent.communicate(b"\n")
+    assert pairs.spent_by(parent.pid) == 0

@@ -93,6 +93,7 @@ from segue.conversation.messages import Usage as Usage
 from segue.conversation.messages import UsageCost as UsageCost
 from segue.conversation.messages import UserMessage as UserMessage
 from segue.conversation.replayed import message_events as message_events
+from segue.conversation.shared_options import SharedOptions as SharedOptions
 from segue.conversation.stored import dump as dump
 from segue.conversation.stored import dump_message as dump_message
 from segue.conversation.stored import load as load
@@ -222,6 +223,7 @@ from segue.protocols.api import decode_response as decode_response
 from segue.protocols.api import encode_request as encode_request
 from segue.protocols.api import encode_response as encode_response
 from segue.protocols.api import stream_decoder as stream_decoder
+from segue.protocols.api import taken_options as taken_options
 from segue.protocols.context_input import ContextInput as ContextInput
 from segue.protocols.detection import detect_protocol as detect_protocol
 from segue.protocols.kit.check_codes import CheckCode as CheckCode
@@ -234,6 +236,7 @@ from segue.protocols.kit.streaming import StreamDecoder as StreamDecoder
 from segue.protocols.registry import register_protocol as register_protocol
 from segue.protocols.registry import resolve_dialect as resolve_dialect
 from segue.protocols.registry import resolve_rules as resolve_rules
+from segue.protocols.shared_fields import read_shared as read_shared
 from segue.requests.check import PrefixChange as PrefixChange
 from segue.requests.check import check as check
 from segue.requests.check import compare_requests as compare_requests

@@ -332,3 +332,17 @@ def test_a_long_visit_of_another_model_is_worth_more(walk: Walk) -> None:
     walk.model = OPUS
     walk.ask("back", THINK)
     assert walk.sent_signatures() == walk.signatures()[2:5]
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
+def test_thinking_of_an_imported_half_is_reported_with_another_account(walk: Walk, way: str) -> None:
+    """Nothing says with which account it was made. The reply after it does, and the server drops it without a word."""
+    walk.models, walk.model = (HAIKU,), HAIKU
+    talk(walk, 2, way=way)
+    whole = walk.context.messages
+    walk.change(messages=whole[:2])
+    walk.forget()
+    walk.change(messages=(*walk.context.messages, *whole[2:]))
+    walk.account = "key-b"
+    walk.ask("with another account", THINK, way=way)
+    assert causes(walk).count("another account") == 2

@@ -180,6 +180,14 @@ def test_one_model_is_shown_with_its_rules():
     assert whole["rules"]["reasoning_replay"] == "signed"
 
 
+def test_a_model_names_the_options_that_it_takes_with_their_places():
+    shown = run("models", "google/gemini-2.0-flash").out
+    assert re.search(r"top_k +generationConfig\.topK", shown)
+    assert "verbosity" not in shown
+    whole = json.loads(run("models", "google/gemini-2.0-flash", "--json").out)
+    assert whole["options"]["top_k"] == "generationConfig.topK"
+
+
 def test_the_table_of_models_has_a_row_each():
     table = run("models", "--provider", "anthropic")
     rows = json.loads(run("models", "--provider", "anthropic", "--json").out)

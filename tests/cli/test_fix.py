@@ -68,7 +68,9 @@ def test_what_is_repaired_removed_and_left_is_told(tmp_path: Path) -> None:
     fixed = run(tmp_path, body, "anthropic/claude-sonnet-4-5", "--fix", "-o", str(tmp_path / "fixed.json"))
     assert fixed.exit_code == 0
     assert "removed: temperatur: " in fixed.stderr
-    assert "options.top_p (the target refuses it together with temperature)" in " ".join(fixed.stderr.split())
+    assert "options.top_p (top_p: 0.5; the target refuses it together with temperature)" in " ".join(
+        fixed.stderr.split()
+    )
     written = json.loads((tmp_path / "fixed.json").read_bytes())
     assert check(written, protocol="anthropic-messages") == []
     assert written["system"][0]["text"] == "Be brief."

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 
 from cli.running import SESSION, run
 from cli.terminal import Terminal
-from segue import Context, UserMessage, read_history, read_session
+from segue import Context, UserMessage, read_history, read_session, write_history
 from segue.cli import progress
 from segue.cli.handover import default_model
 from segue.histories.registry import FORMATS, get_format
@@ -34,7 +34,11 @@ def store(folder: Path, agent: str) -> Path:
     assert record.place is not None
     path = folder / record.place.folder / (source.name or "session.json")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(source.data or b"")
+    data = source.data
+    if data is None:  # the sample is a database
+        (file, *_) = write_history(read_history(source, format=agent), format=agent, model=record.example).files
+        data = file.data
+    path.write_bytes(data)
     return path
 
 
@@ -268,7 +272,7 @@ def test_handover_of_one_agent_to_another(home, agent, target, tmp_path):
     files = [each for each in (tmp_path / "out").rglob("*") if each.is_file()]
     assert {stat.S_IMODE(each.stat().st_mode) for each in files} == {0o600}
     # Some agents have a document about the session next to its lines.
-    own = [each for each in files if each.suffix in (".json", ".jsonl") and each.parent.name != ".segue"]
+    own = [each for each in files if each.suffix in (".json", ".jsonl", ".db") and each.parent.name != ".segue"]
     (written,) = [each for each in own if each.suffix == ".jsonl"] or own
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     texts = {message.text() for message in read_history(path).context.messages if message.role == "assistant"}
@@ -278,7 +282,7 @@ def test_handover_of_one_agent_to_another(home, agent, target, tmp_path):
         assert done.out == ""
         assert "leave out -o" in done.err
     else:
-        assert str(written) in done.out
+        assert str(written.parent if written.suffix == ".db" else written) in done.out
 
 
 def test_an_agent_that_was_not_run_is_named_and_one_that_is_only_read_gets_a_prompt(home, tmp_path):

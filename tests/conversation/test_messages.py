@@ -65,7 +65,7 @@ FIELDS: Final = {
     Origin: "protocol provider model extra",
     Options: (
         "max_tokens temperature top_p stop seed thinking tool_choice parallel_tool_calls output_schema cache_retention"
-        " session_id user_id stream extra"
+        " session_id user_id stream shared extra"
     ),
     Prompt: "context options model anchored plain_system",
 }

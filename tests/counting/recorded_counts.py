@@ -23,7 +23,7 @@ import segue
 from protocols import traffic
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, Usage
-from segue.counting.counter import TokenCounter, is_forced
+from segue.counting.counter import TokenCounter
 from segue.models.model import Model
 
 SECOND = traffic.FOLDER.parent / "traffic-2"
@@ -144,7 +144,8 @@ def _with_usage(row: Row, group: list[Row]) -> Row | None:
         return None
     counter, options = TokenCounter(row.model), row.prompt.options
     fixed = counter.fixed(row.prompt.context, options)
-    return row._replace(estimated=counter.request(messages, fixed, is_forced=is_forced(options)).tokens)
+    estimated = counter.request(messages, fixed, options, row.prompt.context.tools)
+    return row._replace(estimated=estimated.tokens)
 
 
 def _key(message: Message) -> object:

@@ -69,7 +69,7 @@ TUNED = {"the half for tuning": False, "the half held back": True}
 def test_four_of_five_requests_of_the_second_set_are_within_10_per_cent_or_10_tokens(is_later, is_held_back):
     found = [row for row in second_rows() if row.is_later is is_later and row.is_held_back is is_held_back]
     assert len(found) > 600
-    assert within([row.ratio for row in found]) >= 0.69, describe_rows(found)
+    assert within([row.ratio for row in found]) >= 0.7, describe_rows(found)
     assert sum(row.is_close for row in found) >= 0.8 * len(found), describe_rows(found)
 
 
@@ -78,4 +78,4 @@ def test_four_of_five_requests_of_the_second_set_are_within_10_per_cent_or_10_to
 def test_the_usage_of_earlier_replies_corrects_later_requests(is_held_back):
     found = [row for row in later_rows() if row.is_held_back is is_held_back]
     assert len(found) > 250
-    assert sum(row.is_close for row in found) >= 0.88 * len(found), describe_rows(found)
+    assert sum(row.is_close for row in found) >= 0.9 * len(found), describe_rows(found)

@@ -44,3 +44,21 @@ def test_json_is_repaired_while_it_grows(given: str, written: str):
         growing = GrowingJson()
         pieces = [growing.add(given[at : at + size]) for at in range(0, len(given), size)]
         assert "".join(pieces) + growing.end() == written
+
+
+SOUND = '{"path":"src/a.py", "text":"x\\n\\"y\\" } , é","n":[1,{"a":null}],"b":true , "c":-1.5e3}'
+
+
+@pytest.mark.parametrize("given", [*(given for given, _ in GROWING.values()), SOUND])
+def test_a_piece_that_is_read_at_once_is_written_like_its_characters(given: str):
+    alone = GrowingJson()
+    by_character = "".join([alone.add(character) for character in given]) + alone.end()
+    for size in range(2, len(given) + 1):
+        growing = GrowingJson()
+        pieces = [growing.add(given[at : at + size]) for at in range(0, len(given), size)]
+        assert "".join(pieces) + growing.end() == by_character
+
+
+def test_a_comma_is_held_back_until_the_next_value():
+    growing = GrowingJson()
+    assert [growing.add(piece) for piece in ('{"a":1,', '"b":"x"', ", ", "}")] == ['{"a":1', ',"b":"x"', "", "}"]

@@ -28,14 +28,14 @@ class FaultyDatabase:
         self.written: list[tuple[str, list[Sequence[Value]]]] = []
 
     @contextmanager
-    def transaction(self) -> Generator[Transaction]:
+    def transaction(self, *, waits: bool = True) -> Generator[Transaction]:
         self.calls += 1
         if (failure := self.failure or self.write_failure) is not None:
             raise failure
         if self.busy:
             self.busy -= 1
             raise StoreBusy("deadlock detected")
-        with self.inner.transaction() as transaction:
+        with self.inner.transaction(waits=waits) as transaction:
             yield _Faulty(self, transaction)
 
     def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
@@ -43,6 +43,9 @@ class FaultyDatabase:
         if self.failure is not None:
             raise self.failure
         return self.inner.query(statement, values)
+
+    def checkpoint(self) -> None:
+        self.inner.checkpoint()
 
     def compact(self) -> None:
         self.inner.compact()

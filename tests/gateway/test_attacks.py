@@ -136,9 +136,9 @@ def test_few_large_bodies_of_a_key_arrive_at_once(length: dict[str, str]) -> Non
         for _ in range(20):
             await asyncio.sleep(0)
         assert first.reads == 2
-        second = Client(gateway, large[:1_100_000], large[1_100_000:])
+        second = Client(gateway, large[:1_100_000], large[1_100_000:], stays=True)
         waiting = asyncio.create_task(second.ask("/v1/messages", {"x-api-key": KEY, **length}))
-        small, other = Client(gateway, json.dumps(ECHO).encode()), Client(gateway, large)
+        small, other = Client(gateway, json.dumps(ECHO).encode()), Client(gateway, large, stays=True)
         await small.ask("/v1/messages", {"x-api-key": KEY})
         await other.ask("/v1/messages", {"x-api-key": OTHER, **length})
         assert (small.status, other.status, second.status) == (200, 200, 0)
@@ -175,7 +175,7 @@ def test_large_bodies_pause_while_a_thread_works_on_one(
         gateway, work = make(), threading.Event()
         working = asyncio.create_task(gateway.intake.in_thread("another", work.wait))
         body = json.dumps({**ECHO, "messages": [{"role": "user", "content": "x" * 1_499_920}]}).encode()
-        large, small = Client(gateway, body), Client(gateway, json.dumps(ECHO).encode())
+        large, small = Client(gateway, body, stays=True), Client(gateway, json.dumps(ECHO).encode())
         waiting = asyncio.create_task(large.ask("/v1/messages", {"x-api-key": KEY, "content-length": str(len(body))}))
         for _ in range(20):
             await asyncio.sleep(0)
@@ -214,7 +214,7 @@ def test_a_large_body_is_not_parsed_in_the_thread_of_the_event_loop(monkeypatch:
     small = json.dumps(ECHO).encode()
     large = json.dumps({**ECHO, "messages": [{"role": "user", "content": "x" * 300_000}]}).encode()
     for body in (small, large):
-        assert ask(Client(make(), body), "/v1/messages", x_api_key=KEY).status == 200
+        assert ask(Client(make(), body, stays=True), "/v1/messages", x_api_key=KEY).status == 200
     assert threads == [True, False]
 
 

@@ -236,6 +236,42 @@ def test_a_refusal_is_learned_also_where_a_summary_replaces_the_first_message(an
     assert talk.sent() == 0
 
 
+HINT = "First list what you need."
+
+
+@pytest.mark.parametrize("is_kept", [False, True], ids=["taken back", "cleared by the server"])
+def test_a_text_that_is_only_in_the_newest_request_costs_no_refusal(anywhere: Served, is_kept: bool) -> None:
+    """On Fable 5.1, Claude Code 2.1.327 adds a hint to the newest system message and takes it back in the next request.
+
+    To an address that is not Anthropic's it sends neither `block_binding` nor `clear_at`. After a refusal it sends the
+    request again without any thinking, in every step of a loop.                                       (seen 2026-11-18)
+    With `clear_at` the hint stays, and all thinking is valid.
+    """
+    talk = Messages(anywhere)
+    talk.extra = {"model": "claude-fable-5-1"}
+    talk.betas = "mid-conversation-system-clear-at-2026-08-21" if is_kept else ""
+    talk.say("one", CALL)
+    counts: list[int] = []
+    for number in range(5):
+        call = next(block for block in talk.messages[-1]["content"] if block["type"] == "tool_use")
+        result = {"type": "tool_result", "tool_use_id": call["id"], "content": f"seen {number}"}
+        talk.messages.append({"role": "user", "content": [result]})
+        left = {"type": "text", "text": f"{number} left"}
+        hint = (
+            {"clear_at": "next_user_message", "content": HINT}
+            if is_kept
+            else {"content": [left, {**left, "text": HINT}]}
+        )
+        assert talk.send({"role": "system", **hint}, CALL) == 1
+        talk.check(refused=0)
+        counts.append(talk.sent())
+        request, known = talk.emulator.requests[-1], talk.emulator.ledger.bound()
+        assert not talk.emulator.withheld(request, known), "valid thinking was given up"
+        if not is_kept:
+            talk.messages[-2]["content"] = [left]
+    assert counts == ([1, 2, 3, 4, 5] if is_kept else [1, 1, 1, 1, 1])
+
+
 def test_a_client_that_asks_the_server_to_drop_gets_its_answer(stored: Served) -> None:
     talk = Messages(stored)
     talk.betas, talk.thinking = BETA, DROP

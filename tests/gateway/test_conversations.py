@@ -77,3 +77,38 @@ def test_a_tenant_neither_sees_nor_changes_conversations_of_another(tmp_path: Pa
         assert conversations.chosen("c") is None
 
     _run(f"sqlite:{tmp_path}/g.db", work)
+
+
+def test_gateways_that_share_a_store_see_what_the_others_choose(tmp_path: Path) -> None:
+    name = f"sqlite:{tmp_path}/g.db"
+    first_model, second_model = _routed().models
+
+    async def run() -> None:
+        services = [StoreService(open_store(name), Limits(), print) for _ in range(2)]
+        for service in services:
+            service.start()
+        one, other = map(Conversations, services)
+        one.note("c", first_model, client="codex", tenant="", now=1)
+        one.note_refused("c", ["a"], tenant="", now=1)
+        assert await one.choose("c", None, "", 1)  # everything before it is written
+        await other.load("c")
+        assert await other.choose("c", "openai/gpt-5.4", "", 2)
+        # A request that began before the switch ends: it writes its model, and does not undo the switch.
+        one.note("c", second_model, client="codex", tenant="", now=100_000)
+        one.note_refused("c", ["b"], tenant="", now=100_000)
+        await one.load("c")
+        assert one.chosen("c") == "openai/gpt-5.4"
+        assert _ids(one, "c")[0] == second_model.id
+        await services[0].close()
+        await other.load("c")
+        assert other.chosen("c") == "openai/gpt-5.4"
+        assert _ids(other, "c")[0] == second_model.id
+        await services[1].close()
+
+    asyncio.run(run())
+    stored = open_store(name)
+    assert stored is not None
+    row = stored.get_conversation("c")
+    stored.close()
+    assert row is not None
+    assert b'"refused":["a","b"]' in row.data

@@ -147,6 +147,11 @@ APPENDED: tuple[tuple[str, dict[str, Any], str | None], ...] = (
         {"content": "Hurry.", "output_config": {"effort": "low"}},
         "mid-conversation-output-config-2026-07-01",
     ),
+    (
+        "the same from Claude Code",
+        {"content": "Hurry.", "output_config": {"effort": "low"}},
+        "per-turn-control-2026-07-01",
+    ),
 )
 
 

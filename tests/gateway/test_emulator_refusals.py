@@ -248,3 +248,47 @@ def test_official_clients_raise_their_own_errors() -> None:
             "model",
             "field_unknown",
         ]
+
+
+# -- which rule --------------------------------------------------------------------------------------------------------
+
+RULES = {
+    "a limit": (
+        "/v1/chat/completions",
+        _chat(messages=[{**HI[0], "name": "a b"}]),
+        "messages.*.name of the limits of openai-chat (",
+    ),
+    "a row of a protocol": (
+        "/v1/messages",
+        _claude(temperature=1.5),
+        "temperature of the protocol anthropic-messages (",
+    ),
+    "a field of a family": ("/v1/chat/completions", _chat(max_tokens=9), "refused_extra=max_tokens of the family "),
+    "the fields of an SDK": ("/v1/messages", _claude(foo=1), "body_fields of the provider anthropic (anthropic "),
+    "a check of the protocol": (
+        "/v1/messages",
+        _claude(messages=[]),
+        "messages_missing of the check of anthropic-messages (",
+    ),
+}
+
+
+@pytest.mark.parametrize(("path", "body", "rule"), RULES.values(), ids=RULES.keys())
+def test_a_refusal_names_the_rule_its_row_and_its_source(path, body, rule):
+    with emulate() as emulator:
+        answer = httpx2.post(emulator.url + path, json=body, headers=VERSION, timeout=30)
+        (recorded,) = emulator.emulator.requests
+    assert answer.status_code == 400
+    assert answer.headers["x-segue-rule"].startswith(rule)
+    assert recorded.rule is not None
+    assert recorded.rule.startswith(rule)
+    assert f"[rule: {rule}" in answer.text.replace('\\"', '"')
+
+
+def test_what_is_not_known_to_be_refused_is_answered():
+    """A tool named search at Qwen: a thread reports a refusal, and recorded replies contradict it."""
+    tool = {"type": "function", "function": {"name": "search", "parameters": {"type": "object", "properties": {}}}}
+    with emulate() as emulator:
+        body = {"model": "qwen-plus", "messages": HI, "tools": [tool]}
+        answer = httpx2.post(emulator.url + "/v1/chat/completions", json=body, headers=VERSION, timeout=30)
+    assert answer.status_code == 200

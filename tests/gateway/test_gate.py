@@ -350,9 +350,9 @@ def test_a_large_history_is_projected_in_a_thread(
 ) -> None:
     begin, seen = Exchange.begin, list[bool]()
 
-    def noted(self: Exchange, candidates: Any) -> Any:
+    def noted(self: Exchange, candidates: Any, first: Any = None) -> Any:
         seen.append(threading.current_thread() is not threading.main_thread())
-        return begin(self, candidates)
+        return begin(self, candidates, first)
 
     monkeypatch.setattr(Exchange, "begin", noted)
     turns = [{"role": ("user", "assistant")[at % 2], "content": f"turn {at}"} for at in range(count | 1)]

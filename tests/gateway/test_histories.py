@@ -104,6 +104,70 @@ def test_a_growing_history_is_read_as_a_whole_one_is(protocol, make, seed, data)
         ask(known, body | {"model": model.id}, PATHS[protocol])
 
 
+@pytest.mark.parametrize("protocol", PATHS)
+@pytest.mark.parametrize("make", [make_ugly, make_own], ids=["an ugly history", "the target's own history"])
+@scaled_examples(2)
+@given(seeds=st.lists(st.integers(0, 2**32), min_size=2, max_size=3), data=st.data())
+def test_other_conversations_with_the_same_fields_are_read_as_whole_ones_are(protocol, make, seeds, data):
+    model = data.draw(st.sampled_from(TARGETS[protocol]))
+    key = get_protocol(protocol).turns_key
+    bodies: list[Any] = []
+    for seed in seeds:
+        try:
+            bodies.append(prepare(make(seed, model), model).body)
+        except EmptyConversation:
+            continue
+    known = Histories()
+    for first in bodies:
+        for other in bodies:
+            ask(known, first | {"model": model.id, key: other[key]}, PATHS[protocol])
+
+
+TOOLS = [{"name": "read", "description": TEXT, "input_schema": {"type": "object", "properties": {}}}]
+
+
+def tools_of(read: Read) -> tuple[Any, ...]:
+    assert read.call.prompt is not None
+    return read.call.prompt.context.tools
+
+
+def test_a_new_conversation_has_the_tools_of_another_one_if_all_its_fields_are_equal():
+    known = Histories()
+    body = {**messages_body(STEPS[0]), "system": TEXT, "tools": TOOLS}
+    first = ask(known, body)
+    second = ask(known, {**body, "messages": [{"role": "user", "content": "Something else."}]})
+    assert second.seam is None
+    assert tools_of(second) is tools_of(first)
+    for other in ({"system": "Another."}, {"max_tokens": 8}, {"metadata": {"user_id": "u"}}):
+        third = ask(known, {**body, **other, "messages": [{"role": "user", "content": "A third thing."}]})
+        assert tools_of(third) is not tools_of(first)
+    for name, path in (("u", "/v1/messages"), ("t", "/v1/messages?beta=true")):
+        other = ask(known, {**body, "messages": [{"role": "user", "content": "A fourth."}]}, path, name)
+        assert tools_of(other) is not tools_of(first)
+
+
+def test_instructions_among_the_turns_are_those_of_their_own_conversation():
+    known = Histories()
+    tool = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}
+    turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi."}]
+    body = {"model": "m", "messages": turns, "tools": [tool]}
+    for sent in (turns, turns[1:], [{"role": "system", "content": "Be long."}, turns[1]], turns[1:]):
+        ask(known, {**body, "messages": sent}, "/v1/chat/completions")
+
+
+def test_what_is_kept_of_other_fields_is_bounded_and_dropped_with_a_conversation():
+    known = Histories()
+    body = {**messages_body(STEPS[0]), "tools": TOOLS}
+    for at in range(300):
+        ask(known, {**body, "max_tokens": at + 1}, f"/v1/messages?n={at % 40}")
+    kept = known._heads
+    assert sum(map(len, kept.values())) <= 64
+    known.forget("c", "other")
+    assert kept
+    known.forget("c", "t")
+    assert not kept
+
+
 def test_the_messages_of_earlier_requests_are_the_same_objects():
     known = Histories()
     first, second, third = (ask(known, messages_body(*STEPS[:end])) for end in (1, 3, 5))

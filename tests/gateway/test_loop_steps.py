@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import random
 from collections.abc import Callable
+from math import log10
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,15 @@ content = "full"
 """
 KINDS = [kind for kind in BODIES if kind != "socket"]
 SHAPES = [(kind, size) for kind in KINDS for size in SIZES[kind]]
+LARGEST = {"messages": 48_000, "tools": 12_000, "parts": 140_000, "metadata": 300_000, "count": 20_000}
+"""Shapes that took the event loop for seconds once."""
+
+
+def draw(seed: int, number: int) -> list[tuple[str, int]]:
+    """Draw other shapes: of every kind, up to the largest of it."""
+    source = random.Random(seed)
+    kinds = [kind for kind in LARGEST for _ in range(number)]
+    return [(kind, round(10 ** source.uniform(2, log10(LARGEST[kind])))) for kind in kinds]
 
 
 def longest_steps(
@@ -74,7 +85,9 @@ def longest_steps(
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape[0]}, {shape[1]}")
+@pytest.mark.parametrize(
+    "shape", [*SHAPES, *LARGEST.items(), *draw(50, 3)], ids=lambda shape: f"{shape[0]}, {shape[1]}"
+)
 @pytest.mark.proof
 def test_no_step_of_the_loop_is_long(shape: tuple[str, int], tmp_path: Path) -> None:
     found = longest_steps(tmp_path, [shape])

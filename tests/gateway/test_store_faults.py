@@ -6,8 +6,9 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -221,9 +222,9 @@ class _Watched:
         self._inner = inner
         self._callers = callers
 
-    def transaction(self) -> object:
+    def transaction(self, *, waits: bool = True) -> object:
         self._callers.add(threading.current_thread().name)
-        return self._inner.transaction()
+        return self._inner.transaction(waits=waits)
 
     def query(self, *given: object) -> object:
         if threading.current_thread() is not threading.main_thread():
@@ -370,9 +371,11 @@ def test_rows_are_written_in_one_order(faulty: FaultyDatabase) -> None:
     for items in (range(20), reversed(range(20))):
         faulty.written.clear()
         store.put_all([each for number in items for each in _all_kinds(number)], NOW)
-        assert len(faulty.written) == 5
-        for _, rows in faulty.written:
-            assert [row[0] for row in rows] == sorted(str(row[0]) for row in rows)
+        names: dict[str, list[str]] = {}
+        for statement, rows in faulty.written:
+            names.setdefault(statement, []).extend(str(row[0]) for row in rows)
+        assert len(names) == 5
+        assert all(found == sorted(found) for found in names.values())
 
 
 def _all_kinds(number: int) -> list[StoredState | StoredRow | StoredReply | StoredConversation]:
@@ -419,3 +422,98 @@ def test_a_store_without_a_noted_clock_is_measured_by_its_newest_row(store: Stor
     store.put_states([_item(1)], NOW)
     store.sweep(Limits(), NOW + 400 * DAY)
     assert store.get_states(["call:1"], NOW)
+
+
+# -- commits on the event loop -----------------------------------------------------------------------------------------
+
+
+def callers_of(
+    path: Path, work: Callable[[StoreService, Store], Coroutine[Any, Any, None]], monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """Run work with a store, and give the threads that wrote to it, one for each transaction."""
+    callers: list[str] = []
+    transaction = sqlite.SqliteDatabase.transaction
+
+    def noted(self: sqlite.SqliteDatabase, *, waits: bool = True) -> Any:
+        callers.append("loop" if not waits else threading.current_thread().name)
+        return transaction(self, waits=waits)
+
+    store = Store(sqlite.SqliteDatabase(str(path)))
+    monkeypatch.setattr(sqlite.SqliteDatabase, "transaction", noted)
+
+    async def run() -> None:
+        service = StoreService(store, Limits(), lambda _: None)
+        service.start()
+        await work(service, store)
+        await service.close()
+
+    asyncio.run(run())
+    return callers
+
+
+def a_row(name: str) -> StoredRow:
+    return StoredRow(name, "t", b"{}", 1)
+
+
+def test_what_is_put_in_one_turn_is_one_commit_on_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(service: StoreService, store: Store) -> None:
+        assert all(await asyncio.gather(*(service.put(a_row(f"r{at}"), 1) for at in range(5))))
+        assert len(store.list_requests(None, 10)) == 5
+
+    assert callers_of(tmp_path / "g.db", work, monkeypatch) == ["loop"]
+
+
+def test_a_put_that_is_not_alone_writes_what_was_put_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(service: StoreService, store: Store) -> None:
+        service.put_later(a_row("later"), 1)
+        assert await service.put(a_row("alone"), 1, is_alone=True)
+        assert [name for name, _, _ in store.list_requests(None, 10)] == ["alone"]
+        assert await service.put(a_row("all"), 1)
+        assert len(store.list_requests(None, 10)) == 3
+
+    callers_of(tmp_path / "g.db", work, monkeypatch)
+
+
+def test_slow_commits_leave_the_loop_for_the_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(1_000))
+    monkeypatch.setattr("segue.gateway.store.writer.time.perf_counter", lambda: next(clock))  # a second for each commit
+
+    async def work(service: StoreService, store: Store) -> None:
+        for at in range(3):
+            assert await service.put(a_row(f"r{at}"), 1)
+        assert len(store.list_requests(None, 10)) == 3
+
+    assert callers_of(tmp_path / "g.db", work, monkeypatch) == ["loop", "segue-store", "segue-store"]
+
+
+def test_the_loop_does_not_wait_for_the_transaction_of_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = sqlite.SqliteDatabase(str(tmp_path / "g.db"))
+
+    async def work(service: StoreService, store: Store) -> None:
+        with other.transaction() as transaction:
+            transaction.run("insert into meta (name, value) values ('x', 'y')")
+            waiting = asyncio.create_task(service.put(a_row("r"), 1))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not waiting.done()  # the loop is free
+        assert await waiting
+
+    assert callers_of(tmp_path / "g.db", work, monkeypatch)[-2:] == ["loop", "segue-store"]
+
+
+def test_items_are_written_in_their_order_on_the_loop_and_in_the_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(service: StoreService, store: Store) -> None:
+        large = StoredConversation("c", "t", b"1" * 100_000)
+        first = asyncio.create_task(service.put(large, 1))  # too large for the loop
+        await asyncio.sleep(0)
+        assert await service.put(StoredConversation("c", "t", b"2"), 2)
+        assert await first
+        found = store.get_conversation("c")
+        assert found is not None
+        assert found.data == b"2"
+
+    callers_of(tmp_path / "g.db", work, monkeypatch)

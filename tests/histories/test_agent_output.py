@@ -68,3 +68,16 @@ def test_a_stream_of_gemini_without_its_frame_is_not_a_request():
         ("toolResult", []),
         ("assistant", ["l2"]),
     ]
+
+
+def test_calls_of_opencode_are_in_the_order_in_which_they_began():
+    def tool(name: str) -> dict[str, Any]:
+        state = {"status": "completed", "input": {}, "output": f"result of {name}"}
+        part = {"id": f"prt_{name}", "messageID": "msg_1", "type": "tool", "tool": "ls", "callID": name, "state": state}
+        return {"type": "tool_use", "timestamp": 1, "sessionID": "ses_1", "part": part}
+
+    assert read(tool("c2"), tool("c1")) == [
+        ("assistant", ["c1", "c2"]),
+        ("toolResult", ["result of c1"]),
+        ("toolResult", ["result of c2"]),
+    ]

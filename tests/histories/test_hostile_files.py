@@ -138,7 +138,8 @@ def test_what_is_not_a_file_of_a_session_is_neither_waited_for_nor_read(name, pl
     for variable in place.variables:
         monkeypatch.delenv(variable.partition("/")[0], raising=False)
     (home / place.folder).mkdir(parents=True)
-    paths = [home / place.folder / planted_names(pattern) for pattern in (*place.patterns, *place.databases)]
+    patterns = dict.fromkeys((*place.patterns, *place.databases))
+    paths = [home / place.folder / planted_names(pattern) for pattern in patterns]
     paths += [project / planted_names(pattern) for pattern in place.projects]
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -202,3 +202,9 @@ def test_what_the_model_no_longer_sees_is_listed():
     assert listed[-1].endswith("more; `segue show FILE --dropped` lists them")
     large = replace(small, context_window=400_000)
     assert Inspection(document, large, Policy()).facts["dropped"] == []
+
+
+def test_a_target_says_which_options_it_takes():
+    summary: Any = Inspection(document(), installed_catalogue().get("google/gemini-2.0-flash"), Policy()).summary()
+    assert {"temperature", "top_k", "json_mode"} <= set(summary["options"])
+    assert "verbosity" not in summary["options"]

@@ -574,6 +574,16 @@ def _is_listed(provider: str, model: str) -> bool:
 
 NEWER = {
     "a word after the newest version": ("gemini-4-hydrogen", "google/gemini-4-hydrogen", "google-genai"),
+    "an id of a router": (
+        "openrouter/anthropic/claude-opus-6",
+        "openrouter/anthropic/claude-opus-6",
+        "anthropic-messages",
+    ),
+    "an id of Bedrock with the version of its form": (
+        "amazon-bedrock/us.amazon.nova-3-pro-v1:0",
+        "amazon-bedrock/us.amazon.nova-3-pro-v1:0",
+        "bedrock-converse",
+    ),
     "a later version of a generation": ("gemini-3.9-flash", "google/gemini-3.9-flash", "google-genai"),
     "a later generation": ("claude-opus-6", "anthropic/claude-opus-6", "anthropic-messages"),
     "at a cloud": (

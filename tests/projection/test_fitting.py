@@ -151,7 +151,7 @@ def test_a_cut_goes_further_down_where_it_loses_reasoning():
 @pytest.mark.parametrize("steps", tiers([20], [40]))
 def test_between_two_cuts_a_request_is_a_prefix_of_the_next(protocol, steps):
     """An outbox and a projector give what `prepare` and `project` give for the whole conversation, at every point."""
-    model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=5000, reasoning=True)
+    model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=6000, reasoning=True)
     messages = _agent(model, seed=7, steps=steps)
     projector, outbox = Projector(model), Outbox(model)
     last: Projection | None = None
@@ -401,7 +401,7 @@ def test_no_summary_makes_a_history_unsendable(summaries, sent, covered):
 def test_a_summary_gives_way_to_a_running_call():
     """It is shortened, and left out where no part of it has room."""
     model, sizes = replace(CLAUDE, context_window=4000, max_tokens=400), list[int]()
-    for words in (2000, 2300, 2550):
+    for words in (2000, 2300, 2420):
         context = history(*step(1), *written(words), summaries=(Summary(covers=3, text="So far. " * 250),))
         sizes.append(prepare(context, model).content.count(b"So far."))
     assert sizes[0] == 250 > sizes[1] > sizes[2] == 0

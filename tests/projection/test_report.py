@@ -33,8 +33,6 @@ from segue.projection.passes.extra import lost_fields
 from segue.projection.policy import Fit, Policy, Texts
 from segue.projection.projector import project
 from segue.projection.report import (
-    HISTORY_CODES,
-    REQUEST_CODES,
     SENTENCES,
     Change,
     ChangeCode,
@@ -121,6 +119,36 @@ class Needs:
 
 NONE, OPAQUE, CONTENT = Loss.NONE, Loss.OPAQUE, Loss.CONTENT
 C = ChangeCode
+
+HISTORY_CODES = frozenset(
+    {
+        ChangeCode.RECORD_LEFT_OUT,
+        ChangeCode.BRANCH_LEFT_OUT,
+        ChangeCode.CHILD_LEFT_OUT,
+        ChangeCode.COMPACTED_AWAY,
+        ChangeCode.LINE_UNREADABLE,
+        ChangeCode.AGENT_TEXT_LEFT_OUT,
+        ChangeCode.INSTRUCTIONS_LEFT_OUT,
+        ChangeCode.ID_MADE,
+        ChangeCode.TIME_MADE,
+        ChangeCode.MODEL_UNKNOWN,
+        ChangeCode.ORIGINAL_NOT_RESTORED,
+        ChangeCode.FILE_MISSING,
+    }
+)
+"""Codes of `read_history` and `write_history`; projection never uses them. Their paths refer to the session that was
+read (`lines`, `records`, `branches`, ...) or, in `write_history`, to the given history."""
+REQUEST_CODES = frozenset(
+    {
+        ChangeCode.REASONING_WITHHELD,
+        ChangeCode.REASONING_ASKED,
+        ChangeCode.REASONING_REJECTED,
+        ChangeCode.INSTRUCTIONS_APPENDED,
+        ChangeCode.SERVER_EDITED,
+        ChangeCode.OUTPUT_ASKED,
+    }
+)
+"""Codes of `prepare` and of the client, which know the encoded request and its reply; projection never uses them."""
 
 CASES: dict[ChangeCode, Needs] = {
     C.UNFINISHED_TURN: Needs(GPT, (HI, by(REPLY, stop_reason=StopReason.ABORTED), HI), ("messages", 1), CONTENT),
@@ -464,8 +492,8 @@ SAYS_SOMETHING: dict[str, tuple[dict[str, object], str]] = {
     "a field of the request": (chat({"role": "user", "content": "hi"}, n=2), "n: 2"),
     "a flag that is not the default": (chat({"role": "user", "content": "hi"}, store=True), "store: true"),
     "a long value": (
-        chat({"role": "user", "content": "hi"}, prediction={"type": "content", "content": "x" * 99}),
-        'prediction: {"type": "content", "content": "' + "x" * 28 + "…",
+        chat({"role": "user", "content": "hi"}, prediction={"type": "content", "content": "x" * 300}),
+        'prediction: {"type": "content", "content": "' + "x" * 168 + "…",
     ),
     "a secret": (
         chat({"role": "user", "content": "hi"}, server={"url": "u", "headers": {"Authorization": "Bearer abc"}}),

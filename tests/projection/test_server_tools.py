@@ -291,7 +291,7 @@ def test_web_search_options_become_a_tool():
     claude_request = convert(CHAT, source="openai-chat", target=SONNET)
     assert claude_request.body["tools"][0]["user_location"] == {"type": "approximate", "city": "Bern"}
     details = [change.detail for change in claude_request.report.of(ChangeCode.SERVER_TOOL_MAPPED)]
-    assert any(detail.endswith("without context_size") for detail in details)
+    assert any("without context_size: " in detail for detail in details)
 
 
 def test_web_search_options_become_a_tool_of_another_vendor_of_the_protocol():
@@ -358,6 +358,7 @@ VALUES: dict[ToolOption, object] = {
     "max_results": 2,
     "server_name": "s",
     "server_url": "https://m.example",
+    "widget": True,
 }
 
 

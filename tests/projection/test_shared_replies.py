@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast
 
 import pytest
 
-from segue import decode_response, encode_response, project_reply
+from segue import (
+    AssistantMessage,
+    TextContent,
+    Usage,
+    decode_response,
+    encode_response,
+    project_reply,
+    stream_decoder,
+)
 from segue.calls.replies import stream_encoder
-from segue.conversation.events import TextStart
+from segue.conversation.events import DoneEvent, TextStart
 from segue.conversation.replayed import message_events
+from segue.projection.replies import shared
 from segue.projection.replies.projector import ReplyProjector
+from segue.protocols.registry import all_protocols
+from segue.protocols.shared_replies import REPLY_FIELDS, ReplyField
+
+CODECS: Final = {codec.name: codec for codec in all_protocols()}
 
 CHAT: Final[dict[str, Any]] = {
     "id": "c1",
@@ -71,7 +86,7 @@ def test_tokens_of_audio_are_shown_or_reported():
         [{"modality": "AUDIO", "tokenCount": 25}, {"modality": "TEXT", "tokenCount": 75}],
         "",
     )
-    assert shown(HEARD, "openai-chat", "anthropic-messages")[1] == "audio_tokens: 25"
+    assert shown(HEARD, "openai-chat", "anthropic-messages")[1] == 'input_modalities: {"audio": 25}'
 
 
 @pytest.mark.parametrize(
@@ -125,3 +140,117 @@ def test_a_refusal_begins_as_one_in_a_stream():
     projector = ReplyProjector(protocol="openai-responses")
     [begun] = projector.feed(TextStart(index=0, extra={"openai-chat": {"field": "refusal"}}))
     assert begun == TextStart(index=0, extra={"openai-responses": {"field": "refusal"}})
+
+
+# -- the law -----------------------------------------------------------------------------------------------------------
+
+TOKENS: Final = [{"token": "Hi", "logprob": -0.5, "alternatives": [{"token": "Ho", "logprob": -1.5}]}]
+NEUTRAL: Final[Mapping[str, tuple[object, ...]]] = {
+    "service_tier": ("priority", "fast", "default"),
+    "metadata": ({"team": "a"},),
+    "moderation": ({"input": {"type": "moderation_result", "model": "m", "flagged": True}},),
+    "input_transformations": ([{"at": "x", "reason": "prefix_mismatch"}],),
+    "input_modalities": ({"audio": 4}, {"image": 3}),
+    "output_modalities": ({"audio": 2},),
+    "searches": (2,),
+    "cache_writes": ({"1h": 3},),
+    "logprobs": (TOKENS,),
+}
+COUNTED: Final = Usage(input=10, output=9, cache_write=5, total_tokens=24)
+
+
+def body_at(body: Any, path: str, value: object = None) -> Any:
+    """Return the value at a path of a body; set it if one is given. A path of a text begins at the only one."""
+    keys = path.split(".")
+    if keys[0] == "text":
+        body, keys = body["output"][0]["content"][0], keys[1:]
+    for key in keys[:-1]:
+        body = body[int(key)] if key.isdigit() else body.setdefault(key, {}) if value is not None else body.get(key, {})
+    if value is not None:
+        held = body.get(keys[-1])
+        body[keys[-1]] = {**held, **value} if isinstance(held, dict) and isinstance(value, dict) else value
+    return body.get(keys[-1])
+
+
+def reply_cases() -> Iterator[tuple[ReplyField, str, str, object]]:
+    for row in REPLY_FIELDS:
+        for source in row.places:
+            for client in CODECS:
+                for neutral in NEUTRAL[row.name]:
+                    yield row, source, client, neutral
+
+
+def comparable(neutral: object) -> object:
+    """Return a value without the parts that not every wire has: bytes of tokens, and alternatives at Cohere."""
+    if not isinstance(neutral, list) or "token" not in neutral[0]:
+        return neutral
+    return [(one["token"], one["logprob"]) for one in cast("list[dict[str, object]]", neutral)]
+
+
+def is_lost(row: ReplyField, source: str, client: str, neutral: object, *, streamed: bool) -> bool:
+    """Whether a field of a reply is neither shown with the same meaning nor reported."""
+    plain = AssistantMessage(content=(TextContent(text="Hi."),), protocol=source, model="m", usage=COUNTED)
+    body = json.loads(json.dumps(encode_response(plain, protocol=source)))
+    place = next((place for place in row.places[source] if place.write(neutral) is not None), None)
+    if place is None:
+        return False
+    body_at(body, place.path, place.write(neutral))
+    given = place.read(body_at(body, place.path))
+    message = decode_response(body, protocol=source)
+    if streamed:
+        projector, encoder = ReplyProjector(protocol=client, source=message), stream_encoder(protocol=client)
+        events = [made for event in message_events(message) for made in projector.feed(event)]
+        decoder, report = stream_decoder(protocol=client), projector.report
+        frames = [frame for event in (*events, *projector.finish()) for frame in encoder.feed(event)]
+        read = [event for frame in frames for event in decoder.feed(frame)]
+        done = [event for event in (*read, *decoder.finish()) if isinstance(event, DoneEvent)]
+        shown_body: Any = encode_response(done[-1].message, protocol=client)
+    else:
+        reply = project_reply(message, protocol=client)
+        report, shown_body = reply.report, encode_response(reply.message, protocol=client)
+    for own in row.places.get(client, ()):
+        held = body_at(shown_body, own.path)
+        if held is not None and comparable(own.read(held)) == comparable(given):
+            return False
+    names = {row.name, *place.path.split(".")}
+    return given != "default" and not any(name in change.detail for change in report.changes for name in names)
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("row", REPLY_FIELDS, ids=lambda row: row.name)
+def test_a_shared_field_of_a_reply_is_shown_or_reported(row: ReplyField, streamed: bool):
+    lost = [
+        (source, client, neutral)
+        for case, source, client, neutral in reply_cases()
+        if case is row and CODECS[client].stream_encoder and CODECS[source].stream_encoder
+        if is_lost(row, source, client, neutral, streamed=streamed)
+    ]
+    assert lost == []
+
+
+def test_the_law_finds_a_field_of_a_reply_that_is_lost(monkeypatch: pytest.MonkeyPatch):
+    row = next(row for row in REPLY_FIELDS if row.name == "searches")
+    assert not is_lost(row, "anthropic-messages", "openai-responses", 2, streamed=False)
+    monkeypatch.setattr(shared, "REPLY_FIELDS", ())
+    assert is_lost(row, "anthropic-messages", "openai-responses", 2, streamed=False)
+
+
+def test_a_client_of_the_same_protocol_keeps_what_another_model_reported():
+    body = {**TIERED, "choices": [*CHAT["choices"], SECOND]}
+    message = decode_response(body, protocol="openai-chat", model="groq/llama-3.3-70b-versatile")
+    reply = project_reply(message, protocol="openai-chat", model="openai/gpt-4.1")
+    shown_body = encode_response(reply.message, protocol="openai-chat")
+    assert (shown_body["service_tier"], len(shown_body["choices"])) == ("priority", 2)
+
+
+def test_log_probabilities_of_every_chunk_are_kept():
+    decoder = stream_decoder(protocol="google-genai")
+    for text, ends in (("Hi", {}), (".", {"finishReason": "STOP"})):
+        entry = {"chosenCandidates": [{"token": text, "logProbability": -0.5}]}
+        candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "logprobsResult": entry, **ends}
+        decoder.feed({"candidates": [candidate]})
+    [done] = [event for event in decoder.finish() if isinstance(event, DoneEvent)]
+    shown_body: Any = encode_response(
+        project_reply(done.message, protocol="openai-chat").message, protocol="openai-chat"
+    )
+    assert [one["token"] for one in shown_body["choices"][0]["logprobs"]["content"]] == ["Hi", "."]

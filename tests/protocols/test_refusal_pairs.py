@@ -151,6 +151,52 @@ PAIRS: dict[str, Pair] = {
         {"input": "hi", "generation_config": {"thinking_level": "xhigh"}},
         ("generation_config", "thinking_level"),
     ),
+    "Cerebras and the effort default of GLM 4.7": (
+        "cerebras/zai-glm-4.7",
+        CHAT,
+        chat(reasoning_effort="default"),
+        chat(reasoning_effort="low"),
+        ("reasoning_effort",),
+    ),
+    "Qwen that always thinks": (
+        "alibaba/qwen3-235b-a22b-thinking-2507",
+        CHAT,
+        chat(enable_thinking=False, stream=True),
+        chat(enable_thinking=True, stream=True),
+        ("enable_thinking",),
+    ),
+    # -- fields that a host does not have
+    "a user at Codex": (
+        "openai-codex/gpt-5.2-codex",
+        RESPONSES,
+        {"instructions": "", "store": False, "stream": True, "input": [HI], "user": "u"},
+        {"instructions": "", "store": False, "stream": True, "input": [HI]},
+        ("user",),
+    ),
+    "JSON mode of GPT-4": (
+        "openai/gpt-4-0613",
+        CHAT,
+        {"messages": [{"role": "user", "content": "JSON"}], "response_format": {"type": "json_object"}},
+        {"messages": [{"role": "user", "content": "JSON"}], "response_format": {"type": "text"}},
+        ("response_format", "type"),
+    ),
+    **{
+        f"{key} of a tool at Fireworks": (
+            "fireworks/accounts/fireworks/models/kimi-k2p6",
+            MESSAGES,
+            claude(tools=[{"name": "f", "input_schema": closed(), key: value}]),
+            claude(tools=[{"name": "f", "input_schema": closed()}]),
+            ("tools", 0, key),
+        )
+        for key, value in (("eager_input_streaming", True), ("cache_control", {"type": "ephemeral"}))
+    },
+    "a search of Anthropic at Fireworks": (
+        "fireworks/accounts/fireworks/models/minimax-m3",
+        MESSAGES,
+        claude(tools=[{"type": "web_search_20250305", "name": "web_search"}]),
+        claude(tools=[{"type": "custom", "name": "f", "input_schema": closed()}]),
+        ("tools", 0, "type"),
+    ),
     # -- limits of output
     "GLM 5.2": (GLM, CHAT, chat(max_tokens=131_073), chat(max_tokens=131_072), ("max_tokens",)),
     "GLM 4.5 Air": ("zai/glm-4.5-air", CHAT, chat(max_tokens=98_305), chat(max_tokens=98_304), ("max_tokens",)),

@@ -139,7 +139,11 @@ REPLIES: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
 
 
 _SHOWN = {
-    "service_tier": ("openai-chat", "openai-responses", "anthropic-messages", "bedrock-converse"),
+    "service_tier": (
+        *("openai-chat", "openai-responses", "anthropic-messages", "bedrock-converse", "google-interactions"),
+        "mistral-chat",
+    ),
+    "logprobs": ("openai-chat", "openai-responses", "mistral-chat", "google-genai", "ollama-chat", "cohere-chat"),
     "refusal": ("openai-chat", "openai-responses"),
     "choices": ("openai-chat", "mistral-chat", "google-genai"),
 }

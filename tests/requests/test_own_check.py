@@ -1,7 +1,8 @@
 """What projection makes for a model of the catalogue passes the check of that model.
 
-Each model gets the same few conversations: media, tools with results, a late system message, a server tool, each level
-of thinking, an output schema, a forced tool. `make test` draws every twentieth model, `make proof` takes all.
+Each model gets the same conversations: media, tools with results, a late system message, each kind of server tool,
+every level of thinking (also those that it does not have), an output schema, a forced tool. `make test` draws every
+fortieth model, `make proof` takes all.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from segue import (
     get_model,
     new_assistant_message,
     prepare,
-    supported_thinking_levels,
 )
 from segue.models.catalogue import packaged_catalogue
+from segue.models.thinking import THINKING_LEVELS
 from segue.protocols.kit.check_codes import CheckCode
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -40,7 +41,18 @@ PICTURE = ImageContent(data=PNG, mime_type="image/png")
 PAPER = FileContent(data="JVBERi0xLjcKdHJhaWxlcgo8PD4+CiUlRU9GCg==", mime_type="application/pdf", name="a.pdf")
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": False}
 LOOK = ToolDefinition(name="look_up", description="Look something up.", parameters=SCHEMA)
-SEARCH = NativeTool(protocol="openai-responses", definition={"type": "web_search"})
+SERVER_TOOLS = (
+    NativeTool(protocol="openai-responses", definition={"type": "web_search"}),
+    NativeTool(protocol="openai-responses", definition={"type": "code_interpreter", "container": {"type": "auto"}}),
+    NativeTool(protocol="openai-responses", definition={"type": "file_search", "vector_store_ids": ["vs_1"]}),
+    NativeTool(protocol="openai-responses", definition={"type": "image_generation"}),
+    NativeTool(
+        protocol="openai-responses",
+        definition={"type": "mcp", "server_label": "s", "server_url": "https://example.org"},
+    ),
+    NativeTool(protocol="anthropic-messages", definition={"type": "web_fetch_20250910", "name": "web_fetch"}),
+    NativeTool(protocol="google-genai", definition={"urlContext": {}}),
+)
 GPT = get_model("openai/gpt-5.4")
 HI = UserMessage.of("Hi")
 REPLY = new_assistant_message(GPT, content=(TextContent(text="Hello."),))
@@ -54,18 +66,19 @@ TOOLS = Context(system_prompt="Be brief.", messages=(HI, ASKED, FOUND, UserMessa
 LATE = Context(
     messages=(HI, REPLY, UserMessage.of("More"), SystemMessage(content=(TextContent(text="In French."),)), HI)
 )
-SEARCHING = Context(messages=(HI,), tools=(SEARCH,))
+SERVED = tuple(Context(messages=(HI,), tools=(tool,)) for tool in SERVER_TOOLS)
+MIXED = Context(messages=TOOLS.messages, tools=(LOOK, SERVER_TOOLS[0]))
 SAMPLED = Options(temperature=0.5, top_p=0.9, stop=("END",), seed=3, max_tokens=500)
 
 
-def asked_of(model: Model) -> Iterator[tuple[Context, Options]]:
+def asked_of() -> Iterator[tuple[Context, Options]]:
     """Yield what each model is asked."""
-    for context in (PLAIN, MEDIA, TOOLS, LATE, SEARCHING):
+    for context in (PLAIN, MEDIA, TOOLS, LATE, MIXED, *SERVED):
         yield context, Options()
+    for context in (PLAIN, MEDIA, TOOLS, LATE, SERVED[0]):
         yield context, SAMPLED
-    for level in supported_thinking_levels(model):
-        yield PLAIN, Options(thinking=level)
-        yield TOOLS, Options(thinking=level)
+        for level in THINKING_LEVELS:
+            yield context, Options(thinking=level)
     yield PLAIN, Options(output_schema=SCHEMA)
     yield TOOLS, Options(output_schema=SCHEMA)
     yield TOOLS, Options(tool_choice="required")
@@ -82,7 +95,7 @@ def _find(model: Model, context: Context, options: Options) -> list[Violation]:
 
 
 MODELS = packaged_catalogue().models
-STEP = 20
+STEP = 40
 
 
 @pytest.mark.parametrize("start", tiers([0], range(1, STEP)))
@@ -92,7 +105,7 @@ def test_what_is_prepared_for_a_model_passes_its_own_check(start: int) -> None:
         if not is_chat(model):
             continue
         tried += 1
-        for context, options in asked_of(model):
+        for context, options in asked_of():
             assert _find(model, context, options) == [], model.full_name()
     assert tried > len(MODELS) // STEP * 0.9
 

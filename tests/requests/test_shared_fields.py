@@ -7,29 +7,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast, get_args, get_origin, get_type_hints
 
 import pytest
 
 from segue import (
     Context,
+    EncodeError,
     FileContent,
     ImageContent,
     Model,
+    NativeTool,
     Options,
+    Prompt,
+    SettingsError,
+    SharedOptions,
     TextContent,
+    Tool,
     ToolDefinition,
     UserMessage,
     convert,
+    decode_request,
+    encode_request,
     get_model,
     new_assistant_message,
     prepare,
+    read_shared,
+    taken_options,
 )
+from segue.conversation.validation import check_options
 from segue.projection.passes import extra as extra_pass
 from segue.projection.passes.extra import lost_fields
 from segue.projection.report import Report
 from segue.protocols.kit.json_values import Block, same
-from segue.protocols.kit.shared_fields import (
+from segue.protocols.shared_fields import (
     SHARED_FIELDS,
     Carried,
     Column,
@@ -71,12 +82,17 @@ SAMPLES: Final[Mapping[str, tuple[object, ...]]] = {
     "number": (0.5, -1.5, 1.1),
     "integer": (3, 700),
     "text": ("ada",),
-    "list": (["text", "audio"], [{"type": "hate_speech", "threshold": "block_none"}]),
+    "list": (
+        ["text", "audio"],
+        [{"type": "hate_speech", "threshold": "block_none"}],
+        [{"id": "a", "data": {"text": "Hi."}}],
+    ),
     "object": (
         {"team": "a"},
         {"type": "content", "content": "def f(): pass"},
         {"mode": "auto", "names": ["look"]},
         {"mode": "required", "names": ["look", "find"]},
+        {"voice": "Kore", "language": "de-DE"},
     ),
 }
 
@@ -135,6 +151,17 @@ THINKING: Final[Mapping[str, Model]] = {
 }
 
 
+SEARCH: Final[Mapping[str, tuple[Tool, ...]]] = {
+    "anthropic-messages": (
+        NativeTool(
+            protocol="anthropic-messages",
+            definition={"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
+        ),
+    ),
+    "openai-responses": (NativeTool(protocol="openai-responses", definition={"type": "tool_search"}),),
+}
+
+
 def source_body(case: Case, *, turns: int) -> dict[str, Any]:
     """Give a body of the wire with the field in its newest message or in its options."""
     model = THINKING.get(case.protocol, SOURCES[case.protocol])
@@ -147,6 +174,8 @@ def source_body(case: Case, *, turns: int) -> dict[str, Any]:
     question = UserMessage(content=content, extra=at if case.row.level == "message" else None)
     tools = tuple(ToolDefinition(name=name, parameters=CLOSED) for name in ("look", "find"))
     tools = tools if case.row.name == "allowed_tools" else ()
+    if case.row.level == "tool":
+        tools = (ToolDefinition(name="look", parameters=CLOSED, extra=at), *SEARCH.get(case.protocol, ()))
     context = Context(messages=(question,), tools=tools)
     if turns > 1:
         answer = new_assistant_message(model, content=(TextContent(text="Hello."),))
@@ -191,7 +220,7 @@ def is_told(case: Case, report: Report) -> bool:
     names = {case.row.name, *case.column.path.split(".")}
     details = [change.detail for change in report.changes]
     return any(name in detail for name in names for detail in details) or any(
-        change.code.value == "name_as_text"
+        change.code.value in ("name_as_text", "tool_removed")
         or change.code.value.startswith("media_")
         or change.path == ("options", "thinking")
         for change in report.changes
@@ -232,6 +261,78 @@ def test_every_row_is_of_several_wires_or_providers():
         assert [case for case in CASES if case.row is row], row.name
 
 
+# -- options of any model ----------------------------------------------------------------------------------------------
+
+TYPES: Final[Mapping[str, tuple[object, ...]]] = {
+    "boolean": (bool,),
+    "number": (float,),
+    "integer": (int,),
+    "text": (str,),
+    "list": (list,),
+    "object": (Mapping,),
+    "word": (Literal,),
+}
+
+
+def test_every_field_of_a_request_is_a_typed_option():
+    hints = get_type_hints(SharedOptions)
+    rows = [row for row in SHARED_FIELDS if row.level == "body"]
+    assert hints.keys() == {row.name for row in rows}
+    for row in rows:
+        given: Any = hints[row.name]
+        assert (get_origin(given) or given) in TYPES[row.kind], row.name
+        if row.kind == "word":
+            words = {neutral for columns in row.columns.values() for column in columns for neutral, _ in column.values}
+            assert set(get_args(given)) == words, row.name
+
+
+@pytest.mark.parametrize("row", [row for row in SHARED_FIELDS if row.level == "body"], ids=lambda row: row.name)
+def test_an_option_of_any_model_arrives_or_is_told(row: SharedField):
+    tools = tuple(ToolDefinition(name=name, parameters=CLOSED) for name in ("look", "find"))
+    context = Context(messages=(UserMessage.of("Answer in JSON."),), tools=tools if row.name == "allowed_tools" else ())
+    lost: list[object] = []
+    seen: list[object] = []
+    for case in CASES:
+        if case.row is not row or case.neutral in ("auto", "shown", *seen):
+            continue
+        seen.append(case.neutral)
+        asked = Options(shared=cast("SharedOptions", {row.name: case.neutral}))
+        try:
+            check_options(asked)
+        except SettingsError:
+            continue  # a value of another row of this kind
+        for name, target in TARGETS.items():
+            request = prepare(context, target, options=asked)
+            if not (arrives(case, target, request.body) or is_told(case, request.report)):
+                lost.append((name, case.neutral))
+    assert lost == []
+
+
+def test_an_option_of_any_model_needs_no_projection():
+    prompt = Prompt(context=Context(messages=(UserMessage.of("Hi"),)), options=Options(shared={"top_k": 5}))
+    assert encode_request(prompt, model=TARGETS["vLLM"])["top_k"] == 5
+    with pytest.raises(EncodeError, match="does not support `top_k`"):
+        encode_request(prompt, model=TARGETS["openai/gpt-4.1"])
+
+
+def test_an_unknown_option_is_refused_by_name():
+    with pytest.raises(SettingsError, match="there is no option 'topk'"):
+        prepare("Hi", "openai/gpt-4.1", options=Options(shared=cast("SharedOptions", {"topk": 1})))
+
+
+def test_the_options_that_a_model_takes_are_listed():
+    taken = taken_options(get_model("google/gemini-2.0-flash"))
+    assert taken["top_k"] == "generationConfig.topK"
+    assert taken["temperature"] == ""
+    assert "thinking" not in taken
+    assert "verbosity" not in taken
+
+
+def test_the_options_of_a_decoded_request_have_neutral_names():
+    body = {**CHAT, "response_format": {"type": "json_object"}, "n": 2}
+    assert read_shared(decode_request(body, protocol="openai-chat").options) == {"json_mode": True, "n": 2}
+
+
 # -- single values -----------------------------------------------------------------------------------------------------
 
 CHAT: Final[Mapping[str, Any]] = {"model": "gpt-4.1", "messages": [{"role": "user", "content": "Answer in JSON."}]}
@@ -267,6 +368,16 @@ def test_a_field_goes_by_whether_the_provider_has_it_in_every_turn(turns: int):
         "verbosity",
         "n",
     }
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+@pytest.mark.parametrize("model", ["gpt-4.1", "my-model", "deepseek-chat"])
+def test_a_field_that_the_provider_refuses_is_not_sent_whoever_wrote_the_body(model: str, turns: int):
+    before = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}] if turns > 1 else []
+    body = {"model": model, "messages": [*before, *CHAT["messages"]], "top_k": 5}
+    sent = convert(body, source="openai-chat", target="openai/gpt-4.1", target_protocol="openai-chat")
+    assert "top_k" not in sent.body
+    assert [change.detail for change in sent.report.changes] == ["top_k: 5"]
 
 
 def test_the_user_has_another_field_at_zai():
@@ -307,6 +418,32 @@ def test_a_turn_that_is_to_be_continued_stays_one():
     mistral = {"model": "mistral-medium-latest", "messages": [*CHAT["messages"], {**begun, "prefix": True}]}
     sent = convert(mistral, source="mistral-chat", target="moonshotai/kimi-k2-0905-preview")
     assert sent.body["messages"][-1]["partial"] is True
+
+
+def test_a_number_of_alternatives_outranks_the_switch_that_it_needs():
+    body = {**CHAT, "logprobs": True, "top_logprobs": 5}
+    target = "together/Qwen/Qwen2.5-72B-Instruct-Turbo"
+    assert convert(body, source="openai-chat", target=target).body["logprobs"] == 5
+
+
+def test_a_function_is_held_back_only_where_one_can_search_for_it():
+    tool = {"name": "look", "input_schema": CLOSED, "defer_loading": True}
+    search = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+    body = {"model": "claude-opus-5-5", "max_tokens": 100, "messages": CHAT["messages"], "tools": [tool, search]}
+    sent = convert(body, source="anthropic-messages", target="openai/gpt-5.4").body["tools"]
+    assert [(one["type"], one.get("defer_loading")) for one in sent] == [("function", True), ("tool_search", None)]
+    alone = convert({**body, "tools": [tool]}, source="anthropic-messages", target="openai/gpt-5.4")
+    assert "defer_loading" not in alone.body["tools"][0]
+    assert "defer_loading: true" in alone.report.changes[0].detail
+    plain = convert(body, source="anthropic-messages", target="mistral/mistral-medium-latest")
+    assert [one["function"]["name"] for one in plain.body["tools"]] == ["look"]
+
+
+def test_stores_of_the_same_provider_stay_over_another_protocol():
+    tool = {"type": "file_search", "file_search_store_names": ["fileSearchStores/a"], "top_k": 3}
+    body = {"model": "gemini-3.8-flash", "input": "Answer.", "tools": [tool]}
+    sent = convert(body, source="google-interactions", target="google/gemini-3.8-flash").body["tools"]
+    assert sent == [{"fileSearch": {"fileSearchStoreNames": ["fileSearchStores/a"], "topK": 3}}]
 
 
 def test_tokens_of_another_tokenizer_are_not_sent():

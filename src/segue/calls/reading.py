@@ -193,7 +193,8 @@ def read_further(known: Call, turns: int, messages: int, items: list[object], ca
     """Read a request whose first `turns` turns, which are `messages` messages, are those of a known one.
 
     The common turns are not read again: the call has the objects of the known request. They end with a request that was
-    sent as it is. None: the new turns cannot be read without those before them.
+    sent as it is, or there are none: then `known` has no turns at all. None: the new turns cannot be read without those
+    before them.
 
     Raises:
         CallError: the name of a tool is too long.
@@ -216,7 +217,9 @@ def read_further(known: Call, turns: int, messages: int, items: list[object], ca
             return None
         new = read.messages
         _check_calls(new, known.protocol)
-        if read.system_prompt is not None or not _stands_alone(prompt.context.messages[:messages], new):
+        if read.system_prompt is not None:
+            return None
+        if turns and not _stands_alone(prompt.context.messages[:messages], new):
             return None
     turns_before = cast("list[object]", body[key])[:turns]
     context = replace(prompt.context, messages=(*prompt.context.messages[:messages], *new))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -92,7 +92,14 @@ def commands_of(written: Written, path: Path, *, elsewhere: bool) -> list[list[s
         return []
     commands = [written.setup, resume] if written.setup else [resume]
     # Absolute, because the commands run in the folder of the project.
-    return [[part.replace("{file}", str(path.absolute())) for part in command] for command in commands]
+    named = {"{file}": str(path.absolute()), "{folder}": str(path.absolute().parent)}
+    return [[_filled(part, named) for part in command] for command in commands]
+
+
+def _filled(part: str, named: Mapping[str, str]) -> str:
+    for mark, value in named.items():
+        part = part.replace(mark, value)
+    return part
 
 
 def render_commands(commands: Sequence[Sequence[str]], cwd: str | None) -> str:

@@ -29,6 +29,7 @@ from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model
 from segue.models.providers import PROVIDERS
 from segue.models.rules import Rules
+from segue.protocols.api import taken_options
 from segue.protocols.registry import resolve_dialect, resolve_rules
 
 if TYPE_CHECKING:
@@ -243,14 +244,22 @@ def _dollars(price: float) -> str:
 
 def _show_one(model: Model, *, as_json: bool) -> None:
     rules, dialect = resolve_rules(model), resolve_dialect(model)
+    options = taken_options(model)
     if as_json:
-        whole = {"model": model, "rules": rules, "dialect": dialect}
+        whole = {"model": model, "options": options, "rules": rules, "dialect": dialect}
         click.echo(msgspec.json.format(encode_valid_json(whole), indent=2))
         return
     console = open_console()
     console.print(f"[bold]{model.full_name()}[/]  {model.name}", soft_wrap=True)
     for title, rows in (
         ("", _non_default_fields(model, skip=("id", "provider", "name", "rules", "dialect"))),
+        (
+            "Options: fields of Options, then those of Options.shared with their place in the body",
+            [
+                ("options", ", ".join(name for name, place in options.items() if not place)),
+                *((name, place) for name, place in options.items() if place),
+            ],
+        ),
         (
             "Rules: what a request may contain (values that differ from the default)",
             _non_default_fields(rules, skip=("rows",)),

@@ -9,11 +9,13 @@ import msgspec
 
 from segue.conversation.content import CacheMark, Extra, SystemContent, Value
 from segue.conversation.messages import Message, UserMessage
+from segue.conversation.shared_options import SharedOptions
 from segue.errors import ConversationError
 
 ThinkingLevel: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 CacheRetention: TypeAlias = Literal["none", "short", "long"]
 _MESSAGES: Final = frozenset(get_args(Message))
+_DECODED: Final = "_decoded"
 _BEFORE: Final = "_before"
 """The name under which a `Context` remembers the messages that it was made from."""
 
@@ -142,6 +144,17 @@ def is_known_prefix(messages: tuple[Message, ...], context: Context) -> bool:
     return messages is context.messages or messages is vars(context).get(_BEFORE)
 
 
+def note_decoded(context: Context, protocol: str, provider: str, model: str) -> None:
+    """Remember the model that a conversation was decoded for, as long as its messages stay the same."""
+    vars(context)[_DECODED] = (context.messages, (protocol, provider, model))
+
+
+def is_decoded(context: Context, protocol: str, provider: str, model: str) -> bool:
+    """Whether a conversation is one that was decoded from a request for this model."""
+    messages, written_for = vars(context).get(_DECODED, ((), None))
+    return messages is context.messages and written_for == (protocol, provider, model)
+
+
 def _read_message(given: object) -> Message:
     """Read a text as a message of the user."""
     if isinstance(given, str):
@@ -155,7 +168,8 @@ class Options(Value, frozen=True, kw_only=True):
     """The options of a request. None means that the field is not sent and the provider's default applies.
 
     `thinking` is a level or a budget in tokens; `off` disables thinking, which differs from not sending the field.
-    `tool_choice` is `auto`, `none`, `required` or the name of a tool.
+    `tool_choice` is `auto`, `none`, `required` or the name of a tool. `shared` are further options that several wires
+    have; `extra` is what only one has.
     """
 
     max_tokens: int | None = None
@@ -171,6 +185,7 @@ class Options(Value, frozen=True, kw_only=True):
     session_id: str | None = None
     user_id: str | None = None
     stream: bool | None = None
+    shared: SharedOptions | None = None
     extra: Extra | None = None
 
 

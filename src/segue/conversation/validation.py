@@ -18,6 +18,7 @@ import msgspec
 from segue.conversation.content import Content, FileContent, ImageContent
 from segue.conversation.context import Context, Options, ThinkingLevel, Tool
 from segue.conversation.messages import Message
+from segue.conversation.shared_options import SharedOptions
 from segue.conversation.stored import NOT_LOADABLE, dump, dump_message
 from segue.errors import ConversationError, DumpError, Path, SettingsError
 
@@ -158,6 +159,10 @@ def check_options(options: Options) -> None:
         value = cast("object", getattr(options, key))
         if isinstance(value, float) and not isfinite(value):
             raise SettingsError(f"options.{key}: got {value}, expected a finite number or None", key=key)
+    unknown = [key for key in options.shared or () if key not in SharedOptions.__annotations__]
+    if unknown:
+        names = ", ".join(sorted(SharedOptions.__annotations__))
+        raise SettingsError(f"options.shared: there is no option {unknown[0]!r}; there are {names}", key="shared")
     try:
         msgspec.convert(msgspec.to_builtins(options), Options)
     except (msgspec.ValidationError, TypeError, ValueError) as error:

@@ -16,7 +16,7 @@ import msgspec
 from segue.conversation.content import AnyContent, FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import AssistantMessage, Message
-from segue.counting.estimates import NOTHING_LEARNT, Calibration, Estimate
+from segue.counting.estimates import NOTHING_LEARNT, Calibration, Estimate, counted_input
 from segue.counting.families import family_of
 from segue.counting.media import count_pages, default_size, image_size
 from segue.counting.text_estimates import bound_text, estimate_bytes
@@ -39,12 +39,22 @@ _NOT_FORCED: Final = ("auto", "none", None)
 _PUNCTUATION: Final = b'{}[]":,'
 _TO_SPACES: Final = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
 _ANCHOR: Final = (0.6, 1.6)
-"""A usage outside these factors of the estimate does not count this history."""
-_NEAR: Final = (0.8, 1.3)
+_ANCHOR_MORE: Final = 1000
+"""A usage outside these factors of the estimate does not count this history, unless it has at most so many tokens more:
+these are a prompt of the provider's own."""
+_NEAR: Final = (0.5, 1.6)
 """A usage that exceeds the estimate by so many times the tokens of a forced choice includes one."""
+_SCHEMA_MORE: Final = 1.25
+_STEP: Final = 64
+"""GPT-5 rounds its count of reasoning tokens down to multiples of this (recorded usage, 2026-11-18)."""
 _ERROR_OF_USAGE: Final = 0.005
 _ERROR_LEFT: Final = 0.3
 """How much of the error is left where the usage of many replies has corrected the estimate."""
+
+
+_PROSE: Final = 0.95
+"""How much of the estimate of their texts user and assistant messages count: weights are fitted to code and to texts of
+many kinds, and those of conversations have fewer tokens (594 recorded texts, six tokenizers, 2026-11-18)."""
 
 
 class TokenCounter:
@@ -56,21 +66,25 @@ class TokenCounter:
         "_last_tools",
         "_narrow",
         "_own",
+        "_prose",
         "_weights",
         "_widest",
         "_writer",
         "family",
     )
 
-    def __init__(self, model: Model, counter: TextCounter | None = None, *, upper: int | None = None) -> None:
-        """`upper`: texts of at least so many bytes are counted by their upper estimate."""
+    def __init__(
+        self, model: Model, counter: TextCounter | None = None, *, upper: int | None = None, share: float = 1.0
+    ) -> None:
+        """`upper`: texts of at least so many bytes are counted by their upper estimate for this share of a window."""
         self._writer = (model.protocol, model.provider, model.id)
         self.family: TokenFamily = family_of(model.id, model.provider, model.protocol)
         self._weights = self.family.weights
         self._widest = self._weights.widest()
         self._narrow = self._weights.widest_ascii()
         self._own = counter
-        self._estimate = estimate_bytes if upper is None else partial(estimate_upper, least=upper)
+        self._estimate = estimate_bytes if upper is None else partial(estimate_upper, least=upper, share=share)
+        self._prose = _PROSE if self.family.prose and upper is None else 1.0
         self._last_tools: tuple[bytes, float] | None = None
         self._last_bound: tuple[bytes, tuple[int, int]] | None = None
         """The tools that were last counted and bounded, as JSON: the rows of a corpus mostly have the same ones."""
@@ -101,35 +115,39 @@ class TokenCounter:
         # A result does not have its own constant: its call has one for both.
         lasting, passing = (0.0 if message.role == "toolResult" else float(family.message)), 0.0
         texts: list[str] = []
+        calls = 0
         for piece in message.content:
             if type(piece) is TextContent:  # cheaper than `piece.kind`
                 texts.append(piece.text)
                 if piece.text_signature and family.signature:
-                    lasting += self._signature(piece.text_signature)
+                    lasting += self._signature(piece.text_signature, message)
             elif type(piece) is ToolCall:
                 texts.append(piece.name)
+                calls += 1
                 lasting += family.call + self._json(piece.arguments_text or piece.arguments)
                 if piece.thought_signature and family.signature:
-                    lasting += self._signature(piece.thought_signature)
+                    lasting += self._signature(piece.thought_signature, message)
             elif type(piece) is ThinkingContent:
                 tokens = self.text(piece.thinking) if piece.thinking else 0.0
-                if family.signature and piece.thinking_signature:
-                    hidden = self._signature(piece.thinking_signature)
-                    if message.role == "assistant" and message.usage is not None and message.usage.reasoning:
-                        hidden = min(hidden, message.usage.reasoning)  # what the provider counted when it was made
-                    tokens = max(tokens, hidden)
+                if family.signature and (piece.thinking_signature or family.drops_thinking):
+                    tokens = max(tokens, self._signature(piece.thinking_signature, message))
                 if family.drops_thinking:
                     passing += tokens
                 else:
                     lasting += tokens
             else:
                 lasting += self.piece(piece)
+        if calls > 1:
+            lasting += family.parallel
         if texts:
-            lasting += (
-                self.text(texts[0] if len(texts) == 1 else "".join(texts))
-                if self._own is None
-                else sum(map(self._own, texts))
-            )
+            if self._own is None:
+                text = texts[0] if len(texts) == 1 else "".join(texts)
+                if message.role != "toolResult":
+                    lasting += self.text(text) * self._prose
+                else:
+                    lasting += self._json(text) if family.bare_json and text[:1] in "{[" else self.text(text)
+            else:
+                lasting += sum(map(self._own, texts))
         return lasting, passing
 
     def learn(self, known: Calibration, reply: AssistantMessage, size: float) -> Calibration:
@@ -143,27 +161,39 @@ class TokenCounter:
         most_hidden = self.family.hidden if self.family.hidden_in_all else 0
         return known.learn(reply, size, self._writer, most_hidden=most_hidden)
 
-    def request(self, messages: Sequence[Message], fixed: float, *, is_forced: bool = True) -> Estimate:
+    def request(
+        self,
+        messages: Sequence[Message],
+        fixed: float,
+        options: Options | None = None,
+        tools: Sequence[Tool] | None = None,
+    ) -> Estimate:
         """Count a request of projected messages after what comes before them, corrected by the usage of replies.
 
         The usage of the last reply of the model itself counts what is before it. Where that is not the size of this
         history, because it was cut or edited since, the growth between replies corrects the estimate. Agents force a
-        tool in one request and not in the next: `is_forced` says whether this one does, so that what the provider adds
-        for that is not taken over.
+        tool, or ask for JSON, in one request and not in the next: what the provider adds for that is not taken over,
+        as far as `options` and `tools` of this request are known.
         """
-        last_user = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
         size, usage, learnt = fixed, 0, NOTHING_LEARNT
-        before = 0.0
-        for at, message in enumerate(messages):
-            if message.role == "assistant" and message.usage is not None:
+        before, cycle, last = 0.0, 0.0, None
+        for message in messages:
+            if message.role == "user":  # what counted in the tool cycle before it counts no more
+                size, cycle = size - cycle, 0.0
+            elif message.role == "assistant" and message.usage is not None and _is_alike(message, size, options, tools):
                 learnt = self.learn(learnt, message, size)
                 if learnt.writer == self._writer and learnt.size == size:
-                    usage, before = learnt.usage, size
+                    usage, before, last = learnt.usage, size, message
             lasting, passing = self.message(message)
-            size += lasting + (passing if at > last_user else 0.0)
-        if usage and _ANCHOR[0] * before <= usage <= _ANCHOR[1] * before:
-            forced = 0 if is_forced else self.family.forced
-            if forced and _NEAR[0] * forced <= usage - before <= _NEAR[1] * forced:
+            size, cycle = size + lasting + passing, cycle + passing
+        if usage and _ANCHOR[0] * before <= usage <= max(_ANCHOR[1] * before, before + _ANCHOR_MORE):
+            forced = 0 if options is None or is_forced(options) else self.family.forced
+            if (
+                forced
+                and last is not None
+                and last.stop_reason == "toolUse"
+                and _NEAR[0] * forced <= usage - before <= _NEAR[1] * forced
+            ):
                 usage -= forced
             return self.bar(usage + (size - before) * learnt.factor, learnt, counted=usage)
         return self.bar(learnt.correct(size), learnt)
@@ -187,7 +217,7 @@ class TokenCounter:
         family, tokens = self.family, 0.0
         texts: list[str] = []
         for message in messages:
-            tokens += family.message
+            tokens += family.message + family.parallel
             for piece in message.content:
                 match piece.kind:
                     case "text":
@@ -312,13 +342,24 @@ class TokenCounter:
             self._last_tools = whole, tokens
         return tokens
 
-    def _signature(self, signature: str) -> float:
-        return max(0, len(signature) - self.family.signature_overhead) * self.family.signature
+    def _signature(self, signature: str | None, message: Message | None = None) -> float:
+        """Count a signature; at most what the provider counted as reasoning when the message was made.
+
+        Reasoning without one is kept by the provider, and counts as much.
+        """
+        tokens = max(0, len(signature or "") - self.family.signature_overhead) * self.family.signature
+        usage = message.usage if message is not None and message.role == "assistant" else None
+        if usage is None or not usage.reasoning:
+            return tokens
+        counted = usage.reasoning + (0 if usage.reasoning % _STEP else _STEP / 2)
+        return min(tokens, counted) if signature else counted
 
     def _json(self, value: object) -> float:
-        if isinstance(value, str):
+        if isinstance(value, str) and not self.family.bare_json:
             return self.text(value)
-        data = encode_value(value)
+        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else encode_value(value)
+        if self.family.bare_json:
+            return self._words(data)
         return self._estimate(data, self._weights) if self._own is None else self._own(data.decode())
 
     def _words(self, data: bytes) -> float:
@@ -349,6 +390,21 @@ class TokenCounter:
         texts: list[str] = []
         opaque = sum(_walk(block, texts))
         return self.text(" ".join(texts)) + opaque * _TOKENS_PER_OPAQUE_CHARACTER
+
+
+def _is_alike(reply: AssistantMessage, size: float, options: Options | None, tools: Sequence[Tool] | None) -> bool:
+    """Whether a reply was asked for with the tools and the schema of a request, as far as it shows.
+
+    It calls tools of the request. If it is JSON, and its request counted more than is here, there was a schema.
+    """
+    first = reply.content[0] if reply.content else None
+    if first is not None and first.kind == "text" and first.text[:1] == "{" and first.text[-1:] == "}":
+        has_schema = options is None or options.output_schema is not None
+        return has_schema or counted_input(reply) <= _SCHEMA_MORE * size
+    names = {tool.name for tool in tools or () if tool.kind == "function"}
+    if tools is None or len(names) < len(tools):  # the provider runs others
+        return True
+    return {piece.name for piece in reply.content if piece.kind == "toolCall"} <= names
 
 
 def is_forced(options: Options) -> bool:

@@ -50,6 +50,7 @@ from segue.models.model_ids import (
 _CLAUDE: Final = partial(
     TokenFamily,
     tokenizer="claude",
+    prose=False,
     base=5,
     message=2,
     tool=0,
@@ -69,9 +70,21 @@ _CLAUDE_4_5: Final = partial(
     forced=95,
     tool=5,
     tool_key=3.0,
-    call=55,
+    call=50,
     schema_factor=1.8,
     schema=50,
+)
+_CLAUDE_4_7: Final = partial(
+    _CLAUDE,
+    tokenizer="claude-4.7",
+    base=6,
+    message=1,
+    forced=125,
+    tool=10,
+    tool_key=3.0,
+    call=45,
+    schema_factor=2.0,
+    error=0.25,
 )
 _OPENAI: Final = partial(
     TokenFamily, tokenizer="o200k", tool=7, tool_factor=1.0, tool_key=3.3, declared_tools=True, spread=20
@@ -91,37 +104,16 @@ _GPT_4: Final = partial(
     hidden_in_all=False,
 )
 _GPT_5: Final = partial(
-    _OPENAI,
-    pattern=OPENAI_5_ON,
-    base=2,
-    message=4,
-    tools=15,
-    call=18,
-    image=by_patches(side=32, factor=1.2, most=2100),
+    _OPENAI, pattern=OPENAI_5_ON, base=2, message=4, tools=15, call=18, image=by_patches(side=32, factor=1.2, most=2100)
 )
 _GOOGLE: Final = partial(TokenFamily, tokenizer="gemma3", page=258, spread=35)
 # almost nothing in addition to the texts: Gemini up to 2.0, and on Vertex
 _GEMINI_BARE: Final = partial(
-    _GOOGLE,
-    base=0,
-    message=0,
-    tools=0,
-    tool=0,
-    tool_factor=0.3,
-    tool_key=0.0,
-    call=5,
-    schema_factor=0.0,
+    _GOOGLE, base=0, message=0, tools=0, tool=0, tool_factor=0.3, tool_key=0.0, call=5, schema_factor=0.0
 )
+_GEMINI_2_0: Final = partial(_GEMINI_BARE, pattern=GEMINI_UP_TO_2_0, tool=3, tool_key=0.2, image=constant(258))
 _GEMINI: Final = partial(
-    _GOOGLE,
-    base=1,
-    message=1,
-    tools=0,
-    chosen=10,
-    tool_factor=1.0,
-    tool_key=1.15,
-    call=15,
-    schema_factor=0.0,
+    _GOOGLE, base=1, message=1, tools=0, chosen=10, tool_factor=1.0, tool_key=1.15, call=15, schema_factor=0.0
 )
 _VERTEX: Final = ("google-vertex", "openrouter")
 _TILES_OF_GEMINI: Final = by_tiles(0, 258, side=768, long_edge=0, short_edge=0)
@@ -138,8 +130,11 @@ _MISTRAL: Final = partial(
     image=by_patches(side=28, factor=1.03, most=1600),
     spread=30,
 )
-_NOVA: Final = partial(TokenFamily, tokenizer="o200k", page=2580, error=0.25, spread=30)
+_NOVA: Final = partial(TokenFamily, tokenizer="o200k", call=32, page=2580, error=0.25, spread=30)
 _LLAMA: Final = partial(TokenFamily, tokenizer="llama3", message=3, tools=130, unused_tools=False, hidden=300)
+_LLAMA_4: Final = partial(
+    _LLAMA, pattern=r"llama-?4", base=10, message=4, tool=57, call=0, image=constant(770), spread=150, hidden=0
+)
 _QWEN: Final = partial(
     TokenFamily,
     pattern=r"qwen|qwq|qvq",
@@ -152,38 +147,25 @@ _QWEN: Final = partial(
     hidden=200,
 )
 _DEEPSEEK: Final = partial(
-    TokenFamily,
-    pattern=r"deepseek",
-    tokenizer="deepseek",
-    base=4,
-    message=1,
-    call=20,
-    drops_thinking=True,
-    hidden=200,
+    TokenFamily, pattern=r"deepseek", tokenizer="deepseek", base=4, message=1, call=20, drops_thinking=True, hidden=200
 )
-_COMMAND: Final = partial(TokenFamily, tokenizer="command-r", message=4, tools=1370, tool=14, error=0.25, hidden=700)
-_GROK: Final = partial(TokenFamily, tokenizer="unknown", message=4, error=0.35)
+_COMMAND: Final = partial(
+    TokenFamily, tokenizer="command-r", message=4, tools=1370, tool=14, call=65, error=0.25, hidden=700
+)
+_GROK: Final = partial(TokenFamily, tokenizer="unknown", prose=False, message=4, error=0.35)
 
 FAMILIES: Final[tuple[TokenFamily, ...]] = (
     # -- Claude
     _CLAUDE_4_5(name="Claude Sonnet 4.5 and Haiku 4.5", pattern=r"(?:sonnet|haiku)-4[-.]5", drops_thinking=True),
     _CLAUDE_4_5(name="Claude 4.5 and 4.6", pattern=CLAUDE_4_5_AND_4_6),
-    _CLAUDE(name="Claude 3 Haiku", pattern=CLAUDE_3_HAIKU, tools=264, forced=76),
+    _CLAUDE(name="Claude 3 Haiku", pattern=CLAUDE_3_HAIKU, tools=302, forced=100),
+    _CLAUDE(name="Claude 3 Sonnet", pattern=r"claude-3-sonnet", tools=197, forced=76),
+    _CLAUDE(name="Claude 3 Opus", pattern=r"claude-3-opus", tools=568),
     _CLAUDE(name="Claude 3", pattern=CLAUDE_3, tools=310, forced=75),
-    _CLAUDE(name="Claude up to 4.1", pattern=CLAUDE_UP_TO_4_5, thinking=28, tools=335, drops_thinking=True),
-    _CLAUDE(
-        name="Claude 4.7 and later",
-        pattern=CLAUDE,
-        tokenizer="claude-4.7",
-        base=6,
-        message=1,
-        tools=380,
-        forced=85,
-        tool=10,
-        tool_key=3.0,
-        schema_factor=2.0,
-        error=0.25,
-    ),
+    _CLAUDE(name="Claude up to 4.1", pattern=CLAUDE_UP_TO_4_5, thinking=28, tools=335, call=45, drops_thinking=True),
+    _CLAUDE_4_7(name="Claude Opus 4.7", pattern=r"opus-4[-.]7", tools=690),
+    _CLAUDE_4_7(name="Claude Opus 4.8", pattern=r"opus-4[-.]8", tools=290),
+    _CLAUDE_4_7(name="Claude Sonnet 5 and later", pattern=CLAUDE, tools=370),
     # -- OpenAI
     _OPENAI(
         name="gpt-oss",
@@ -192,16 +174,15 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         message=3,
         tools=33,
         schema=70,
+        call=20,
         drops_thinking=True,
         spread=30,
         hidden=120,
     ),
     _GPT_4(
-        name="GPT up to 4.1, in patches",
-        pattern=OPENAI_4_1_SMALL,
-        image=by_patches(side=32, factor=2.46, most=1536),
+        name="GPT up to 4.1, in patches", pattern=OPENAI_4_1_SMALL, image=by_patches(side=32, factor=2.46, most=1536)
     ),
-    _GPT_4(name="GPT up to 4.1", pattern=OPENAI_UP_TO_4_1, image=by_tiles(85, 170)),
+    _GPT_4(name="GPT up to 4.1", pattern=OPENAI_UP_TO_4_1, parallel=20, image=by_tiles(85, 170)),
     _GPT_5(
         name="GPT-5 and later, o-series, over Responses",
         protocols=("openai-responses",),
@@ -215,15 +196,15 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     _GPT_5(name="GPT-5 and later, o-series, at a router", providers=("openrouter", "vercel-ai-gateway")),
     _GPT_5(name="GPT-5 and later, o-series", tools=96, schema=12, schema_factor=0.55),
     # -- Google
+    _GEMINI_2_0(name="Gemini 1.5 and 2.0 at Google", providers=("google", "google-vertex"), bare_json=True),
+    _GEMINI_2_0(name="Gemini 1.5 and 2.0"),
     _GEMINI_BARE(
-        name="Gemini 1.5 and 2.0",
-        pattern=GEMINI_UP_TO_2_0,
-        tool=3,
-        tool_key=0.2,
-        image=constant(258),
-    ),
-    _GEMINI_BARE(
-        name="Gemini 3 and later on Vertex", pattern=GEMINI_3_ON, providers=_VERTEX, image=constant(1120), page=560
+        name="Gemini 3 and later on Vertex",
+        pattern=GEMINI_3_ON,
+        providers=_VERTEX,
+        call=13,
+        image=constant(1120),
+        page=560,
     ),
     _GEMINI_BARE(name="Gemini 2.5 on Vertex", pattern=r"gemini", providers=_VERTEX, image=_TILES_OF_GEMINI),
     _GEMINI(
@@ -250,31 +231,8 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         _NOVA(name=name, pattern=pattern, base=0, message=0, tools=365, image=constant(1826))
         for name, pattern in (("Nova Pro and Premier", r"nova-(?:pro|premier)"), ("Nova", r"nova-(?:lite|micro)"))
     ),
-    _LLAMA(
-        name="Llama 4 at Bedrock",
-        pattern=r"llama-?4",
-        providers=("amazon-bedrock",),
-        base=10,
-        message=4,
-        tools=50,
-        tool=57,
-        call=0,
-        image=constant(770),
-        spread=150,
-        hidden=0,
-    ),
-    _LLAMA(
-        name="Llama 4",
-        pattern=r"llama-?4",
-        base=10,
-        message=4,
-        tools=615,
-        tool=57,
-        call=0,
-        image=constant(770),
-        spread=150,
-        hidden=0,
-    ),
+    _LLAMA_4(name="Llama 4 at Bedrock", providers=("amazon-bedrock",), tools=50),
+    _LLAMA_4(name="Llama 4", tools=615),
     # later ones of Llama 3 have a system prompt with dates in their template
     _LLAMA(name="Llama 3", pattern=r"llama-?3-\d+b|distill-llama", base=9),
     # the template of Llama Guard repeats the task and every category around the conversation
@@ -284,7 +242,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     _LLAMA(name="Llama", pattern=r"llama", base=34),
     _QWEN(name="Qwen at Ollama", providers=("ollama",), tools=95),
     _QWEN(name="Qwen", tools=130),
-    _DEEPSEEK(name="DeepSeek at DeepSeek", providers=("deepseek",), tools=240),
+    _DEEPSEEK(name="DeepSeek at DeepSeek", providers=("deepseek",), tools=240, call=42),
     _DEEPSEEK(name="DeepSeek", tools=150),
     TokenFamily(
         name="GLM", pattern=r"glm", tokenizer="glm4", base=5, message=2, tools=100, schema_factor=0.2, hidden=200
@@ -313,7 +271,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         hidden=700,
     ),
     # it counts its encrypted reasoning in every later request
-    _GROK(name="Grok 4.3", pattern=r"grok-4[-.]3", base=197, tools=35, signature=0.145, spread=90, hidden=700),
+    _GROK(name="Grok 4.3", pattern=r"grok-4[-.]3", base=197, tools=35, call=20, signature=0.145, spread=90, hidden=700),
     _GROK(name="Grok 4.1", pattern=r"grok-4[-.]1", base=180, tools=150, spread=90, hidden=700),
     _GROK(name="Grok 4 and later", pattern=r"grok-(?:[4-9]|code|build)", base=155, spread=90, hidden=700),
     _GROK(name="Grok", pattern=r"grok", base=3, tools=85, hidden=200),

@@ -38,11 +38,17 @@ class TokenFamily(msgspec.Struct, frozen=True, kw_only=True):
     """How much of the words of tools counts: names, descriptions, and the keys and values of schemas."""
     tool_key: float = 2.0
     """Added for each key of the schemas: the punctuation around it."""
+    prose: bool = True
+    """Whether the weights are those of a vocabulary, which count the texts of conversations a little too high."""
     declared_tools: bool = False
     """Tools are written as declarations in TypeScript. Of a schema, only the names and descriptions of properties and
     their allowed values count, and `tool_key` is added for each property."""
     call: int = 10
     """Added for each call with its result."""
+    bare_json: bool = False
+    """Whether JSON in calls and results counts without its punctuation."""
+    parallel: int = 0
+    """Added if a turn has several calls."""
     unused_tools: bool = True
     """Whether tools count although the tool choice is `none`."""
     schema: int = 0

@@ -53,6 +53,15 @@ _TOKENS: Final = re.compile(
     r'[^"\\\x00-\x1f]+|"|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\(?:u[0-9a-fA-F]{0,3})?\Z|[\\\x00-\x1f]'
 )
 _WORDS: Final = frozenset("0123456789+-.:eEtrufalsn")
+_STRING: Final = r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+'
+_BETWEEN: Final = r"[0-9+\-.:eEtrufalsn \t\n\r]*+(?:,(?=[ \t\n\r]*+[^ \t\n\r,\]}])[0-9+\-.:eEtrufalsn \t\n\r]*+)*+"
+_SOUND: Final = (
+    re.compile(rf'{_BETWEEN}(?:"{_STRING}"{_BETWEEN})*+(?:(")(?:{_STRING})|(,[ \t\n\r]*+))?'),
+    re.compile(rf'{_STRING}(?:"{_BETWEEN}"{_STRING})*+(?:(")(?:{_BETWEEN})(,[ \t\n\r]*+)?)?'),
+)
+"""Sound JSON without brackets that begins outside of a string, and inside of one. The first group is the quote after
+which the text is inside of a string, or outside of one; the second is a comma at the end."""
+_AFTER_COMMA: Final = ("", " ", "\t", "\n", "\r", ",", "]", "}")
 _CLOSING: Final = {"{": "}", "[": "]"}
 _ENDINGS: Final = (
     "",
@@ -86,7 +95,7 @@ class GrowingJson:
     def add(self, text: str) -> str:
         """Return what to write of the next piece."""
         if not self._inside or self._cut or not text.isprintable() or '"' in text or "\\" in text:
-            text = "".join(self._read(self._cut + text))  # few pieces are not inside a string
+            text = self._read(self._cut + text)
         self._written.append(text)
         return text
 
@@ -101,8 +110,27 @@ class GrowingJson:
                 continue
         return ""
 
-    def _read(self, text: str) -> Iterator[str]:
+    def _read(self, text: str) -> str:
+        """Read a piece at once if it is sound and has no bracket, but those of the whole object at its ends."""
         self._cut = ""
+        begins = not self._has_begun and text[:1] == "{"
+        ends = text[-1:] == "}" and (begins or self._stack == ["}"])
+        comma, inner = self._comma, text[begins : len(text) - ends]
+        is_whole = not self._is_broken and (begins or self._stack) and not (comma and text[:1] in _AFTER_COMMA)
+        found = _SOUND[self._inside].fullmatch(inner) if is_whole else None
+        if found is None:
+            return "".join(self._read_slowly(text))
+        if begins:
+            self._has_begun, self._stack = True, ["}"]
+        self._inside, self._comma = self._inside != (found[1] is not None), found[2] or ""
+        if comma or self._comma:
+            text = comma + text[:begins] + inner.removesuffix(self._comma) + text[len(text) - ends :]
+        if ends and not self._inside:
+            self._comma = ""
+            self._stack.pop()
+        return text
+
+    def _read_slowly(self, text: str) -> Iterator[str]:
         for found in _TOKENS.finditer(text):
             piece = found[0]
             if not self._inside:

@@ -16,6 +16,7 @@ from segue.client.flow.steps import Broken, Head
 from segue.client.http.async_streams import AsyncStream
 from segue.conversation.events import Event, StartEvent
 from segue.conversation.messages import StopReason
+from segue.conversation.replayed import message_events
 from segue.errors import EncodeError, RequestFailed, SegueError, UnknownModel
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
@@ -24,6 +25,7 @@ from segue.foundation.quoting import raw_headers
 from segue.framing.writing import frame_encoder
 from segue.gateway.exchange import Exchange, failure_of, is_content
 from segue.gateway.hints import fit_last_frame, status_of_refused_key
+from segue.gateway.relaying import ENDS, StreamRelay
 from segue.gateway.service import LOG, now_ms
 from segue.gateway.writing import Headers, Send, StreamWriter
 from segue.models.model import Model
@@ -159,19 +161,35 @@ def _is_error(body: bytes) -> bool:
 
 
 async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None:
-    """Send a reply that is not streamed."""
+    """Send a reply that is not streamed. What passes as it is needs no flow, unless its first attempt fails."""
     protocol = exchange.asked.call.protocol
-    stream: AsyncStream | None = None
-    watcher: asyncio.Task[None] | None = None
+    model: Model | None = None
+    leaving: _Leaving | None = None
     try:
-        stream = await exchange.begin_apart(exchange.asked.candidates)
-        watcher = asyncio.create_task(_close_when_gone(exchange, stream, receive))
-        message = await stream.result()
+        first = exchange.try_first()
+        if first is not None:
+            exchange.asked.admission.turn.leave()
+            leaving = _Leaving(exchange, first.wire.interrupt, receive)
+            await first.send()
+        message = None if first is None else exchange.take_first(first)
+        if message is None:
+            stream = await exchange.begin_apart(exchange.asked.candidates, first)
+            model = stream.model
+            if leaving is None:
+                leaving = _Leaving(exchange, stream.close, receive)
+            else:
+                await leaving.close_by(stream.close)
+            try:
+                message = await stream.result()
+            finally:
+                model = stream.model
+        else:
+            model = exchange.asked.candidates[0]
         exchange.asked.admission.turn.finish()
-        shown = exchange.convert_whole(message, stream.model)
+        shown = exchange.convert_whole(message, model)
         await exchange.store_state(message)
         if exchange.is_unstored and exchange.attach_again():
-            shown = exchange.convert_whole(message, stream.model)
+            shown = exchange.convert_whole(message, model)
         body: object = exchange.take_bytes() if exchange.is_straight else b""
         if not body:
             encoded = encode_response(shown, protocol=protocol, model=exchange.reply_model())
@@ -180,29 +198,62 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     except SegueError as error:
         failure = explain_error(error)
         exchange.learn()
-        await end_with_status(exchange, send, failure, None if stream is None else stream.model)
+        await end_with_status(exchange, send, failure, model)
         return
     finally:
-        if watcher is not None:
-            watcher.cancel()
+        if leaving is not None:
+            leaving.end()
     exchange.first_byte = now_ms()
     exchange.record(200, "done")  # before the reply ends: its client may ask for the row at once
-    await send_json(send, 200, body, exchange.response_headers(stream.model))
+    await send_json(send, 200, body, exchange.response_headers(model))
 
 
-async def _close_when_gone(exchange: Exchange, stream: AsyncStream, receive: Receive) -> None:
-    """Close the request to the provider when the client leaves; later, if its true cost has to be known."""
-    await _wait_until_left(exchange, receive)
-    await stream.close()
+class _Leaving:
+    """Closes the request to the provider when the client leaves; later, if its true cost has to be known."""
 
+    def __init__(self, exchange: Exchange, close: Callable[[], Awaitable[None]], receive: Receive) -> None:
+        self._exchange = exchange
+        self._close = close
+        self._is_due = False
+        self._connection = exchange.asked.admission.connection
+        self._closing: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        if self._connection is None:
+            self._task = asyncio.create_task(self._wait(receive))
+        else:
+            self._connection.add(self._note)
 
-async def _wait_until_left(exchange: Exchange, receive: Receive) -> None:
-    """Wait until the client leaves; longer, if the reply is read on for its true cost."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    exchange.is_left = True
-    if exchange.is_reserved:
-        await asyncio.sleep(_LEFT_SECONDS)
+    async def _wait(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._note()
+
+    def _note(self) -> None:
+        """Note that the client left; if all that the request may cost is reserved, the reply is read on for a while."""
+        self._exchange.is_left = True
+        if self._exchange.is_reserved:
+            self._closing = asyncio.get_running_loop().call_later(_LEFT_SECONDS, self._close_now)
+        else:
+            self._close_now()
+
+    def _close_now(self) -> None:
+        self._is_due = True
+        _run_soon(self._close())
+
+    async def close_by(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Close something else from now on; at once, if it is time."""
+        self._close = close
+        if self._is_due:
+            await close()
+
+    def end(self) -> None:
+        """Stop waiting."""
+        if self._connection is not None:
+            self._connection.remove(self._note)
+        if self._task is not None:
+            self._task.cancel()
+        if self._closing is not None:
+            self._closing.cancel()
 
 
 # -- streamed replies --------------------------------------------------------------------------------------------------
@@ -232,11 +283,11 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
     def leave() -> None:
         exchange.is_left = True
         if current:
-            _close_soon(current[0])
+            _run_soon(current[0].close())
 
-    async def watch() -> None:
-        await _wait_until_left(exchange, receive)
-        leave()
+    async def close() -> None:
+        if current:
+            await current[0].close()
 
     encoder = stream_encoder(protocol=call.protocol, model=exchange.reply_model(), options=call.prompt.options)
     writer = StreamWriter(
@@ -249,7 +300,7 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
         hold=limits.hold_seconds,
         beat=limits.heartbeat_seconds,
     )
-    watcher = asyncio.create_task(watch())
+    leaving = _Leaving(exchange, close, receive)
     try:
         while True:
             try:
@@ -275,14 +326,14 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
             candidates = rest
     finally:
         writer.close()
-        watcher.cancel()
+        leaving.end()
 
 
-_CLOSING: Final[set[asyncio.Task[None]]] = set()
+_CLOSING: Final[set[asyncio.Future[None]]] = set()
 
 
-def _close_soon(stream: AsyncStream) -> None:
-    task = asyncio.get_running_loop().create_task(stream.close())
+def _run_soon(work: Awaitable[None]) -> None:
+    task = asyncio.ensure_future(work)
     _CLOSING.add(task)
     task.add_done_callback(_CLOSING.discard)
 
@@ -306,32 +357,82 @@ async def _relay(
             if not any(map(is_content, events)) and last.type != "done":
                 continue
             events, held, has_content = held, [], True
-        is_last = last.type in ("done", "error")
-        converted = exchange.convert(events, stream.model)
-        if last.type == "done":
-            exchange.asked.admission.turn.finish()
-            await exchange.store_state(last.message)
-        try:
-            frames = [frame for event in converted for frame in encode(event)]
-            if last.type == "done":
-                _fit_end(exchange, frames)
-        except EncodeError as error:
-            LOG.warning("a reply could not be written: %s", error)
-            return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
-        if is_last:
-            outcome = "done" if last.type == "done" else "error"
-            exchange.record(200, outcome, failure=None if last.type == "done" else failure_of(stream))
-        if exchange.is_straight and not writer.has_encoded:
-            # A provider that fails writes its own error; a connection that breaks leaves the stream without an end.
-            is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
-            await writer.write_bytes(exchange.take_bytes(is_last=is_last), is_last=is_last and not is_cut)
-            if is_cut:
-                await writer.write(_error_frames(frames or encode(converted[-1])), is_last=True)
-        else:
-            await writer.write(frames, is_last=is_last)
-        if is_last:
+        if exchange.is_straight and not writer.has_encoded and exchange.keeps_native(stream.model):
+            await _pass_events(exchange, stream, writer, encode, events)
+        elif (failure := await _write_events(exchange, stream, writer, encode, events)) is not None:
+            return failure
+        if last.type in ("done", "error"):
             return None
     return failure_of(stream)
+
+
+async def _pass_events(
+    exchange: Exchange,
+    stream: AsyncStream,
+    writer: StreamWriter,
+    encode: Callable[[Event], list[Any]],
+    events: list[Event],
+) -> None:
+    """Write the bytes of events as they came. The events themselves are for the state and the row alone."""
+    last, protocol = events[-1], exchange.asked.call.protocol
+    if last.type == "done":
+        exchange.asked.admission.turn.finish()
+        exchange.convert_whole(last.message, stream.model)
+        await exchange.store_state(last.message)
+        if writer.has_encoded:  # the head was sent meanwhile, as the encoder writes it
+            await _write_events(exchange, stream, writer, encode, events, is_stored=True)
+            return
+    is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
+    is_last = last.type in ("done", "error")
+    if is_last:
+        _record_end(exchange, stream, last)
+    # A provider that fails writes its own error; a connection that breaks leaves the stream without an end.
+    await writer.write_bytes(exchange.take_bytes(is_last=is_last), is_last=is_last and not is_cut)
+    if last.type == "error" and is_cut:
+        converted = exchange.convert(message_events(last.message), stream.model)
+        await writer.write(_error_frames([frame for event in converted for frame in encode(event)]), is_last=True)
+    elif not is_last and (ends := ENDS.get(protocol)):
+        stream.relay_by(StreamRelay(exchange, writer, ends))
+
+
+async def _write_events(
+    exchange: Exchange,
+    stream: AsyncStream,
+    writer: StreamWriter,
+    encode: Callable[[Event], list[Any]],
+    events: list[Event],
+    *,
+    is_stored: bool = False,
+) -> Failure | None:
+    """Write events in the client's protocol; give the failure if they cannot be."""
+    last = events[-1]
+    is_last = last.type in ("done", "error")
+    converted = exchange.convert(events, stream.model)
+    if last.type == "done" and not is_stored:
+        exchange.asked.admission.turn.finish()
+        await exchange.store_state(last.message)
+    try:
+        frames = [frame for event in converted for frame in encode(event)]
+        if last.type == "done":
+            _fit_end(exchange, frames)
+    except EncodeError as error:
+        LOG.warning("a reply could not be written: %s", error)
+        return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
+    if is_last:
+        _record_end(exchange, stream, last)
+    if exchange.is_straight and not writer.has_encoded:
+        is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
+        await writer.write_bytes(exchange.take_bytes(is_last=is_last), is_last=is_last and not is_cut)
+        if is_cut:
+            await writer.write(_error_frames(frames or encode(converted[-1])), is_last=True)
+    else:
+        await writer.write(frames, is_last=is_last)
+    return None
+
+
+def _record_end(exchange: Exchange, stream: AsyncStream, last: Event) -> None:
+    is_done = last.type == "done"
+    exchange.record(200, "done" if is_done else "error", failure=None if is_done else failure_of(stream))
 
 
 def _error_frames(frames: list[Any]) -> list[Any]:

@@ -35,6 +35,7 @@ from segue.gateway.hints import find_client, status_of_spent_budget
 from segue.gateway.histories import Read
 from segue.gateway.intake import Admission, Refused, check_head, drop_body
 from segue.gateway.keys import ANYONE, ClientKey
+from segue.gateway.leaving import LEAVING
 from segue.gateway.pages import pages
 from segue.gateway.provider_objects import check_body
 from segue.gateway.responses import Whole, find_whole, is_own_reply, previous_id, turns_of_request
@@ -142,6 +143,7 @@ class ProtocolApp:
             with runtime.used():
                 key = self._admit(runtime, scope, path, headers)
                 with self._gateway.intake.admitted(key.tenant, runtime, key, turn=scope[TURN]) as admission:
+                    admission.connection = scope.get(LEAVING)
                     await self._serve(admission, headers, receive, send, method=scope["method"], path=path)
         except Refused as refused:
             protocol, transport = find_error_form(scope["method"], path, headers)

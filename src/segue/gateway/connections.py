@@ -25,6 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from segue.gateway.config import LimitsTable
+from segue.gateway.leaving import LEAVING, Connection
 
 _LARGE: Final = 256_000
 """Bytes of a body of which nothing is read before the application wants it; smaller ones come with the head."""
@@ -120,6 +121,7 @@ class _Guard(_Base):
     _size: int = 0
     _heading: object = None
     _is_replaced: bool = False
+    _connection: Connection | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(cast("asyncio.Transport", _OneWrite(transport, self.loop)))
@@ -131,6 +133,7 @@ class _Guard(_Base):
             return
         self.counts.add(self._address, 1)
         self._is_counted = True
+        self._connection = Connection()
         self._await_head(limits)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -139,6 +142,8 @@ class _Guard(_Base):
             self._is_counted = False
         self._stop_timer()
         super().connection_lost(exc)
+        if self._connection is not None:
+            self._connection.end()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -178,6 +183,8 @@ class _Guard(_Base):
     def on_message_begin(self) -> None:
         self._heading = None
         super().on_message_begin()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        if self._connection is not None:
+            cast("dict[str, object]", self.scope)[LEAVING] = self._connection
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]

@@ -1,7 +1,7 @@
 """Which model and account answered a conversation last, which model the user chose, and what providers refused of it.
 
-All of it is in memory and in the store, so that they outlive a restart. A store on another machine is shared by several
-gateways: there the store is asked for every request, because the last one may have gone to another gateway.
+All of it is in memory and in the store, so that they outlive a restart. Several gateways may share a store: it is asked
+for every request, because the last one may have gone to another gateway, and what is written is merged with it.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ class Conversations:
         """The models that were chosen after replies, by the keys of these. They are in memory alone."""
 
     async def load(self, conversation: str) -> None:
-        """Read a conversation from the store, unless what is in memory is known to be the newest."""
+        """Read a conversation from the store: another gateway may have written it."""
         store = self._store.store
-        if store is None or (store.database.is_local and conversation in self._rows):
+        if store is None:
             return
         found = await self._store.read(lambda: store.get_conversation(conversation))
         if found is not None:
@@ -154,7 +154,7 @@ class Conversations:
         if known is None or tenant not in (None, known.tenant):
             return False
         chosen = known._replace(row=replace(known.row, chosen=name))
-        if self._store.store is not None and not await self._store.put(_stored(chosen), now):
+        if self._store.store is not None and not await self._store.put(_stored(chosen, is_choice=True), now):
             raise StoreError("the database does not answer")
         self._put(chosen)
         return True
@@ -254,8 +254,12 @@ class Conversations:
         return sorted(rows, key=lambda row: (-row.time, row.id))[:_MOST_LISTED]
 
     def _keep(self, found: StoredConversation) -> None:
-        if (known := _read_known(found)) is not None:
-            self._put(known)
+        known, mine = _read_known(found), self._rows.get(found.id)
+        if known is None:
+            return
+        if mine is not None and mine.row.time > known.row.time:  # it is not written yet
+            known = mine._replace(row=replace(mine.row, chosen=known.row.chosen))
+        self._put(known)
 
     def _put(self, known: _Known) -> None:
         old = self._rows.get(known.row.id)
@@ -306,8 +310,21 @@ def _rank(
     return account not in holders, account != last, drawn
 
 
-def _stored(known: _Known) -> StoredConversation:
+def _stored(known: _Known, *, is_choice: bool = False) -> StoredConversation:
+    def merge(stored: bytes) -> bytes:
+        """Keep a choice and refused marks of another gateway; only the user changes a choice."""
+        found = _read_known(StoredConversation(known.row.id, known.tenant, stored))
+        if found is None:
+            return _dump(known)
+        chosen = known.row.chosen if is_choice else found.row.chosen
+        refused = tuple(dict.fromkeys((*found.refused, *known.refused)))[-_MOST_REFUSED:]
+        return _dump(_Known(known.tenant, replace(known.row, chosen=chosen), refused))
+
+    return StoredConversation(known.row.id, known.tenant, _dump(known), merge)
+
+
+def _dump(known: _Known) -> bytes:
     row: dict[str, object] = msgspec.to_builtins(known.row)
     if known.refused:
         row["refused"] = known.refused
-    return StoredConversation(known.row.id, known.tenant, encode_valid_json(row))
+    return encode_valid_json(row)

@@ -10,7 +10,7 @@ import asyncio
 import os
 from binascii import b2a_base64
 from contextlib import nullcontext, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import monotonic
 from typing import Any, Final, TypeAlias
 
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.billing import find_usage
 from segue.client.http.async_streams import AsyncStream
+from segue.client.http.first_attempts import FirstAttempt
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
 from segue.conversation.messages import AssistantMessage, Sent, Usage
@@ -112,6 +113,8 @@ class Exchange:
         """Takes out of the bytes what the client did not ask for."""
         self._stream: AsyncStream | None = None
         self._request: Request | None = None
+        self._first: Request | None = None
+        """The request of an attempt that was made already."""
         self._given: _Given | None = None
         """What the last request was made of."""
         tracing = gateway.tracing
@@ -131,9 +134,13 @@ class Exchange:
 
     # -- the provider --------------------------------------------------------------------------------------------------
 
-    def begin(self, candidates: tuple[Model, ...]) -> AsyncStream:
-        """Make the request to the first of the models that answers, without sending it."""
+    def begin(self, candidates: tuple[Model, ...], first: FirstAttempt | None = None) -> AsyncStream:
+        """Make the request to the first of the models that answers, without sending it.
+
+        `first` is the first attempt, which was made before: what it received is read again.
+        """
         asked = self.asked
+        self._first = None if first is None else first.request
         with nullcontext() if self._trace is None else self._trace:
             self._stream = asked.admission.runtime.client.begin(
                 asked.context,
@@ -144,18 +151,37 @@ class Exchange:
                 emits=asked.call.stream,
                 prepare=self._prepare,
                 on_attempt=self.note_attempt,
+                first=first,
             )
         return self._stream
 
-    async def begin_apart(self, candidates: tuple[Model, ...]) -> AsyncStream:
+    def try_first(self) -> FirstAttempt | None:
+        """Make the first attempt of a request whose bytes are passed on whole; None if a flow has to make it."""
+        asked, client = self.asked, self.asked.admission.runtime.client
+        if not asked.raw or asked.call.stream or self._trace is not None or asked.admission.is_large:
+            return None
+        model = asked.candidates[0]
+        account = client.find_account(model)
+        request = self._prepare(asked.context, model, asked.options, asked.policy, account=account)
+        return client.try_first(request, model, asked.context) if self.is_passed else None
+
+    def take_first(self, first: FirstAttempt) -> AssistantMessage | None:
+        """Note how the first attempt ended; None if a flow has to go on with it."""
+        if first.message is None or first.attempt is None:
+            return None
+        self.message = first.message
+        self.note_attempt(first.attempt)
+        return first.message
+
+    async def begin_apart(self, candidates: tuple[Model, ...], first: FirstAttempt | None = None) -> AsyncStream:
         """Begin, in a thread if the history is large, and give up the turn: what follows is the provider's time."""
-        stream = await self.asked.admission.run(self._begin_encoded, candidates)
+        stream = await self.asked.admission.run(self._begin_encoded, candidates, first)
         self.asked.admission.turn.leave()
         return stream
 
-    def _begin_encoded(self, candidates: tuple[Model, ...]) -> AsyncStream:
+    def _begin_encoded(self, candidates: tuple[Model, ...], first: FirstAttempt | None) -> AsyncStream:
         """Begin, and encode the body as well: otherwise that is done when it is sent, on the event loop."""
-        stream = self.begin(candidates)
+        stream = self.begin(candidates, first)
         if self._request is not None:
             with suppress(EncodeError):  # it is reported when the request is sent
                 _ = self._request.content
@@ -170,7 +196,8 @@ class Exchange:
 
     def _sent(self) -> Sent | None:
         """Give what the reply is made after, as far as it is known."""
-        return None if self._stream is None else self._stream.message.sent
+        message = self.message if self._stream is None else self._stream.message
+        return None if message is None else message.sent
 
     def learn(self) -> None:
         """Note what providers refused of the history, also if none of them answered."""
@@ -188,6 +215,9 @@ class Exchange:
         account: str | None = None,
         refused: frozenset[str] = frozenset(),
     ) -> Request:
+        if self._first is not None:
+            request, self._first = self._first, None
+            return request
         given = (context, model, options, policy, account, refused)
         self._request, self._given = self._make_request(given), given
         return self._request
@@ -296,6 +326,8 @@ class Exchange:
                 is_reserved = self.is_left and attempt.is_estimated and self.is_reserved
                 is_measured = is_known and not attempt.is_estimated
                 self.gateway.spending.count(lease, usage, is_measured=is_measured, is_reserved=is_reserved)
+                if is_measured:
+                    self.gateway.spending.learn(lease, attempt.model, usage)
         self.attempts.append(attempt)
         if failure is None or failure.kind in _TRANSIENT:
             self.asked.admission.runtime.breaker.note(attempt.model, monotonic(), failed=failure is not None)
@@ -431,7 +463,7 @@ class Exchange:
         owner = asked.conversation if asked.is_sure else self.id
         if not asked.is_sure:
             self.gateway.conversations.note_reply(self.id, keys, asked.chosen, tenant=asked.tenant)
-        put, now = self.gateway.store.put, now_ms()
+        put, now = partial(self.gateway.store.put, is_alone=True), now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
         stored = [put(StoredState(asked.tenant, keys, attachment.state, owner), now, is_kept=True)]
         if wants_reply:
@@ -518,7 +550,7 @@ class Exchange:
             usage=usage,
             figures=self._find_figures(),
             price=None if usage is None else "unknown" if usage.cost is None else "known",
-            saved=self._find_saving(),
+            saved=None if usage is None or not self.attempts else find_saving(self.attempts[-1].model, usage),
             first_byte_ms=None if self.first_byte is None else self.first_byte - self._began,
             duration_ms=now_ms() - self._began,
             unstored=self.is_unstored,
@@ -526,7 +558,7 @@ class Exchange:
             drift=drift,
             key=asked.admission.key.name,
             alike=not asked.is_sure,
-            spent=self._find_spent(),
+            spent=self._find_spent(usage),
             notes=(*asked.routed.notes, *self._notes),
         )
         self._keep_content(row.time)
@@ -544,10 +576,10 @@ class Exchange:
         billed = [attempt for attempt in self.attempts if attempt.usage is not None]
         return None if not billed else "estimated" if any(each.is_estimated for each in billed) else "measured"
 
-    def _find_spent(self) -> Usage | None:
+    def _find_spent(self, usage: Usage | None) -> Usage | None:
         """Give what all attempts were billed, if it is not the usage of the reply alone."""
         billed = [attempt.usage for attempt in self.attempts if attempt.usage is not None]
-        alone = self.message is not None and len(billed) == 1 and billed[0] == self._find_usage()
+        alone = self.message is not None and len(billed) == 1 and billed[0] == usage
         return None if alone or not billed else add_usage(billed)
 
     def _keep_content(self, time: int) -> None:
@@ -579,11 +611,6 @@ class Exchange:
             self.gateway.spawn(dump_apart())
         else:
             put(dump())
-
-    def _find_saving(self) -> float | None:
-        """Give what the provider's cache saved."""
-        usage = self._find_usage()
-        return None if usage is None or not self.attempts else find_saving(self.attempts[-1].model, usage)
 
     def _reports(self) -> list[Report]:
         """Give the reports of the history, of the request, and of the reply."""

@@ -7,6 +7,9 @@ messages, which are also the same objects. So an outbox finds them projected and
 A history is split where an earlier request ended: there a reply follows. Clients move their cache marks, so the last
 turns of a request may differ from those of the one before it; then the split is at the end of an earlier one.
 
+A conversation that is new often begins with instructions and tools that are known, of another conversation of the same
+client. Then these are not read again.
+
 Only equal bytes are taken for equal. What is kept is bounded, for each tenant and in all, and forgotten an hour after
 its states were looked up.
 """
@@ -19,9 +22,11 @@ from time import monotonic
 from typing import Final, NamedTuple, cast, final
 
 import msgspec
+from msgspec.structs import replace
 
 from segue.calls.reading import HALF_CHARACTERS, Call, find_protocol, read_further
 from segue.client.session.outboxes import Outboxes
+from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
 from segue.envelope.keys import Chain
 from segue.gateway.config import LimitsTable
@@ -43,6 +48,11 @@ _MARKED: Final = 3
 """Requests in whose last turns a client may move its cache marks."""
 _LONGEST: Final = 3600.0
 """Seconds after which the states of a history are looked up again."""
+_HEADS: Final = 64
+"""Bodies without turns that are kept, in all."""
+_HEADS_ALIKE: Final = 4
+"""Those that were sent to one endpoint by one tenant."""
+_LARGEST_HEAD: Final = 200_000
 _TENANT_SHARE: Final = 0.25
 _MEGA: Final = 1_000_000
 
@@ -104,6 +114,15 @@ class Text(NamedTuple):
 
 
 @final
+class Head(NamedTuple):
+    """A body without its turns, as it was read."""
+
+    fields: Mapping[str, bytes]
+    call: Call
+    runtime: Runtime
+
+
+@final
 class Read(NamedTuple):
     """A request that was read. `text` is None if it cannot be kept; `history` is the one that it begins with."""
 
@@ -120,6 +139,7 @@ class Histories:
         self._places: dict[tuple[str, str, bytes], tuple[History, ...]] = {}
         self._used: dict[str, OrderedDict[History, tuple[str, str, bytes]]] = {}
         self._sizes: dict[str, int] = {}
+        self._heads: OrderedDict[tuple[str, str], tuple[Head, ...]] = OrderedDict()
 
     @property
     def held_bytes(self) -> int:
@@ -154,7 +174,36 @@ class Histories:
             if call is not None:
                 text = text._replace(turns=history.turns[: seam.turns] + text.turns[seam.turns :])
                 return Read(call, text, history, seam)
+        elif text is not None and len(body) < min(limits.values, limits.messages, _LARGEST_HEAD):
+            head = self._find_head(text, runtime)
+            call = None if head is None else _read_turns(head.call, text, runtime)
+            if call is not None:
+                return Read(call, text)
+            call = read_limited(method, path, headers, body, catalogue=catalogue, limits=limits)
+            self._keep_head(text, call, runtime)
+            return Read(call, text)
         return Read(read_limited(method, path, headers, body, catalogue=catalogue, limits=limits), text)
+
+    def _find_head(self, text: Text, runtime: Runtime) -> Head | None:
+        known = self._heads.get(text.place[:2], ())
+        return next((head for head in known if head.runtime is runtime and _has_fields(head, text)), None)
+
+    def _keep_head(self, text: Text, call: Call, runtime: Runtime) -> None:
+        """Keep a body without its turns, if these are read alike alone."""
+        prompt, body, key = call.prompt, call.body, get_protocol(call.body_protocol).turns_key
+        if prompt is None or body is None or key is None or key not in body or not prompt.context.tools:
+            return
+        bare = replace(prompt, context=replace(prompt.context, messages=()))
+        empty = replace(call, prompt=bare, body={**body, key: []})
+        again = _read_turns(empty, text, runtime)
+        if again is None or not is_exact(again.prompt, prompt):
+            return
+        place = text.place[:2]
+        head = Head(text.fields, empty, runtime)
+        self._heads[place] = (head, *self._heads.get(place, ())[: _HEADS_ALIKE - 1])
+        self._heads.move_to_end(place)
+        while len(self._heads) > _HEADS // _HEADS_ALIKE:
+            self._heads.popitem(last=False)
 
     def _find(self, text: Text, runtime: Runtime) -> tuple[History, Seam] | None:
         """Find the history that a request begins with: the one with the most turns in common."""
@@ -205,7 +254,9 @@ class Histories:
             self._drop(largest, next(iter(self._used[largest])))
 
     def forget(self, conversation: str, tenant: str | None) -> None:
-        """Drop a conversation; of any tenant with None."""
+        """Drop a conversation; of any tenant with None. Bodies without turns are dropped with any conversation."""
+        for place in [place for place in self._heads if tenant in (None, place[0])]:
+            del self._heads[place]
         for name, used in tuple(self._used.items()):
             for history in tuple(used) if tenant in (None, name) else ():
                 if history.conversation == conversation:
@@ -251,8 +302,17 @@ def _split(given: tuple[str, str], protocol: str, body: bytes, limits: LimitsTab
     return Text(place, {key: bytes(value) for key, value in fields.items()}, turns, len(body))
 
 
-def _has_fields(history: History, text: Text) -> bool:
-    return history.fields == text.fields and list(history.fields) == list(text.fields)
+def _has_fields(known: History | Head, text: Text) -> bool:
+    return known.fields == text.fields and list(known.fields) == list(text.fields)
+
+
+def _read_turns(known: Call, text: Text, runtime: Runtime) -> Call | None:
+    """Read the turns of a request whose other fields are known."""
+    try:
+        items = [cast("object", _DECODE(turn)) for turn in text.turns]
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return read_further(known, 0, 0, items, runtime.router.catalogue)
 
 
 def _read_new(history: History, seam: Seam, text: Text, runtime: Runtime) -> Call | None:

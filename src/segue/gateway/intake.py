@@ -23,6 +23,7 @@ from segue.failures.failure import Failure, FailureKind
 from segue.gateway.config import LimitsTable
 from segue.gateway.gate import Turn
 from segue.gateway.keys import ANYONE, ClientKey
+from segue.gateway.leaving import Connection
 from segue.gateway.runtime import Runtime
 from segue.gateway.store.accounts import Lease
 from segue.models.catalogue import Catalogue
@@ -233,6 +234,8 @@ class Admission:
         self.key: ClientKey = key
         self.lease: Lease | None = None
         """What the request may cost, if its key is counted."""
+        self.connection: Connection | None = None
+        """The connection of the client, if its server tells when the client leaves."""
         self.runtime: Runtime = runtime
         self.limits: LimitsTable = runtime.config.limits
         self.held: int = 0
@@ -413,11 +416,41 @@ def read_limited(
 
 
 async def _receive_within(receive: Receive, seconds: float) -> MutableMapping[str, Any]:
+    """Receive the next message; no timer is set for one that is there already."""
+    waiting = receive().__await__()
+    try:
+        first = next(waiting)
+    except StopIteration as ended:
+        return ended.value
     try:
         async with asyncio.timeout(seconds):
-            return await receive()
+            return await _Resumed(waiting, first)
     except TimeoutError as error:
         raise _too_slow(seconds) from error
+
+
+class _Resumed:
+    """Awaits something that has begun: `first` is what it waits for."""
+
+    __slots__ = ("_first", "_waiting")
+
+    def __init__(self, waiting: Generator[Any, Any, Any], first: object) -> None:
+        self._waiting = waiting
+        self._first = first
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        waits_for = self._first
+        while True:
+            try:
+                yield waits_for
+            except BaseException as error:  # noqa: BLE001 - whatever it is, what waits gets it
+                given: BaseException | None = error
+            else:
+                given = None
+            try:
+                waits_for = next(self._waiting) if given is None else self._waiting.throw(given)
+            except StopIteration as ended:
+                return ended.value
 
 
 def _too_slow(seconds: float) -> Refused:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import ceil
 from secrets import token_hex
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 from msgspec.structs import replace
 
@@ -23,10 +24,12 @@ from segue.failures.failure import FailureKind
 from segue.gateway.config import SpendingTable
 from segue.gateway.intake import Admission, Refused
 from segue.gateway.keys import ClientKey
+from segue.gateway.learned_counts import LearnedCounts
 from segue.gateway.routing import is_priced
 from segue.gateway.store.accounts import Account, Lease, StoredAccount
 from segue.gateway.store.ledger import LEASE, NANO, Amount, Wanted
 from segue.gateway.store.service import StoreService
+from segue.gateway.store.store import StoredValue
 from segue.models.model import Model
 from segue.models.price import find_cost, find_share
 from segue.protocols.api import resolve_endpoint
@@ -50,11 +53,17 @@ _TOOL_ROUNDS: Final = 50
 _INPUT_SHARE: Final = 1.1
 _INPUT_MORE: Final = 32
 """Input is estimated: a little more of it is reserved."""
+_COUNTS_NAME: Final = "learned_counts"
+_LEARNT_BETWEEN_WRITES: Final = 20
+"""Requests after which what was learnt is written again."""
 _CHOICES: Final = (("n",), ("generationConfig", "candidateCount"), ("generation_config", "candidate_count"))
 """Where a body has the number of replies that it asks for; each of them is billed."""
 _AWAY: Final = (
     "the budget of this key cannot be checked, because the database of the gateway does not answer; try again"
 )
+
+
+Correct: TypeAlias = Callable[[Model, int], int]
 
 
 class Spending:
@@ -65,6 +74,8 @@ class Spending:
         self._clock = clock
         self._accounts: dict[str, Account] = {}
         self._name = token_hex(6)
+        self.counts: LearnedCounts = LearnedCounts(None if store.store is None else store.store.get_value(_COUNTS_NAME))
+        self._unwritten = 0
 
     def _account(self, key: ClientKey) -> Account:
         found = self._accounts.get(key.tenant)
@@ -84,22 +95,24 @@ class Spending:
         if key.rights.has_money_budget:
             _check_price(planned, protocol)
         account, now = self._account(key), self._clock()
+        estimates: dict[str, int] = {}
         if planned.options is None:
             wanted = Wanted()
         elif key.rights.has_reserve and table.reserve != "loose":
-            wanted = await admission.run(_reserve, planned, table.output_tokens)
+            wanted = await admission.run(_reserve, planned, table.output_tokens, partial(self._correct, estimates))
         else:
             wanted = _expect(planned, admission.held)
         lease = Lease(
             account, key.rights, wanted, lambda: self._write_later(account, self._clock()), reserving=table.reserve
         )
+        lease.estimates = estimates
         if not key.rights.has_limits:
             account.take(lease, now)
             admission.lease = lease
             self._write_later(account, now)
             return None
         try:
-            is_written = await self._store.put(StoredAccount(account, lease), now)
+            is_written = await self._store.put(StoredAccount(account, lease), now, is_alone=True)
         except asyncio.CancelledError:
             account.end(lease)
             raise
@@ -123,6 +136,20 @@ class Spending:
             amount = Amount(max(amount.nano, lease.expected.nano), max(amount.tokens, lease.expected.tokens))
         lease.account.count(lease, amount, now, is_priced=usage.cost is not None, is_measured=is_measured)
         self._write_later(lease.account, now)
+
+    def _correct(self, estimates: dict[str, int], model: Model, counted: int) -> int:
+        """Correct an estimate by what was learnt about the model, and note it in `estimates`."""
+        estimates[model.full_name()] = counted
+        return self.counts.correct(model.full_name(), counted)
+
+    def learn(self, lease: Lease, model: Model, usage: Usage) -> None:
+        """Take in what a provider counted for the input of a request that was estimated."""
+        name, counted = model.full_name(), usage.input + usage.cache_read + usage.cache_write
+        if name in lease.estimates and self.counts.note(name, lease.estimates[name], counted):
+            self._unwritten += 1
+            if self._unwritten >= _LEARNT_BETWEEN_WRITES:
+                self._unwritten = 0
+                self._store.put_later(StoredValue(_COUNTS_NAME, self.counts.dump()), self._clock())
 
     def _write_later(self, account: Account, now: int) -> None:
         if not account.is_queued:
@@ -206,10 +233,13 @@ def _find_granted(lease: Lease, planned: Planned, table: SpendingTable) -> Grant
     return None
 
 
-def _reserve(planned: Planned, cap: int | None) -> Wanted:
-    """Return what a request may cost: with the dearest of its models, and all output that it may have."""
+def _reserve(planned: Planned, cap: int | None, correct: Correct) -> Wanted:
+    """Return what a request may cost: with the dearest of its models, and all output that it may have.
+
+    `correct` corrects the estimate of the input for a model.
+    """
     options, choices = planned.options or Options(), count_choices(planned.body)
-    made = [_reserve_at(model, planned, options, cap) for model in planned.models]
+    made = [_reserve_at(model, planned, options, cap, correct) for model in planned.models]
     share = max(_find_share(model, planned) or 1.0 for model in planned.models)
     return Wanted(
         input=Amount(ceil(max(each.input.nano for each in made) * share), max(each.input.tokens for each in made)),
@@ -220,7 +250,7 @@ def _reserve(planned: Planned, cap: int | None) -> Wanted:
     )
 
 
-def _reserve_at(model: Model, planned: Planned, options: Options, cap: int | None) -> Wanted:
+def _reserve_at(model: Model, planned: Planned, options: Options, cap: int | None, correct: Correct) -> Wanted:
     endpoint = resolve_endpoint(model)
     window = model.max_input or model.context_window or _WINDOW
     limit = model.max_tokens or model.context_window or _MOST_OUTPUT
@@ -230,8 +260,8 @@ def _reserve_at(model: Model, planned: Planned, options: Options, cap: int | Non
     else:
         counter = TokenCounter(model)
         fixed = counter.fixed(planned.context, options)
-        counted = counter.request(planned.context.messages, fixed).tokens
-        read = min(ceil(counted * _INPUT_SHARE) + _INPUT_MORE, window)
+        counted = counter.request(planned.context.messages, fixed, options, planned.context.tools).tokens
+        read = min(ceil(correct(model, counted) * _INPUT_SHARE) + _INPUT_MORE, window)
     # What is written to a cache costs more than what is read: the dearest of the three rates is reserved.
     amount = max(
         _price(model, Usage(input=read)),

@@ -23,7 +23,7 @@ from segue.histories.kit.envelope import name_results
 from segue.histories.kit.format import Draft, Format
 from segue.histories.kit.history import History, Originals, Session, Written
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.source import MemoryFiles, Source, View
+from segue.histories.kit.source import View
 from segue.histories.kit.stamps import first_time, make_id
 from segue.histories.opening import all_sessions, choose_line, locate_history, open_source
 from segue.histories.reading import How, as_history
@@ -193,9 +193,7 @@ def keep_originals(written: Written, folder: str | PathLike[str] | None = None) 
 
     if written.originals is None:
         return
-    first, *others = written.files
-    beside = MemoryFiles({file.name: file.data for file in others})
-    read = get_format(written.format).read(Source(data=first.data, name=first.name, neighbours=beside), View())
+    read = get_format(written.format).read(places.written_source(written), View())
     places.save_originals(written.id, pack(written.originals, read), None if folder is None else Path(folder))
 
 

@@ -52,11 +52,13 @@ _ADVICE: Final = "export the session with its own program, and name that file"
 class ReadOnlyDatabase:
     """A database of an agent, opened read-only for each question.
 
-    Only its tables are read, and of them only columns with stored values.
+    Only its tables are read, and of them only columns with stored values. `data` are its bytes if they are not in a
+    file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, data: bytes | None = None) -> None:
         self._path: Final = path
+        self._data: Final = data
         self._left = STEPS
         self._tables: frozenset[str] | None = None
         self._columns: Final[dict[str, tuple[str, ...]]] = {}
@@ -144,9 +146,8 @@ class ReadOnlyDatabase:
         self, question: str, values: tuple[object, ...], tables: frozenset[str]
     ) -> Sequence[Mapping[str, object]]:
         try:
-            size = check_database(self._path.resolve())
-            address = f"{self._path.resolve().as_uri()}?mode=ro"
-            with closing(sqlite3.connect(address, uri=True)) as connection:
+            size = check_database(self._path.resolve()) if self._data is None else len(self._data)
+            with closing(self._connect()) as connection:
                 self._restrict(connection, tables)
                 cursor = connection.execute(question, cast("tuple[str, ...]", values))
                 names = [cast("str", column[0]) for column in cursor.description or ()]
@@ -156,6 +157,13 @@ class ReadOnlyDatabase:
             raise LoadError(f"{self._path}: cannot read the database: {reason}; {_ADVICE}") from error
         except (OSError, ValueError, RuntimeError) as error:
             raise LoadError(f"{self._path}: cannot read the database: {error}") from error
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._data is None:
+            return sqlite3.connect(f"{self._path.resolve().as_uri()}?mode=ro", uri=True)
+        connection = sqlite3.connect(":memory:")
+        connection.deserialize(self._data)
+        return connection
 
     def _restrict(self, connection: sqlite3.Connection, tables: frozenset[str]) -> None:
         """Allow one plain question to one table, a number of instructions, and cells of a certain size."""

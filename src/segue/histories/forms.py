@@ -138,6 +138,11 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("sessionId^session-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
         Form(where="lines", needs=("message.id^response-", "parentUuid", "uuid"), over=("claude-code", "qwen-code")),
     ),
+    "hermes": (
+        Form(where="database", needs=("messages.tool_calls", "messages.active", "sessions")),
+        Form(where="lines", first=("role=session_meta",), over=("segue session", "openai-chat")),
+        Form(where="object", needs=("session_start", "platform", "messages")),
+    ),
     "adk-evalset": (
         Form(where="object", needs=("eval_set_id", "eval_cases:list")),
         Form(where="object", needs=("evalSetId", "evalCases:list")),
@@ -460,16 +465,11 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "a database of Warp": (Form(where="database", needs=("ai_queries", "agent_conversations")),),
     "a message file of opencode": (Form(where="object", needs=("sessionID^ses", "role"), over=("segue session",)),),
     "a part file of opencode": (Form(where="object", needs=("messageID^msg", "sessionID^ses")),),
-    "a database of Hermes": (Form(where="database", needs=("messages.tool_calls", "messages.active", "sessions")),),
     "a database of the command line of Cursor": (Form(where="database", needs=("blobs", "meta")),),
     "a database of VS Code or Cursor": (Form(where="database", needs=("ItemTable", "!cursorDiskKV")),),
     "a database of Kiro": (
         Form(where="database", needs=("conversations_v2",)),
         Form(where="database", needs=("conversations.key", "conversations.value", "!conversations_v2")),
-    ),
-    "a session of Hermes": (
-        Form(where="lines", first=("role=session_meta",)),
-        Form(where="object", needs=("session_start", "platform", "messages")),
     ),
     "messages of Mastra": (Form(where="lines", needs=("resourceId", "thread_id", "role"), over=("segue session",)),),
     "a trajectory of mini-SWE-agent": (Form(where="object", needs=("trajectory_format^mini-swe-agent",)),),

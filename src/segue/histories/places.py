@@ -34,7 +34,7 @@ from segue.errors import HistoryExists, LoadError, SettingsError
 from segue.histories.databases import ReadOnlyDatabase
 from segue.histories.kit.format import Excerpt, Format, Place
 from segue.histories.kit.history import Session, Written, WrittenFile
-from segue.histories.kit.source import NO_NEIGHBOURS, Source
+from segue.histories.kit.source import NO_NEIGHBOURS, MemoryFiles, Source
 from segue.histories.recognition import evidence_of, look, recognise_sight
 from segue.histories.regular_files import LARGEST, LongFile, files_below, is_below, open_regular, read_regular
 
@@ -433,6 +433,15 @@ def open_data(data: bytes, formats: Formats, session: str | None = None) -> Sour
     if data.startswith(_ZIP):
         return _archive_source(data, None, formats, session)
     return Source(data=as_utf8(data), session=session)
+
+
+def written_source(written: Written) -> Source:
+    """Return what was written as a source, without storing it."""
+    first, *others = written.files
+    beside = MemoryFiles({file.name: file.data for file in others})
+    if first.data.startswith(_SQLITE):
+        return Source(database=ReadOnlyDatabase(Path(first.name), first.data), name=first.name, session=written.id)
+    return Source(data=first.data, name=first.name, neighbours=beside)
 
 
 def settle(source: Source, record: Format) -> Source:

@@ -307,6 +307,10 @@ class _Entry(NamedTuple):
     """Keys of messages, one of which is there."""
 
 
+def _refuses_messages(entry: _Entry) -> bool:
+    return "!messages" in entry.form.needs
+
+
 @final
 class _Index:
     """All forms, by a key that is there if the form fits, so that most are never looked at."""
@@ -325,7 +329,8 @@ class _Index:
                     continue
                 for key in form.keys():  # noqa: SIM118 - a method of the form
                     self.by_key[form.where].setdefault(key, []).append(entry)
-        self.row_keys = frozenset(self.by_key["object"]) - {"messages"} | _ENVELOPE_KEYS
+        fitting = (key for key, found in self.by_key["object"].items() if not all(map(_refuses_messages, found)))
+        self.row_keys = frozenset(fitting) - {"messages"} | _ENVELOPE_KEYS
         """Keys, one of which is there if a row is more than a request."""
 
         self.fitting = lru_cache(maxsize=512)(self._fitting)

@@ -40,6 +40,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "mistral-vibe": "segue.histories.mistral_vibe",
     "grok-build": "segue.histories.grok_build",
     "iflow": "segue.histories.iflow",
+    "hermes": "segue.histories.hermes",
     "llm": "segue.histories.llm",
     "chatgpt": "segue.histories.chatgpt",
     "claude-ai": "segue.histories.claude_ai",

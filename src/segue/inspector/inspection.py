@@ -41,7 +41,7 @@ from segue.projection.policy import Policy
 from segue.projection.projector import Projection, project
 from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, describe_loss, describe_size
 from segue.projection.workspace.ownership import Ownership
-from segue.protocols.api import find_checked
+from segue.protocols.api import find_checked, taken_options
 from segue.protocols.kit.codec import Violation
 from segue.protocols.registry import PROTOCOLS, get_protocol
 from segue.requests.check import check, compare_requests
@@ -253,6 +253,7 @@ class Inspection:
         about: Json = {
             "name": self._model.full_name(),
             "protocol": self._model.protocol,
+            "options": list(taken_options(self._model)),
             "counts": {loss.value: counts[loss.value] for loss in Loss},
             "sizes": {loss.value: self._size(loss) for loss in Loss},
             "kinds": [

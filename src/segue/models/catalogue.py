@@ -66,7 +66,8 @@ _LONGEST: Final = 300
 """How many forms one name may have at once, such as a region and a date; the longest name that is read by rules."""
 
 _VERSIONED: Final = re.compile(
-    r"(?P<family>[a-z][a-z0-9.-]*?[a-z])-?(?P<version>\d{1,2}(?:(?P<point>[.-])\d(?!\d))?)(?:-[a-z]+(?:-[a-z]+)?)?"
+    r"(?P<family>[a-z](?:[a-z0-9./-]*?[a-z])?)-?(?P<version>\d{1,2}(?:(?P<point>[.-])\d(?!\d))?)"
+    r"(?:-(?!v\d)[a-z]+(?:-(?!v\d)[a-z]+)?)?(?:-v\d(?::\d)?)?"
 )
 """An id of a family of models with a version, and perhaps the words of a size or kind."""
 _GENERATIONS: Final = 2

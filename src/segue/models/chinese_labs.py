@@ -57,6 +57,7 @@ _MOONSHOT: Final[Mapping[str, object]] = {
     "effort": False,
     "prefix_field": "partial",
     "cache_format": "openai-key",  # kimi-cli sends `prompt_cache_key`; Moonshot's OpenAPI of 2026-10 has it
+    "user_field": "safety_identifier",  # the same
 }
 _ZAI: Final[Mapping[str, object]] = {
     "max_tokens_field": "max_tokens",

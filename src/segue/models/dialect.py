@@ -80,7 +80,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The effort of a request that asks for thinking without one, where the model decides how long it thinks."""
     effort: bool = True
     """The provider accepts an effort besides its switch for thinking."""
-    user_field: Literal["user", "user_id"] = "user"
+    user_field: Literal["user", "user_id", "safety_identifier"] = "user"
     """The field of Chat that names the end user."""
     store: bool = False
     """The provider stores requests unless `store` is false."""

@@ -118,11 +118,13 @@ _ANTHROPIC_TOOLS: Final = frozenset(
 _OPENAI_TOOLS: Final = frozenset(
     {"web_search", "web_search_preview", "code_interpreter", "file_search", "tool_search", "mcp"}
 )
-_GEMINI_TOOLS: Final = frozenset({"googleSearch", "googleSearchRetrieval", "urlContext", "codeExecution", "fileSearch"})
+_GEMINI_TOOLS: Final = frozenset(
+    {"googleSearch", "googleSearchRetrieval", "urlContext", "codeExecution", "fileSearch", "googleMaps"}
+)
 _GOOGLE_TOOLS: Final = ("google_search", "url_context", "code_execution", "file_search", "google_maps", "retrieval")
 _INTERACTIONS_TOOLS: Final = frozenset({*_GOOGLE_TOOLS, "mcp_server", "computer_use"})
 _VERTEX_TOOLS: Final = frozenset(
-    {"vertex_googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "urlContext", "codeExecution"}
+    {"vertex_googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "urlContext", "codeExecution", "googleMaps"}
 )
 _XAI_TOOLS: Final = frozenset({"xai_web_search", "xai_code_interpreter", "xai_file_search", "x_search", "mcp"})
 """The tools that each provider runs, by the names of the protocol's `server_tools`, which has sources and dates."""
@@ -274,7 +276,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=(),
         rules={
             "openai-responses": {
-                "refused_options": ("max_tokens", "temperature", "top_p"),
+                # "Unsupported parameter: user" (letta #3144, 2026-01-14)
+                "refused_options": ("max_tokens", "temperature", "top_p", "user_id"),
+                "refused_extra": frozenset({"user"}),
                 # "Unsupported parameter: extra_headers" (hermes-agent #26599, 2026-05-15)
                 "body_fields": "keys",
                 "added_fields": frozenset({"client_metadata"}),  # codex @343074d4

@@ -39,7 +39,7 @@ _CHAT_FIELDS: Final[Mapping[str, str]] = {
     "openrouter": "top_k top_a min_p frequency_penalty presence_penalty repetition_penalty logit_bias logprobs"
     " top_logprobs response_format structured_outputs parallel_tool_calls verbosity reasoning reasoning_effort"
     " include_reasoning user prediction metadata modalities models provider route transforms plugins usage session_id"
-    " trace stream_options web_search_options audio prompt_cache_key cache_control",
+    " trace stream_options web_search_options audio prompt_cache_key cache_control image_config",
     # kimi-cli sends prompt_cache_key; the others are not verified.
     "moonshotai": "frequency_penalty presence_penalty n response_format thinking safety_identifier prompt_cache_key"
     " stream_options reasoning_effort",
@@ -82,7 +82,7 @@ _CHAT_FIELDS: Final[Mapping[str, str]] = {
     "sglang": "frequency_penalty presence_penalty repetition_penalty top_k min_p min_tokens logit_bias logprobs"
     " top_logprobs n user response_format stream_options parallel_tool_calls regex ebnf stop_token_ids ignore_eos"
     " skip_special_tokens spaces_between_special_tokens no_stop_trim continue_final_message chat_template_kwargs"
-    " separate_reasoning stream_reasoning lora_path reasoning_effort",
+    " separate_reasoning stream_reasoning lora_path reasoning_effort priority rid cache_salt",
 }
 
 _SAME: Final[Mapping[str, str]] = {

@@ -203,7 +203,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 ),
             }
         },
-        dialect={"openai-chat": {"reasoning_field": "reasoning", "cache_format": "openai-key"}},
+        # cerebras_cloud_sdk 1.91.0: a function has `strict`, read 2026-11-18
+        dialect={"openai-chat": {"reasoning_field": "reasoning", "cache_format": "openai-key", "strict_tools": True}},
         source="qwen-code #11045, vercel/ai #15042; Cerebras documentation: reasoning",
     ),
     _chat_host(
@@ -232,6 +233,9 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             },
             "anthropic-messages": {
                 "refused_options": _SESSION_TAKEN,
+                # "Input should be 'function', 'web_search_preview' or 'code_interpreter'" (shelley #242, 2026-07-18)
+                "tool_types": frozenset({"custom", "function", "web_search_preview", "code_interpreter"}),
+                "server_tools": frozenset[str](),
                 "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # the efforts of this protocol
             },
         },

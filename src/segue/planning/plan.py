@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage, Message, Usage
-from segue.counting.counter import TokenCounter, is_forced
+from segue.counting.counter import TokenCounter
 from segue.counting.estimates import Estimate
 from segue.errors import SettingsError
 from segue.models.catalogue import Catalogue, get_model, installed_catalogue
@@ -223,7 +223,8 @@ class _Look:
 
     def _count(self, projection: Projection) -> Estimate:
         fixed = self._counter.fixed(projection.context, projection.options)
-        return self._counter.request(projection.context.messages, fixed, is_forced=is_forced(projection.options))
+        sent = projection.context
+        return self._counter.request(sent.messages, fixed, projection.options, sent.tools)
 
     def _find_warm(self) -> tuple[int, float]:
         """Find what the model still has in its cache of this conversation: tokens, and for how many seconds."""
@@ -267,7 +268,7 @@ class _Look:
         ):
             return usage.input + usage.cache_read + usage.cache_write
         fixed = self._counter.fixed(now.context, now.options)
-        return self._counter.request(messages[:common], fixed, is_forced=is_forced(now.options)).tokens
+        return self._counter.request(messages[:common], fixed, now.options, now.context.tools).tokens
 
     # -- requests ------------------------------------------------------------------------------------------------------
 

@@ -314,38 +314,6 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.FILE_MISSING: "A file that the session refers to is not there; what it held is left out.",
 }
 
-HISTORY_CODES: Final = frozenset(
-    {
-        ChangeCode.RECORD_LEFT_OUT,
-        ChangeCode.BRANCH_LEFT_OUT,
-        ChangeCode.CHILD_LEFT_OUT,
-        ChangeCode.COMPACTED_AWAY,
-        ChangeCode.LINE_UNREADABLE,
-        ChangeCode.AGENT_TEXT_LEFT_OUT,
-        ChangeCode.INSTRUCTIONS_LEFT_OUT,
-        ChangeCode.ID_MADE,
-        ChangeCode.TIME_MADE,
-        ChangeCode.MODEL_UNKNOWN,
-        ChangeCode.ORIGINAL_NOT_RESTORED,
-        ChangeCode.FILE_MISSING,
-    }
-)
-"""Codes of `read_history` and `write_history`; projection never uses them. Their paths refer to the session that was
-read (`lines`, `records`, `branches`, ...) or, in `write_history`, to the given history."""
-
-
-REQUEST_CODES: Final = frozenset(
-    {
-        ChangeCode.REASONING_WITHHELD,
-        ChangeCode.REASONING_ASKED,
-        ChangeCode.REASONING_REJECTED,
-        ChangeCode.INSTRUCTIONS_APPENDED,
-        ChangeCode.SERVER_EDITED,
-        ChangeCode.OUTPUT_ASKED,
-    }
-)
-"""Codes of `prepare` and of the client, which know the encoded request and its reply; projection never uses them."""
-
 _SIGNED: Final = frozenset(
     {
         ChangeCode.SIGNED_BLOCK_UNUSABLE,

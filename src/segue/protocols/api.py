@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from typing import Any, Final, final
 
 from msgspec.structs import replace
 
-from segue.conversation.context import Context, Prompt
+from segue.conversation.context import Context, Options, Prompt, note_decoded
 from segue.conversation.messages import AssistantMessage
 from segue.counting.words import count_words
-from segue.errors import ConversationError, DecodeError, SettingsError, UnknownModel, UnknownProtocol
+from segue.errors import ConversationError, DecodeError, EncodeError, SettingsError, UnknownModel, UnknownProtocol
+from segue.foundation.json_text import encode_json
 from segue.models.catalogue import (
     Catalogue,
     find_models,
@@ -41,6 +43,7 @@ from segue.protocols.kit.request_fields import check_fields
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.property_names import restore_properties
 from segue.protocols.registry import get_protocol, overrides_key, resolve_dialect, resolve_rules
+from segue.protocols.shared_fields import place_options, places_of
 
 WINDOW_EXCEEDED: Final = CheckCode.WINDOW_EXCEEDED
 """The code of a violation: the body is larger than the window of the model."""
@@ -136,7 +139,10 @@ def decode_request(
     if not isinstance(body, (Mapping, list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request has to be an object or a list of messages, not {type(body).__name__}")
     named = _name_in(body) if isinstance(body, Mapping) else None
-    return get_protocol(protocol).decode_request(body, find_endpoint(protocol, model, named, catalogue))
+    endpoint = find_endpoint(protocol, model, named, catalogue)
+    prompt = get_protocol(protocol).decode_request(body, endpoint)
+    note_decoded(prompt.context, protocol, endpoint.model.provider, endpoint.model.id)
+    return prompt
 
 
 def encode_request(
@@ -155,8 +161,36 @@ def encode_request(
     endpoint = find_endpoint(protocol, model, whole.model)
     if whole.model is None and endpoint.model.id:
         whole = replace(whole, model=endpoint.model.id)
+    if whole.options.shared is not None:
+        whole = replace(whole, options=_placed(whole.options, endpoint.model))
     has_free_json = has_free_values(whole.context.messages)
     return encode_owned(get_protocol(endpoint.model.protocol), whole, endpoint, has_free_json=has_free_json)
+
+
+def _placed(options: Options, model: Model) -> Options:
+    """Write the shared options where a model has them."""
+    placed = place_options(options.shared or {}, options.extra, model)
+    if placed.lost:
+        name = next(iter(placed.lost))
+        reason = f"{model.protocol} does not support `{name}`; remove it or choose another model"
+        raise EncodeError(reason, path=("options", "shared", name))
+    return replace(options, shared=None, extra=placed.extra or None)
+
+
+def taken_options(model: Model) -> dict[str, str]:
+    """Return the options that a model takes by name: fields of `Options`, then those of `Options.shared`.
+
+    The value is the place of a shared option in the body, and empty for the others.
+    """
+    rules = resolve_rules(model)
+    own = [
+        name
+        for name in Options.__struct_fields__
+        if name not in rules.refused_options and name not in ("shared", "extra", "stream")
+    ]
+    if not model.reasoning:
+        own = [name for name in own if name != "thinking"]
+    return {**dict.fromkeys(own, ""), **places_of(model, rules.refused_extra)}
 
 
 def decode_response(
@@ -226,18 +260,19 @@ def check(
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
     endpoint = find_checked(body, protocol, model, catalogue)
-    violations = _check_for(body, endpoint)
+    violations = check_for(body, endpoint)
     if strict:
         known = {(one.code, one.path) for one in violations}
         violations += [
             one if one.grade != "refused" else replace(one, grade="unsure")
-            for one in _check_for(body, resolve_endpoint(endpoint.model, cautious=True))
+            for one in check_for(body, resolve_endpoint(endpoint.model, cautious=True))
             if (one.code, one.path) not in known
         ]
     return [*violations, *_check_version(body, protocol, version)]
 
 
-def _check_for(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
+def check_for(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
+    """List what an endpoint refuses in a body."""
     fields = graded(check_fields(body, endpoint), endpoint, FIELD_ROWS)
     return merge(graded(check_body(body, endpoint), endpoint), fields)
 
@@ -325,12 +360,20 @@ def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation
     """
     violations = get_protocol(endpoint.model.protocol).check(body, endpoint)
     window = endpoint.model.context_window
-    if window and not endpoint.rules.has("window_field") and body.get("truncation") != "auto":
+    is_cut = endpoint.rules.has("window_field") or body.get("truncation") == "auto"
+    if window and not is_cut and _size_of(body) > 2 * window:  # a word and its end take two bytes
         words = count_words(body)
         if words > window:
             message = f"{words:,} words are at least as many tokens, and the window has {window:,}; shorten the request"
             violations = [*violations, Violation(WINDOW_EXCEEDED, (), message)]
     return violations
+
+
+def _size_of(body: Mapping[str, object]) -> float:
+    try:
+        return len(encode_json(body))
+    except (TypeError, ValueError, RecursionError):  # it is not JSON
+        return inf
 
 
 def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue | None = None) -> Model:

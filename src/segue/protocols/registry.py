@@ -131,6 +131,11 @@ def all_batch_forms() -> dict[str, tuple[BatchForm, ...]]:
     return _all_parts("batch_forms", ())
 
 
+def find_folder(name: str) -> str | None:
+    """Return the package of one of segue's own protocols; None for a protocol of others."""
+    return _FOLDERS.get(name)
+
+
 _Part = TypeVar("_Part")
 
 
@@ -274,6 +279,11 @@ def _dialect_of(protocol: str, provider: str, model_id: str, base_url: str | Non
     for family in _families(entry, row, provider, model_id):
         dialect = override(dialect, family.dialect, where=f"family {family.pattern}")
     return override(dialect, _DECODE(original), where=f"model {provider}/{model_id}") if original else dialect
+
+
+def families_of(model: Model) -> Iterator[Family]:
+    """Yield the families that a model belongs to, in the order in which they override each other."""
+    return _families(get_protocol(model.protocol), find_row(model.provider, model.base_url), model.provider, model.id)
 
 
 def _families(entry: Protocol, row: Provider | None, provider: str, model_id: str) -> Iterator[Family]:

@@ -315,8 +315,9 @@ def _holds_all(projection: Projection, appended: Appended) -> bool:
 def _located(projection: Projection, appended: Appended) -> Projection:
     """Give a projection whose report names places in the given conversation, and what was appended."""
     changes = [
-        replace(change, path=_given_path(change.path, appended), last=_given_last(change.last, appended))
+        replace(change, path=_given_path(change.path, appended), last=last if last is None else appended.place(last))
         for change in projection.report.changes
+        for last in (change.last,)
     ]
     changes += [Change(code=ChangeCode.INSTRUCTIONS_APPENDED, path=path, loss=Loss.NONE) for path in appended.changed]
     window = projection.window
@@ -333,10 +334,6 @@ def _given_path(path: Path, appended: Appended) -> Path:
     if len(path) > 1 and path[0] == "messages":
         return ("messages", appended.place(cast("int", path[1])), *path[2:])
     return path
-
-
-def _given_last(last: int | None, appended: Appended) -> int | None:
-    return None if last is None else appended.place(last)
 
 
 def _given_requirement(requirement: Requirement, appended: Appended) -> Requirement:

@@ -189,11 +189,8 @@ class _Comparison:
         if same(new, old):
             return None
         key = next((key for key in ("content", "parts") if key in new), None)
-        return path if key is None or new.get("role") != old.get("role") else self._inside_turn(new, old, (*path, key))
-
-    def _inside_turn(self, new: Block, old: Block, path: Path) -> Path:
-        key = str(path[-1])
-        return self._inside(new.get(key), old.get(key), path)
+        is_other = key is None or new.get("role") != old.get("role")
+        return path if is_other or key is None else self._inside(new.get(key), old.get(key), (*path, key))
 
     # -- reasoning -----------------------------------------------------------------------------------------------------
 

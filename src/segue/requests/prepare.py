@@ -10,10 +10,10 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.context import Context, Options, Prompt, is_decoded
 from segue.conversation.marks import all_marks_of, mark_of, marks_of, stored_digest
 from segue.conversation.messages import AssistantMessage, Message, Sent
-from segue.errors import DecodeError, ProjectionRefused, SettingsError
+from segue.errors import DecodeError, ProjectionRefused, SegueError, SettingsError
 from segue.foundation.json_text import encode_json
 from segue.foundation.quoting import check_path, join_headers
 from segue.models.catalogue import Catalogue, get_model
@@ -24,7 +24,7 @@ from segue.projection.projector import Projection, project, project_for, prompt_
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
 from segue.projection.workspace.ownership import KEY_LABEL, known_account
-from segue.protocols.api import check, decode_request, find_endpoint, find_target, resolve_endpoint
+from segue.protocols.api import check, decode_request, encode_request, find_endpoint, find_target, resolve_endpoint
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.api_versions import ApiVersions
@@ -49,6 +49,7 @@ from segue.requests.provider_data import set_other_data_apart
 
 _READER: Final = Model("reader", PLAIN_TEXT, PLAIN_TEXT)
 """The target of `transcribe`."""
+_DEFAULT_POLICY: Final = Policy()
 _UNFINISHED: Final = frozenset({"error", "aborted"})
 _NO_STAMP: Final = Stamp()
 
@@ -441,8 +442,38 @@ def prepare(
     except ProjectionRefused as refusal:
         refuse_at(refusal, shift, policy, get_model(model, catalogue=catalogue))
         raise
+    if not refused and _is_changed(request, options, policy):
+        request = _as_decoded(given, options or Options(), request) or request
     request.report = request.report.shifted(shift)
     return request
+
+
+def _as_decoded(context: Context, options: Options, request: Request) -> Request | None:
+    """Return a request with a conversation as it was decoded for this model; None if a rule refuses something in it."""
+    model = request.model
+    if not is_decoded(context, model.protocol, model.provider, model.id) or not _is_text(request.report):
+        return None
+    prompt = Prompt(context=context, options=options, model=model.id)
+    try:
+        return _as_received(encode_request(prompt, model=model), prompt, model)
+    except SegueError:
+        return None
+
+
+def _is_changed(request: Request, options: Options | None, policy: Policy | None) -> bool:
+    """Whether projection changed something that the default policy would leave as it was, if nothing refuses it.
+
+    Thinking that is off is not sent to a model that does not think, without a report.
+    """
+    if policy is not None and policy != _DEFAULT_POLICY:
+        return False
+    is_off = options is not None and options.thinking in ("off", 0) and not request.model.reasoning
+    return bool(request.report.changes) or is_off
+
+
+def _is_text(report: Report) -> bool:
+    """Whether all texts of a conversation can be sent."""
+    return not report.of(ChangeCode.SURROGATE_REPLACED)
 
 
 def prepare_again(
@@ -570,10 +601,13 @@ def convert(
     except ProjectionRefused as refusal:
         refuse_at(refusal, shift, policy, model)
         raise
-    if request.report.changes and isinstance(body, Mapping) and (policy is None or policy == Policy()):
+    if isinstance(body, Mapping) and _is_changed(request, prompt.options, policy):
         read = find_endpoint(protocol, writer, prompt.model, catalogue).model
-        is_text = not request.report.of(ChangeCode.SURROGATE_REPLACED)
-        if is_text and (read.id, read.provider, protocol) == (model.id, model.provider, model.protocol):
+        if _is_text(request.report) and (read.id, read.provider, protocol) == (
+            model.id,
+            model.provider,
+            model.protocol,
+        ):
             request = _as_received(body, prompt, model) or request
     request.report = request.report.shifted(shift)
     return request

@@ -15,15 +15,19 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.models.catalogue import find_models
 from segue.models.model import Model
+from segue.models.provider_fields import fields_of_providers
 from segue.models.providers import find_row
 from segue.models.rules import Rules
 from segue.projection.passes.extra import portable_fields
 from segue.projection.passes.held_content import ELSEWHERE, held_content_of, holds_content
 from segue.projection.passes.server_tools import server_tool_fields
 from segue.protocols.api import find_endpoint, resolve_endpoint
+from segue.protocols.kit.check_codes import CheckCode
+from segue.protocols.kit.counterevidence import FIELD_ROWS, graded
 from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.request_fields import check_fields
 from segue.protocols.kit.schemas import copy_form, lost_form
-from segue.protocols.kit.shared_fields import has_field, shared_keys
+from segue.protocols.shared_fields import has_field, shared_keys
 
 
 def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: Model | None = None) -> Prompt:
@@ -42,12 +46,28 @@ def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: M
         prompt = replace(prompt, options=copy_form(prompt.options, source, source))
         return _move_extra(prompt, source, model)
     if provider in (None, model.provider):
+        prompt = _move(prompt, source, _unknown_keys(prompt, source, model) - held.keys.keys())
         return prompt if named.removeprefix("models/") in ("", model.id) else _move(prompt, source, held.per_model)
     if named != model.id or writer is not None:
         prompt = replace(prompt, options=copy_form(prompt.options, source, source))
         prompt = _move_extra(prompt, source, model, leading=named != model.id)
         prompt = _move_references(prompt, source)
     return prompt
+
+
+def _unknown_keys(prompt: Prompt, source: str, model: Model) -> frozenset[str]:
+    """Return the keys of a body that its provider is known to refuse, because only others have such a field.
+
+    A key that nobody has may be one that is newer than the lists.
+    """
+    part = (prompt.options.extra or {}).get(source)
+    if not part:
+        return frozenset()
+    endpoint = resolve_endpoint(model)
+    found = graded(check_fields(part, endpoint), endpoint, FIELD_ROWS)
+    unknown = [one for one in found if one.code == CheckCode.FIELD_UNKNOWN and one.grade == "refused"]
+    others = shared_keys("body", source).union(*fields_of_providers().values())
+    return frozenset(str(one.path[0]) for one in unknown if len(one.path) == 1) & part.keys() & others
 
 
 _BOUND: Final = frozenset({"logit_bias", "stop_token_ids", "allowed_token_ids"})

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import Usage
-from segue.counting.counter import TokenCounter, is_forced
+from segue.counting.counter import TokenCounter
 from segue.counting.estimates import Estimate
 from segue.models.catalogue import get_model
 from segue.models.model import Model
@@ -59,7 +59,7 @@ def _count_projection(projection: Projection, target: Model, policy: Policy) -> 
     counter = TokenCounter(target, policy.counter)
     options = projection.options
     fixed = counter.fixed(projection.context, options)
-    return counter.request(projection.context.messages, fixed, is_forced=is_forced(options))
+    return counter.request(projection.context.messages, fixed, options, projection.context.tools)
 
 
 @final

@@ -42,7 +42,8 @@ from segue.histories.kit.evidence import find_evidence
 from segue.histories.kit.format import Format, FormatSample
 from segue.histories.kit.history import History, Written, WrittenFile
 from segue.histories.kit.originals import pack, restore, unpack
-from segue.histories.kit.source import MemoryFiles, Source
+from segue.histories.kit.source import Source
+from segue.histories.places import written_source
 from segue.histories.recognition import forms_of, look, recognise_sight
 from segue.histories.registry import register_format
 from segue.projection.report import ChangeCode
@@ -130,9 +131,7 @@ def _read(record: Format, source: Source) -> History:
 
 
 def _read_again(record: Format, written: Written) -> History:
-    first, *others = written.files
-    beside = MemoryFiles({file.name: file.data for file in others})
-    return read_history(Source(data=first.data, name=first.name, neighbours=beside), format=record.name)
+    return read_history(written_source(written), format=record.name)
 
 
 def _write(record: Format, history: History | Context, *, projected: bool = True) -> Written:

@@ -131,7 +131,8 @@ _REQUEST_IDS: Final = (
 _LONGEST_ID: Final = 200
 
 
-def _find_request_id(headers: Mapping[str, str]) -> str | None:
+def find_request_id(headers: Mapping[str, str]) -> str | None:
+    """Return the provider's id of a request."""
     found = next((value for name in _REQUEST_IDS if (value := headers.get(name))), None)
     return found if found is not None and len(found) <= _LONGEST_ID and found.isprintable() else None
 
@@ -322,7 +323,7 @@ class Flow:
             )
             answer = yield Send(request)
             if isinstance(answer, Head):
-                self._request_id = _find_request_id(answer.headers)
+                self._request_id = find_request_id(answer.headers)
                 outcome = yield from self._read_reply(request, answer)
             else:
                 self._is_open = False

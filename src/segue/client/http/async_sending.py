@@ -28,6 +28,9 @@ _SCHEDULED_CLOSES: Final[set[asyncio.Task[None]]] = set()
 """Tasks that close unread streams. An event loop holds only weak references to its tasks."""
 
 
+_INTERRUPTED: Final = Broken("the request was interrupted")
+
+
 class HttpReply(Protocol):
     """The used part of a reply: an `httpx2.Response`, or the reply of a transport that needs no HTTP client."""
 
@@ -60,6 +63,18 @@ class DirectTransport(Protocol):
         ...
 
 
+class ChunkRelay(Protocol):
+    """Passes the bytes of a streamed reply on before they are decoded."""
+
+    async def pass_on(self, chunk: bytes) -> bytes:
+        """Take a chunk; return the bytes that are to be decoded now, with those that were kept before."""
+        ...
+
+    def flush(self) -> bytes:
+        """Return the bytes that were kept and not decoded."""
+        ...
+
+
 def find_direct(transport: object) -> DirectTransport | None:
     """Return the transport of a client, or the one among its transports for all URLs, if it needs no HTTP client."""
     given = cast("Mapping[str, object]", transport).get("all://") if isinstance(transport, Mapping) else transport
@@ -82,6 +97,12 @@ class AsyncWire:
         self._chunks: AsyncIterator[bytes] | None = None
         self._left = LARGEST_REPLY
         self._scope: anyio.CancelScope | None = None
+        self._sending: asyncio.Task[object] | None = None
+        self._is_interrupted = False
+        self._sent: Head | Broken | None = None
+        self._fault: Exception | None = None
+        self.relay: ChunkRelay | None = None
+        """Gets the bytes of a streamed reply first."""
 
     def __repr__(self) -> str:
         return "AsyncWire()"
@@ -91,26 +112,55 @@ class AsyncWire:
         return conceal(text, self._secrets)
 
     async def send(self, outgoing: OutgoingRequest) -> Head | Broken:
-        """Send an HTTP request and wait for the status and headers of the reply."""
-        import anyio
-
+        """Send an HTTP request and wait for the status and headers of the reply; after `rewind`, return those."""
+        if self._sent is not None:
+            head, self._sent = self._sent, None
+            return head
         self._secrets = (*outgoing.secrets, *self._secrets)
         self._loop = find_loop()
+        if self._direct is not None and not _is_own(outgoing.url):
+            return await self._send_directly(outgoing, self._direct)
+        import anyio
+
         with anyio.CancelScope() as scope:
             self._scope = scope
             try:
-                response = await self._post(outgoing)
+                return self._begin(await self._post(outgoing))
             except self._faults as error:
                 return explain_fault(error, self._secrets, outgoing.url)
             finally:
                 self._scope = None
-            self._response = response
-            encodings = response.headers.get("content-encoding")
-            chunks = _iterate(response)
-            self._chunks = chunks if encodings is None else decompressed_async(chunks, encodings)
-            self._left = LARGEST_REPLY
-            return Head(response.status_code, dict(response.headers))
-        return Broken("the request was interrupted")
+        return _INTERRUPTED
+
+    def _begin(self, response: HttpReply) -> Head:
+        self._response = response
+        encodings = response.headers.get("content-encoding")
+        chunks = _iterate(response)
+        self._chunks = chunks if encodings is None else decompressed_async(chunks, encodings)
+        self._left = LARGEST_REPLY
+        return Head(response.status_code, dict(response.headers))
+
+    async def _send_directly(self, outgoing: OutgoingRequest, direct: DirectTransport) -> Head | Broken:
+        """Send without the scope of anyio, which costs as much as a small request: `interrupt` cancels the task."""
+        self._find_http()  # the client of this loop closes the transport
+        self._sending = asyncio.current_task()
+        try:
+            try:
+                response = await direct.send_directly(outgoing)
+            except self._faults as error:
+                if not is_stale(error, is_new=False):
+                    raise
+                response = await direct.send_directly(outgoing)
+        except self._faults as error:
+            return explain_fault(error, self._secrets, outgoing.url)
+        except asyncio.CancelledError:
+            task = self._sending
+            if self._is_interrupted and task is not None and task.uncancel() == 0:
+                return _INTERRUPTED
+            raise
+        finally:
+            self._sending = None
+        return self._begin(response)
 
     async def _post(self, outgoing: OutgoingRequest) -> HttpReply:
         connecting: list[str] = []
@@ -121,8 +171,6 @@ class AsyncWire:
 
         async def post() -> HttpReply:
             http = self._find_http()
-            if self._direct is not None and not _is_own(outgoing.url):
-                return await self._direct.send_directly(outgoing)
             request = http.build_request(
                 outgoing.method,
                 outgoing.url,
@@ -139,6 +187,13 @@ class AsyncWire:
                 raise
         return await post()
 
+    def rewind(self, head: Head | Broken, data: bytes) -> None:
+        """Let the next `send` return what was received: `head`, and a reply that begins with `data`."""
+        self._sent = head
+        if self._chunks is not None:
+            self._chunks = _read_again(data, self._chunks, self._fault)
+            self._left = LARGEST_REPLY
+
     async def read(self) -> bytes | Broken | None:
         """Return the next bytes of the reply; None at its end."""
         if self._chunks is None:
@@ -148,12 +203,15 @@ class AsyncWire:
         except StopAsyncIteration:
             return None
         except self._faults as error:
+            self._fault = error
             return explain_fault(error, self._secrets)
         self._left -= len(chunk)
         return chunk if self._left >= 0 else TOO_LARGE
 
     async def read_events(self, feed: Callable[[bytes], list[Event]]) -> list[Event] | Broken | None:
         """Read until `feed` returns events; None at the end of the reply."""
+        if self.relay is not None:
+            return await self._read_relayed(self.relay, feed)
         if self._chunks is None:
             return None
         try:
@@ -166,6 +224,23 @@ class AsyncWire:
         except self._faults as error:
             return explain_fault(error, self._secrets)
         return None
+
+    async def _read_relayed(
+        self, relay: ChunkRelay, feed: Callable[[bytes], list[Event]]
+    ) -> list[Event] | Broken | None:
+        """Read like `read_events`; what was passed on is decoded before the end or the failure of the reply is."""
+        try:
+            while isinstance(chunk := await self.read(), bytes):
+                if (ready := await relay.pass_on(chunk)) and (events := feed(ready)):
+                    return events
+        except BaseException:
+            feed(relay.flush())  # the message has what arrived
+            raise
+        if (rest := relay.flush()) and (events := feed(rest)):
+            if isinstance(chunk, Broken) and self._chunks is not None:  # it is read again, with the same outcome
+                self._chunks = _read_again(b"", self._chunks, self._fault)
+            return events
+        return chunk
 
     async def drain(self) -> None:
         """Read a complete reply to its end, if that comes soon, and release it."""
@@ -218,7 +293,10 @@ class AsyncWire:
 
     async def interrupt(self) -> None:
         """End a running `wait`, `send` or `read`, from another task."""
-        if self._scope is not None:
+        if self._sending is not None:
+            self._is_interrupted = True
+            self._sending.cancel()
+        elif self._scope is not None:
             self._scope.cancel()
         elif self._response is not None:
             import anyio
@@ -236,6 +314,20 @@ def _is_own(url: str) -> bool:
 def _is_read(response: HttpReply | None) -> bool:
     """Whether a reply is known to be read to its end."""
     return response is not None and getattr(response.stream, "is_read", False)
+
+
+async def _read_again(data: bytes, rest: AsyncIterator[bytes], fault: Exception | None) -> AsyncGenerator[bytes]:
+    """Yield what was read, then the rest, or the failure that was in its place."""
+    try:
+        if data:
+            yield data
+        if fault is not None:
+            raise fault
+        async for chunk in rest:
+            yield chunk
+    finally:
+        if isinstance(rest, AsyncGenerator):
+            await rest.aclose()
 
 
 def _iterate(response: HttpReply) -> AsyncIterator[bytes]:

@@ -8,9 +8,9 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
 from segue.client.flow.steps import Answer as StepAnswer
-from segue.client.flow.steps import Broken, Head, Step, Summarise, Summarised
+from segue.client.flow.steps import Broken, Head, Moment, Step, Summarise, Summarised
 from segue.client.flow.typed_answers import Answer, T
-from segue.client.http.async_sending import AsyncWire
+from segue.client.http.async_sending import AsyncWire, ChunkRelay
 from segue.client.http.counting import Counting
 from segue.client.http.outgoing_request import OutgoingRequest, RequestBuilder
 from segue.client.http.settings import OnAttempt
@@ -48,12 +48,17 @@ class AsyncStream(Shell):
         on_end: OnEnd | None = None,
         settle: Settle | None = None,
         summarise: AsyncSummariseStep | None = None,
+        began: Moment | None = None,
     ) -> None:
         self._wire = wire
         self._summarise = summarise
         self._settle = settle
         self._is_busy = False
-        super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end)
+        super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end, began=began)
+
+    def relay_by(self, relay: ChunkRelay) -> None:
+        """Pass the bytes of the reply to `relay` before they are decoded, from the next ones on."""
+        self._wire.relay = relay
 
     def __aiter__(self) -> AsyncStream:
         return self

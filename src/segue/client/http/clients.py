@@ -26,6 +26,7 @@ from segue.client.http.async_streams import (
     fetch_async,
 )
 from segue.client.http.counting import Counting
+from segue.client.http.first_attempts import FirstAttempt
 from segue.client.http.loops import HttpByLoop
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.running import (
@@ -43,7 +44,7 @@ from segue.client.http.shell import OnEnd
 from segue.client.http.streams import Stream, SummariseStep, TypedStream, count_tokens
 from segue.client.local.echo import EchoOnly
 from segue.client.output.ladder import Output
-from segue.conversation.context import Options
+from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage
 from segue.errors import MissingExtra
 from segue.models.catalogue import Catalogue
@@ -52,6 +53,8 @@ from segue.planning.fallbacks import FallbackPolicy
 from segue.projection.policy import Policy
 from segue.projection.projector import with_routers
 from segue.protocols.context_input import ContextInput, read_input
+from segue.protocols.registry import resolve_dialect
+from segue.requests.prepare import Request
 from segue.requests.prepare import prepare as make_request
 
 if TYPE_CHECKING:
@@ -599,8 +602,12 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
         settle: Settle | None = None,
         summarise: AsyncSummariseStep | None = None,
         output: Output | None = None,
+        first: FirstAttempt | None = None,
     ) -> AsyncStream:
-        """Make a request without sending it, like `Client.begin`. `settle` is awaited before sending and at the end."""
+        """Make a request without sending it, like `Client.begin`. `settle` is awaited before sending and at the end.
+
+        `first` is an attempt that was made (`try_first`): the request begins with what it received.
+        """
         ask = self._ask(
             context,
             model,
@@ -613,8 +620,36 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
             output=output,
         )
         notify, end = self._hooks(ask, on_attempt, on_end)
-        wire, kind = self._wire(), AsyncStream if output is None else AsyncTypedStream[Any]
-        return kind(ask, self._builder, wire, on_attempt=notify, on_end=end, settle=settle, summarise=summarise)
+        kind = AsyncStream if output is None else AsyncTypedStream[Any]
+        wire, began = (self._wire(), None) if first is None else (first.rewind(), first.began)
+        return kind(
+            ask,
+            self._builder,
+            wire,
+            on_attempt=notify,
+            on_end=end,
+            settle=settle,
+            summarise=summarise,
+            began=began,
+        )
+
+    def try_first(self, request: Request, model: Model, context: Context) -> FirstAttempt | None:
+        """Make an attempt that is not streamed, without a flow and without sending it.
+
+        None if a flow is needed from the beginning: for hooks, telemetry, tokens of a function, or signatures.
+        """
+        setup, builder = self._setup, self._builder
+        if (
+            setup.telemetry is not None
+            or setup.on_request is not None
+            or setup.on_attempt is not None
+            or setup.sticky
+            or resolve_dialect(model).auth == "aws"
+            or builder.find_auth(model, model.provider) is not None
+            or builder.find_candidates(model, ()) != (model,)
+        ):
+            return None
+        return FirstAttempt(request, model, context, self._wire(), builder)
 
     async def count_tokens(
         self,

@@ -36,7 +36,7 @@ TERMINAL: Final = frozenset({"done", "error"})
 GROWING: Final = frozenset({"text_delta", "text_end"})
 """The types of the events after which there may be more of a value."""
 _OBSERVED: Final = frozenset({"read_events", "note"})
-_RANDOM: Final = random.SystemRandom()
+_RANDOM: Final = random.Random()  # noqa: S311 - it spreads retries, nothing else
 
 
 class Shell:
@@ -50,6 +50,7 @@ class Shell:
         *,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
+        began: Moment | None = None,
     ) -> None:
         self._builder = builder
         self._first = ask.owner or ask.candidates[0].provider
@@ -66,7 +67,7 @@ class Shell:
         self._step = cast("Step | None", next(self._steps))
         while (step := self._step) is not None and step.kind == "now":
             # Run up to the first I/O, so that errors in the arguments are raised by the call itself.
-            self._advance(read_moment())
+            self._advance(began or read_moment())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model.full_name()}, {counted(len(self.attempts), 'attempt')})"

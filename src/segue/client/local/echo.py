@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import httpx2
 
 
+_LARGE: Final = 256_000
+"""Bytes of a request that is answered in a thread: reading it would take the event loop for long."""
+
+
 @lru_cache(maxsize=1)
 def echo_mounts() -> Mapping[str, httpx2.BaseTransport | httpx2.AsyncBaseTransport]:
     """Return the transport of the echo model as the `mounts` of a sync or async HTTP client."""
@@ -31,7 +35,12 @@ def echo_mounts() -> Mapping[str, httpx2.BaseTransport | httpx2.AsyncBaseTranspo
             return _answer(httpx2.Response, request.read())
 
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            return _answer(httpx2.Response, await request.aread())
+            data = await request.aread()
+            if len(data) < _LARGE:
+                return _answer(httpx2.Response, data)
+            import anyio
+
+            return await anyio.to_thread.run_sync(_answer, httpx2.Response, data)
 
     return {f"all://{ECHO_HOST}": EchoTransport()}
 

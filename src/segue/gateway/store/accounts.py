@@ -180,6 +180,8 @@ class Lease:
         """The slot that it was counted in."""
         self.progress: Callable[[], Usage | None] | None = None
         """Gives what the attempt that runs costs at this moment."""
+        self.estimates: dict[str, int] = {}
+        """What the input was estimated at, for each model that it was reserved for."""
         self.denied: Denied | None = None
         """Why the store refused it, once it was decided."""
         self.is_taken: bool = False

@@ -34,12 +34,16 @@ class Database(Protocol):
     is_local: bool
     """Whether a query takes so little time that an event loop may wait for it."""
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """Begin a transaction that may write."""
+    def transaction(self, *, waits: bool = True) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that may write; without `waits`, one that fails at once where another is in the way."""
         ...
 
     def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         """Run one query outside of a transaction."""
+        ...
+
+    def checkpoint(self) -> None:
+        """Move what was written from a log into the database, where transactions that do not wait leave that."""
         ...
 
     def compact(self) -> None:

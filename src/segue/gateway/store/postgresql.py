@@ -132,8 +132,8 @@ class PostgresqlDatabase:
     # -- statements ----------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def transaction(self) -> Generator[_PostgresqlTransaction]:
-        """Begin a transaction that may write."""
+    def transaction(self, *, waits: bool = True) -> Generator[_PostgresqlTransaction]:  # noqa: ARG002
+        """Begin a transaction that may write; the server decides how long it waits."""
         with self._connection() as connection, connection.transaction(), connection.cursor() as cursor:
             yield _PostgresqlTransaction(cursor)
 
@@ -141,6 +141,9 @@ class PostgresqlDatabase:
         """Run one query outside of a transaction."""
         with self._connection() as connection, connection.cursor() as cursor:
             return _PostgresqlTransaction(cursor).read(statement, values)
+
+    def checkpoint(self) -> None:
+        """Do nothing: the server does it."""
 
     def compact(self) -> None:
         """Do nothing: the server's own autovacuum does it."""

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import get_ident
 from typing import Final, TypeVar
 
 from segue.envelope.keys import UNIQUE, kind_of
@@ -67,12 +68,14 @@ class StoreService:
         if self.store is not None and self._writer is None:
             self._is_waking = False
             self._waiting.clear()  # of another event loop
-            self._writer = Writer(self.store, self._reads, self._writes, self._on_error, _later)
+            self._writer = Writer(self.store, self._reads, self._writes, self._on_error, later=_later, soon=_soon)
             self._writer.start()
 
     async def close(self) -> None:
         """Write what waits, and close the database; who waits for something that cannot be written is told."""
         writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.flush()
         is_ended = writer is None or await asyncio.to_thread(writer.close, _CLOSE_SECONDS)
         if not is_ended:
             self._on_error("the database does not answer; what waited for it was not stored")
@@ -155,10 +158,11 @@ class StoreService:
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
-    async def put(self, work: Stored, now: int, *, is_kept: bool = False) -> bool:
+    async def put(self, work: Stored, now: int, *, is_kept: bool = False, is_alone: bool = False) -> bool:
         """Write, wait for the commit, and give whether it is durable.
 
-        `is_kept`: what is not stored now may be stored later, when the database answers again.
+        `is_kept`: what is not stored now may be stored later, when the database answers again. `is_alone`: it does not
+        matter whether what was put before it with `put_later` is written; otherwise that is.
         """
         if self._writer is None:
             return False
@@ -168,14 +172,19 @@ class StoreService:
             return False
         loop = asyncio.get_running_loop()
         done: asyncio.Future[bool] = loop.create_future()
+        here = get_ident()
 
         def resolve(is_durable: bool) -> None:
+            if get_ident() == here:
+                if not done.done():
+                    done.set_result(is_durable)
+                return
             self._written.append((done, is_durable))
             if not self._is_waking and not loop.is_closed():  # else the loop takes it with the others
                 self._is_waking = True
                 loop.call_soon_threadsafe(self._resolve)
 
-        if not self._enqueue(Item(work, now, resolve, is_kept=is_kept)):
+        if not self._enqueue(Item(work, now, resolve, is_kept=is_kept, is_alone=is_alone)):
             return False
         self._waiting.append((loop.time() + _LONGEST_WAIT, done))
         if len(self._waiting) == 1:
@@ -244,3 +253,12 @@ def _later(call: Callable[[], None]) -> None:
         asyncio.get_running_loop().call_later(_PATIENCE, call)
     except RuntimeError:
         call()
+
+
+def _soon(call: Callable[[], None]) -> bool:
+    """Call a function in the next turn of the event loop; give False where none runs."""
+    try:
+        asyncio.get_running_loop().call_soon(call)
+    except RuntimeError:
+        return False
+    return True

@@ -32,6 +32,7 @@ from segue.gateway.store.database import (
 from segue.gateway.store.private_files import make_private_file, make_private_folder, narrow
 
 _BUSY_SECONDS: Final = 1.0
+_IN_MEMORY: Final = ":memory:"
 _CLOSE_SECONDS: Final = 5.0
 """How long closing waits for statements of other threads; a connection that is in use cannot be closed safely."""
 _KINDS: Final[Mapping[int, type[StoreError]]] = {
@@ -70,7 +71,7 @@ class SqliteDatabase:
         self._local = threading.local()
         self._lock = threading.Lock()
         self._opened: list[_Connection] = []
-        if path != ":memory:":
+        if path != _IN_MEMORY:
             try:
                 file = Path(path).expanduser()
                 make_private_folder(file.parent)
@@ -91,23 +92,28 @@ class SqliteDatabase:
     def __repr__(self) -> str:
         return f"SqliteDatabase({self._path!r})"
 
-    def connect(self) -> _Connection:
-        """Give the connection of this thread."""
-        found = cast("_Connection | None", getattr(self._local, "connection", None))
+    def connect(self, *, waits: bool = True) -> _Connection:
+        """Give the connection of this thread; without `waits`, one that does not wait for locks."""
+        place = "connection" if waits or self._path == _IN_MEMORY else "impatient"
+        found = cast("_Connection | None", getattr(self._local, place, None))
         if found is None:
-            name = self._path if self._path == ":memory:" else str(Path(self._path).expanduser())
-            opened = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            name = self._path if self._path == _IN_MEMORY else str(Path(self._path).expanduser())
+            patience = _BUSY_SECONDS if waits else 0.0
+            opened = sqlite3.connect(name, timeout=patience, isolation_level=None, check_same_thread=False)
             opened.execute("pragma journal_mode=wal")
             opened.execute("pragma synchronous=normal")
             opened.execute("pragma foreign_keys=on")
-            found = self._local.connection = _Connection(opened, threading.RLock())
+            if not waits:
+                opened.execute("pragma wal_autocheckpoint=0")  # it waits for the disk: another thread does it
+            found = _Connection(opened, threading.RLock())
+            setattr(self._local, place, found)
             with self._lock:
                 self._opened.append(found)
         return found
 
-    def transaction(self) -> _SqliteTransaction:
-        """Begin a transaction that may write."""
-        return _SqliteTransaction(self)
+    def transaction(self, *, waits: bool = True) -> _SqliteTransaction:
+        """Begin a transaction that may write; without `waits`, one that fails at once where another is in the way."""
+        return _SqliteTransaction(self, waits=waits)
 
     def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         """Run one query outside of a transaction."""
@@ -117,6 +123,10 @@ class SqliteDatabase:
                 return cast("list[Row]", connection.execute(statement, clean_values(values)).fetchall())
         except _FAILURES as error:
             raise _explain(error) from error
+
+    def checkpoint(self) -> None:
+        """Move what was written from the log into the database; transactions go on meanwhile."""
+        self.query("pragma wal_checkpoint(passive)")
 
     def compact(self) -> None:
         """Give the space of deleted rows back to the disk."""
@@ -146,12 +156,13 @@ def _explain(error: Exception) -> StoreError:
 class _SqliteTransaction:
     """No generator, and one lock: every reply that has a state waits for such a transaction."""
 
-    def __init__(self, database: SqliteDatabase) -> None:
+    def __init__(self, database: SqliteDatabase, *, waits: bool) -> None:
         self._database = database
+        self._waits = waits
 
     def __enter__(self) -> Self:
         try:
-            self._connection, self._lock = self._database.connect()
+            self._connection, self._lock = self._database.connect(waits=self._waits)
             self._lock.acquire()
             try:
                 self._connection.execute("begin immediate")

@@ -7,7 +7,7 @@ not known may be repeated. The functions block; `StoreService` calls them withou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from secrets import token_hex
 from typing import Final, NamedTuple, TypeAlias, final
@@ -53,12 +53,13 @@ _PUT_REPLY: Final = (
 _PUT_CONTENT: Final = (
     "insert into contents (id, tenant, conversation, seen, size, data) values (?, ?, ?, ?, ?, ?) on conflict do nothing"
 )
+_READ_CONVERSATION: Final = "select data from conversations where id = ?"
 _PUT_CONVERSATION: Final = (
     "insert into conversations (id, tenant, seen, data, size) values (?, ?, ?, ?, ?)"
     " on conflict (id) do update set seen = excluded.seen, data = excluded.data, size = excluded.size"
 )
-_WRITES: Final = (_PUT_STATE, _USE_STATE, _PUT_KEY, _PUT_REQUEST, _PUT_REPLY, _PUT_CONTENT, _PUT_CONVERSATION)
-"""In the order in which they are run."""
+_WRITES: Final = (_PUT_STATE, _USE_STATE, _PUT_KEY, _PUT_REQUEST, _PUT_REPLY, _PUT_CONTENT)
+"""In the order in which they are run, before conversations and accounts."""
 
 
 @final
@@ -124,11 +125,15 @@ class StoredContent(NamedTuple):
 
 @final
 class StoredConversation(NamedTuple):
-    """What is kept of a conversation: its models, no content."""
+    """What is kept of a conversation: its models, no content.
+
+    `merge` adds it to what the store has, which another gateway may have written; without it, it replaces that.
+    """
 
     id: str
     tenant: str
     data: bytes
+    merge: Callable[[bytes], bytes] | None = None
 
 
 @final
@@ -138,8 +143,23 @@ class UsedStates(NamedTuple):
     ids: tuple[str, ...]
 
 
+@final
+class StoredValue(NamedTuple):
+    """A value of the gateway itself under its name; it replaces the one before."""
+
+    name: str
+    value: str
+
+
 Stored: TypeAlias = (
-    StoredState | StoredRow | StoredReply | StoredConversation | StoredContent | UsedStates | StoredAccount
+    StoredState
+    | StoredRow
+    | StoredReply
+    | StoredConversation
+    | StoredContent
+    | UsedStates
+    | StoredAccount
+    | StoredValue
 )
 
 
@@ -194,10 +214,15 @@ class Store:
         """Store states under their keys."""
         self.put_all(states, now)
 
-    def put_all(self, work: Iterable[Stored], now: int) -> None:
-        """Store states, rows of requests, replies, conversations, contents and accounts, in one transaction."""
+    def put_all(self, work: Iterable[Stored], now: int, *, waits: bool = True) -> None:
+        """Store states, rows of requests, replies, conversations, contents and accounts, in one transaction.
+
+        Without `waits` it fails at once where another transaction is in the way.
+        """
         tables: dict[str, dict[object, tuple[str | int | bytes, ...]]] = {}
+        conversations: dict[str, list[StoredConversation]] = {}
         accounts = Syncing()
+        values: dict[str, str] = {}
         for each in work:
             match each:
                 case StoredState():
@@ -214,8 +239,7 @@ class Store:
                     row = each.id, each.tenant, now, len(each.data), each.data, each.conversation
                     tables.setdefault(_PUT_REPLY, {}).setdefault(each.id, row)
                 case StoredConversation():
-                    row = each.id, each.tenant, now, each.data, len(each.data)
-                    tables.setdefault(_PUT_CONVERSATION, {})[each.id] = row
+                    conversations.setdefault(each.id, []).append(each)
                 case StoredContent():
                     row = each.id, each.tenant, each.conversation, now, len(each.data), each.data
                     tables.setdefault(_PUT_CONTENT, {})[each.id] = row
@@ -223,15 +247,31 @@ class Store:
                     tables.setdefault(_USE_STATE, {}).update({name: (now, name, now) for name in each.ids})
                 case StoredAccount():
                     accounts.add(each)
-        with accounts, self.database.transaction() as transaction:
+                case StoredValue():
+                    values[each.name] = each.value
+        with accounts, self.database.transaction(waits=waits) as transaction:
             for statement in _WRITES:
                 if rows := tables.get(statement):
                     # The order in which rows are locked is the same in every gateway.
                     transaction.run_many(statement, sorted(rows.values()))
+            for name, given in sorted(conversations.items()):
+                read = transaction.read(_READ_CONVERSATION + ("" if self.database.is_local else " for update"), (name,))
+                data = _bytes(read[0][0]) if read else b""
+                for one in given:
+                    data = one.merge(data) if data and one.merge is not None else one.data
+                transaction.run_many(_PUT_CONVERSATION, [(name, given[-1].tenant, now, data, len(data))])
+                self.grown += len(data)
             accounts.write(transaction, now, is_local=self.database.is_local)
+            for name, value in sorted(values.items()):
+                _set_meta(transaction, name, value)
         self.grown += sum(
             len(value) for rows in tables.values() for row in rows.values() for value in row if isinstance(value, bytes)
         )
+
+    def get_value(self, name: str) -> str | None:
+        """Return a value of the gateway itself."""
+        rows = self.database.query("select value from meta where name = ?", (name,))
+        return str(rows[0][0]) if rows else None
 
     def probe(self, now: int) -> None:
         """Write one value, to find out whether the database takes writes."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from segue.errors import LoadError
-from segue.histories.kit.acp_updates import DISPLAYED, Updates
+from segue.histories.kit.acp_updates import DISPLAYED, Updates, is_other_call
 from segue.histories.kit.documents import finish_history, refuse_branch
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import History
@@ -25,6 +25,7 @@ from segue.histories.kit.unread import note_unread
 
 NAME: Final = "acp-log"
 KNOWN_RECORDS: Final = DISPLAYED | {
+    "earlier input",
     "answer", "initialize", "authenticate", "session/new", "session/load", "session/list", "session/resume",
     "session/set_mode", "session/cancel", "session/request_permission",
 }  # fmt: skip
@@ -52,6 +53,11 @@ def read(source: Source, view: View) -> History:
             continue
         lines.append(line.number)
         given = params.get("update", params.get("prompt"))
+        if updates.replaced:
+            updates.replaced = False
+            notes.record("earlier input", line.number, len(line.data), fields if notes.keeps else None)
+        if is_other_call(object_of(given)):
+            notes.record("call of another form", line.number, len(line.data), fields if notes.keeps else None)
         note_unread({"update": given}, made, line.number, notes, since=since)
     chosen = max(sessions, key=lambda name: len(sessions[name][1]), default=None)
     if chosen not in sessions or not sessions[chosen][1]:

@@ -11,7 +11,8 @@ Facts (seen running unless stated; 2026-11-18):
   ids of calls and no names of tools: the item has both. The log does not say which calls were parallel. A resumed run
   numbers its items from 0 again.
 - Gemini CLI 0.61.0: `message` with `delta` is a piece of a text. Other programs add fields and leave out `init`.
-- opencode 1.18.33: a line has a part; a tool is printed with its result when it ended.
+- opencode 1.18.33: a line has a part; a tool is printed with its result when it ended. The ids of parts ascend in the
+  order in which they began, and opencode itself sorts the parts of a message by id.
 - Cursor (vendor's page) and Droid (a fixture): calls and results are separate lines.
 - Cline 3.0.65: an `iteration` is an answer; thoughts end after the text that they led to.
 - A run that was stopped has no last line. Most programs do not print the prompt: none is invented.
@@ -19,7 +20,8 @@ Facts (seen running unless stated; 2026-11-18):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final, cast, final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
@@ -47,6 +49,7 @@ KNOWN_RECORDS: Final = frozenset({
     "hook_event", "agent_event", "run_result", "tool_call",
 })  # fmt: skip
 """Kinds of lines that frame a run, or repeat what another line has."""
+_FRAMES: Final = KNOWN_RECORDS - {"tool_call", "thinking", "completion"}
 _CODEX_CALLS: Final[Mapping[str, tuple[str, ...]]] = {
     "command_execution": ("command",),
     "file_change": ("changes",),
@@ -55,6 +58,7 @@ _CODEX_CALLS: Final[Mapping[str, tuple[str, ...]]] = {
     "web_search": ("query", "action"),
 }
 """Items of Codex that are calls, and the fields that are their arguments."""
+_CODEX_TEXTS: Final = frozenset({"agent_message", "reasoning", "todo_list", "plan", "error"})
 
 
 @final
@@ -140,7 +144,7 @@ def read(source: Source, view: View) -> History:
     children: dict[str, int] = {}
     lines = list(_lines(source, notes))
     run.program, add = _find_program(fields for _, fields in lines)
-    for number, fields in lines:
+    for number, fields in _in_parts_order(lines):
         run.number = number
         if parent := text_of(fields.get("parent_tool_use_id")):
             children[parent] = children.get(parent, 0) + 1
@@ -164,6 +168,7 @@ def read(source: Source, view: View) -> History:
         version=run.version,
         cwd=run.cwd,
         extra={"program": run.program},
+        given=[(number, fields) for number, fields in lines if text_of(fields.get("type")) not in _FRAMES],
     )
 
 
@@ -243,8 +248,10 @@ def _codex(run: _Run, fields: dict[str, Any]) -> bool:
         return True
     item_id, what = text_of(item.get("id")) or "", text_of(item.get("type")) or ""
     if kind in ("item.started", "item.updated"):
-        if what in _CODEX_CALLS and item_id not in run.items:
+        if what in _CODEX_CALLS and (item_id not in run.items or "ended" in run.items[item_id]):
             _codex_call(run, item, item_id, what)
+        elif what not in _CODEX_TEXTS and (item_id not in run.items or not what):
+            run.notes.record("item of another form", run.number, 0, fields if run.notes.keeps else None)
         return False
     if kind != "item.completed":
         return False
@@ -258,6 +265,7 @@ def _codex(run: _Run, fields: dict[str, Any]) -> bool:
         if item_id not in run.items:
             _codex_call(run, item, item_id, what)
         name = run.items[item_id]["id"]
+        run.items[item_id]["ended"] = True
         run.result(name, _codex_result(item), is_error=item.get("status") in ("failed", "declined"))
     else:
         run.notes.record(f"item {what}", run.number, 0, fields if run.notes.keeps else None)
@@ -273,9 +281,12 @@ def _codex_step(run: _Run) -> None:
 
 def _codex_call(run: _Run, item: dict[str, Any], item_id: str, what: str) -> None:
     taken = {piece.id for message in run.messages if message.role == "assistant" for piece in message.tool_calls()}
+    taken |= {piece.id for piece in run.pieces if piece.kind == "toolCall"}
     name = item_id if item_id not in taken else f"{item_id}_run_{run.runs}"  # a resumed run counts from 0 again
+    name = name if name not in taken else f"{name}_{run.number}"
     run.items[item_id] = {"id": name}
-    arguments = {key: item[key] for key in _CODEX_CALLS[what] if key in item}
+    # Arguments at an unknown place stay with the call.
+    arguments = {key: item[key] for key in _CODEX_CALLS[what] if key in item} or item
     called = text_of(item.get("tool")) if what == "mcp_tool_call" else None
     if called is not None:
         arguments = object_of(item.get("arguments"))
@@ -310,6 +321,20 @@ def _gemini(run: _Run, fields: dict[str, Any]) -> bool:
         case _:
             return False
     return True
+
+
+def _in_parts_order(lines: Sequence[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield lines with the parts of one message of opencode in the order in which they began."""
+
+    def part_of(line: tuple[int, dict[str, Any]]) -> tuple[object, object]:
+        part = object_of(line[1].get("part"))
+        return part.get("messageID"), part.get("id")
+
+    for message, group in groupby(lines, key=lambda line: part_of(line)[0]):
+        listed = list(group)
+        ids = [part_of(line)[1] for line in listed]
+        is_sorted = message is not None and all(isinstance(each, str) for each in ids)
+        yield from sorted(listed, key=lambda line: str(part_of(line)[1])) if is_sorted else listed
 
 
 def _opencode(run: _Run, fields: dict[str, Any]) -> bool:

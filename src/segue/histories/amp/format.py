@@ -64,6 +64,9 @@ def read(source: Source, view: View) -> History:
         cwd=_folder(thread),
         created=milliseconds_of(thread.get("created")),
         extra=without(thread, ("messages",)),
+        given=(
+            (number, object_of(item).get("content", item)) for number, item in enumerate(cast("list[object]", given), 1)
+        ),
     )
 
 

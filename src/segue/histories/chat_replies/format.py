@@ -56,7 +56,10 @@ def read(source: Source, view: View) -> History:
         messages += made
     if not messages:
         raise LoadError("no conversation found: no item is a reply of Chat Completions")
-    return finish_history(NAME, notes, messages)
+    items = (
+        (number, object_of(item).get("choices", item)) for number, item in enumerate(cast("list[object]", listed), 1)
+    )
+    return finish_history(NAME, notes, messages, given=items)
 
 
 def _is_whole(reply: dict[str, Any]) -> bool:

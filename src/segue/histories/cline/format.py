@@ -132,8 +132,18 @@ def _read_manifest(source: Source, notes: Notes) -> dict[str, Any]:
 
 def describe(excerpt: Excerpt) -> Session | None:
     """Describe a session by its file."""
-    return describe_document(excerpt, NAME, read, excerpt.name.rpartition("/")[2].removesuffix(_SUFFIX))
+    name = excerpt.name.rpartition("/")[2]
+    own = name.removesuffix(_SUFFIX)
+    return describe_document(excerpt, NAME, read, (task_id(excerpt.name) or own) if own == name else own)
 
+
+_STORAGE: Final = "Code/User/globalStorage/saoudrizwan.claude-dev"
+_EDITOR: Final = Place(
+    folder=f".config/{_STORAGE}",
+    patterns=("tasks/*/api_conversation_history.json",),
+    system_folders={"darwin": f"Library/Application Support/{_STORAGE}", "win32": f"AppData/Roaming/{_STORAGE}"},
+)
+"""Where the extension of VS Code stored its tasks."""
 
 FORMAT: Final = Format(
     name=NAME,
@@ -146,6 +156,7 @@ FORMAT: Final = Format(
         folder=".cline/data",
         variables=("CLINE_DATA_DIR", "CLINE_DIR/data"),
         patterns=("sessions/*/*.messages.json",),
+        others=(_EDITOR,),
     ),
     reads_lines=False,
     source="Cline 3.0.65, run against a scripted model; cline/cline 2026-08-22",

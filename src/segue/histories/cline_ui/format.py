@@ -40,6 +40,11 @@ _PERSON: Final = frozenset({"task", "user_feedback", "user_feedback_diff"})
 _MODEL: Final = frozenset({"text", "completion_result", "plan_mode_respond", "followup"})
 _CALLS: Final[Mapping[str, str]] = {"command": "command", "browser_action": "action", "use_mcp_server": "request"}
 """Kinds of calls whose text is the one argument, and its name."""
+_KEYS: Final = frozenset({
+    "ts", "type", "say", "ask", "text", "images", "files", "partial", "modelInfo", "conversationHistoryIndex",
+    "conversationHistoryDeletedRange", "lastCheckpointHash", "isCheckpointCheckedOut", "isOperationOutsideWorkspace",
+    "commandCompleted",
+})  # fmt: skip
 _RESULTS: Final = frozenset({"command_output", "mcp_server_response", "browser_action_result"})
 
 
@@ -70,7 +75,7 @@ class _Screen:
             content = (*((TextContent(text=text),) if text else ()), *(each for each in images if each is not None))
             self.messages.append(with_envelope(UserMessage(content=content, timestamp=time), NAME, {"kind": kind}))
         elif not text:
-            self._record("empty", item, number)
+            self._record("empty" if _is_empty(item) else "text of another form", item, number)
         elif kind == "reasoning":
             self._add(ThinkingContent(thinking=text), time)
         elif kind in _MODEL:
@@ -104,6 +109,10 @@ class _Screen:
         self._pieces, self._time = [], None
 
 
+def _is_empty(item: dict[str, Any]) -> bool:
+    return isinstance(item.get("text", ""), str) and item.keys() <= _KEYS
+
+
 def _list(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else []
 
@@ -129,7 +138,13 @@ def read(source: Source, view: View) -> History:
     screen.close()
     detail = "results of file tools are not in it; api_conversation_history.json of the same task has them"
     notes.add(ChangeCode.FILE_MISSING, ("messages",), Loss.CONTENT, detail)
-    return finish_history(NAME, notes, screen.messages, session_id=task_id(source.name) or task_id(source.path or ""))
+    return finish_history(
+        NAME,
+        notes,
+        screen.messages,
+        session_id=task_id(source.name) or task_id(source.path or ""),
+        given=enumerate(cast("list[object]", value), 1),
+    )
 
 
 FORMAT: Final = Format(

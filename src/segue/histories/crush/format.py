@@ -1,6 +1,7 @@
 """The record of Crush, and of the opencode written in Go, whose databases are alike.
 
 Reads a session of Crush, or of the opencode written in Go that it comes from, out of their database.
+`segue.histories.crush.write` writes one.
 
 Facts (sources of both programs; seven databases of public projects; read 2026-11-16):
 - `sessions` and `messages`; `parts` of a message is a JSON list of `{type, data}`. Crush has a column `provider`.
@@ -23,21 +24,22 @@ from segue.conversation.context import Summary
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import LoadError
 from segue.foundation.plurals import counted
+from segue.histories.crush.write import NAME, write
 from segue.histories.kit.documents import finish_history, json_text, parse_text, refuse_branch
 from segue.histories.kit.envelope import plain_text, with_envelope
 from segue.histories.kit.format import Format, Place
 from segue.histories.kit.history import Child, Compaction, History, Session
 from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.origins import find_origin, set_origin
+from segue.histories.kit.origins import find_origin, marked_origin, set_origin
 from segue.histories.kit.pieces import make_call, media_of, stop_of, string_of
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import AgentDatabase, Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.unread import note_unread
+from segue.models.model import Model
 from segue.projection.report import ChangeCode, Loss
 
-NAME: Final = "crush"
 KNOWN_RECORDS: Final = frozenset({"unfinished answer"})
 _KINDS: Final = frozenset({
     "binary", "finish", "image_url", "reasoning", "shell_command", "text", "tool_call", "tool_result",
@@ -72,7 +74,8 @@ def read(source: Source, view: View) -> History:
         first = active[0]
         compaction = Compaction(summary=Summary(covers=len(older), text=plain_text(first)), messages=tuple(older))
         texts = tuple(piece for piece in first.content if isinstance(piece, TextContent))
-        active[0] = UserMessage(content=texts, timestamp=milliseconds_of(rows[summary_at].get("created_at")))
+        time = milliseconds_of(rows[summary_at].get("created_at"))
+        active[0] = with_envelope(UserMessage(content=texts, timestamp=time), NAME, {"id": summary_id})
     children = [
         Child(id=str(row.get("id")), call_id=str(row.get("id")).rpartition("$$")[2], title=text_of(row.get("title")))
         for row in database.rows("sessions", parent_session_id=session.get("id"))
@@ -165,8 +168,9 @@ def _read_row(row: Mapping[str, object], number: int, notes: Notes) -> Iterator[
     contents = [message.content for message in made]
     shown = [_without_display(part) for part in cast("list[object]", given)]
     note_unread({"parts": shown}, contents, number, notes, since=since)
+    names = ("id", "model", "provider", "is_summary_message")
     for message in made:
-        yield with_envelope(message, NAME, without(dict(row), ("parts",)))
+        yield with_envelope(message, NAME, {name: row[name] for name in names if row.get(name)})
 
 
 def _without_display(part: object) -> object:
@@ -212,7 +216,9 @@ def _answer(
     message = AssistantMessage(
         content=tuple(pieces), stop_reason=stop_of(_STOPS.get(word, word), pieces), raw_stop_reason=word, timestamp=time
     )
-    return set_origin(message, find_origin(text_of(row.get("model")) or "", text_of(row.get("provider")) or ""))
+    found = find_origin(text_of(row.get("model")) or "", text_of(row.get("provider")) or "")
+    marks = (part for part in parts if part.get("type") == "finish")
+    return set_origin(message, marked_origin(found, next(marks, dict[str, Any]())))
 
 
 def _texts(content: object) -> list[TextContent]:
@@ -253,8 +259,18 @@ FORMAT: Final = Format(
     list=list_sessions,
     samples=read_samples(__package__),
     title="Crush and opencode (Go)",
-    place=Place(folder=".crush", projects=(".crush/crush.db", ".opencode/opencode.db")),
+    write=write,
+    # Written sessions get a folder each: the databases of projects may be in use.
+    place=Place(
+        folder=".local/share/segue/crush",
+        variables=("XDG_DATA_HOME/segue/crush",),
+        patterns=("*/crush.db",),
+        databases=("*/crush.db",),
+        projects=(".crush/crush.db", ".opencode/opencode.db"),
+    ),
+    closes_calls=False,
     reads_lines=False,
+    example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),
     source="charmbracelet/crush and opencode-ai/opencode; databases of public projects",
-    read_on="2026-11-16",
+    read_on="2026-11-18",
 )

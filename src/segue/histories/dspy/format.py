@@ -22,7 +22,7 @@ from segue.histories.kit.envelope import plain_text, with_envelope
 from segue.histories.kit.format import Format
 from segue.histories.kit.framework import items_of
 from segue.histories.kit.history import History, Session
-from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
+from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import find_origin, set_origin
 from segue.histories.kit.pieces import stop_of, usage_of
@@ -93,6 +93,7 @@ def read(source: Source, view: View) -> History:
         session_id=_id_of(entry),
         updated=_time_of(entry),
         system_prompt=system,
+        given=[(len(messages) + 1, without(entry, ("messages", "response")))],
     )
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, AssistantContent, TextContent, ThinkingContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.errors import LoadError
-from segue.histories.kit.acp_updates import DISPLAYED, Updates, content_of
+from segue.histories.kit.acp_updates import DISPLAYED, Updates, content_of, is_other_call
 from segue.histories.kit.documents import describe_document, finish_history, parse_object, refuse_branch
 from segue.histories.kit.envelope import find_envelope, is_own_text, with_envelope
 from segue.histories.kit.format import Draft, Excerpt, Format, Output, Place
@@ -66,6 +66,8 @@ def read(source: Source, view: View) -> History:
             kind = text_of(update.get("sessionUpdate")) or text_of(fields.get("type")) or "unknown"
             notes.record(kind, line.number, len(line.data), fields if notes.keeps else None)
             continue
+        if is_other_call(update):
+            notes.record("call of another form", line.number, len(line.data), fields if notes.keeps else None)
         note_unread({"update": update or fields}, made, line.number, notes, since=since)
     messages = [*asked.finished(), *updates.messages()]
     if not messages and not notes.records:
@@ -102,6 +104,8 @@ class _Chat:
         self._lines.append(fields)
         match text_of(fields.get("type")):
             case "system":
+                if self.system is not None and self.system != content:
+                    return None  # of another session: a file has its instructions once
                 self.system = text_of(content)
                 return [content]
             case "user":
@@ -130,7 +134,7 @@ class _Chat:
                 self._add(result)
             case _:
                 return None
-        return [self._messages[-1]]
+        return [self._messages[-1].content]  # its lines are kept with it, and would explain themselves
 
     def _answer(self, fields: dict[str, Any], text: str | None) -> None:
         pieces: list[AssistantContent] = [*self._thoughts, *([TextContent(text=text)] if text else [])]

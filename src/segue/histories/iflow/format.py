@@ -17,7 +17,7 @@ from segue.errors import LoadError
 from segue.histories.kit.documents import describe_document, finish_history, json_text, refuse_branch
 from segue.histories.kit.format import Excerpt, Format, Place
 from segue.histories.kit.history import History, Session
-from segue.histories.kit.lines import decode_objects, first_objects, object_of, objects_of, text_of
+from segue.histories.kit.lines import decode_objects, first_objects, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import UNKNOWN, find_origin
 from segue.histories.kit.pieces import make_call
@@ -41,8 +41,10 @@ def read(source: Source, view: View) -> History:
     refuse_branch(view, "iFlow")
     notes = Notes(keep=view.keep_records)
     log, called, about = TurnLog(NAME), set[str](), dict[str, str]()
+    given: list[tuple[int, object]] = []
     for line, fields in decode_objects(source.data or b"", notes):
         since = notes.left_out
+        given.append((line.number, without(fields, ("cwd",))))
         for key in ("sessionId", "cwd", "version"):
             if (value := text_of(fields.get(key))) is not None:
                 about.setdefault(key, value)
@@ -64,6 +66,7 @@ def read(source: Source, view: View) -> History:
         session_id=(about.get("sessionId") or _id_of(source.name)).removeprefix(_PREFIX),
         cwd=about.get("cwd"),
         version=about.get("version"),
+        given=given,
     )
 
 

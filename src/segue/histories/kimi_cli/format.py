@@ -27,7 +27,7 @@ from segue.histories.kit.origins import UNKNOWN, set_origin
 from segue.histories.kit.pieces import make_call, stop_of
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Source, View
-from segue.histories.kit.unread import note_unread
+from segue.histories.kit.unread import note_unread, read_list
 
 NAME: Final = "kimi-cli"
 KNOWN_RECORDS: Final = frozenset({"_checkpoint", "_usage", "_system_prompt"})
@@ -53,6 +53,7 @@ def read(source: Source, view: View) -> History:
         if made is None:
             notes.record(role, line.number, len(line.data), fields if notes.keeps else None)
             continue
+        read_list(fields.get("tool_calls"), "tool_calls", line.number, notes)
         note_unread(fields, [made.content], line.number, notes, since=since)
         messages.append(with_envelope(made, NAME, without(fields, _READ)))
     if not messages and not notes.records:

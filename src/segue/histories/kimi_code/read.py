@@ -38,13 +38,14 @@ from segue.histories.kit.lines import (
     objects_of,
     text_of,
     title_of,
+    without,
 )
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.origins import UNKNOWN, find_origin, marked_origin, set_origin
+from segue.histories.kit.origins import SEGUE, UNKNOWN, find_origin, marked_origin, set_origin
 from segue.histories.kit.pieces import Media, make_call, read_media, reasoning_item, stop_of, usage_of
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.unread import note_unread
+from segue.histories.kit.unread import note_unread, read_list
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "kimi-code"
@@ -57,6 +58,9 @@ _USERS: Final = frozenset({"user", "skill_activation", "plugin_command", "shell_
 
 SUMMARY: Final = "compaction_summary"
 """The origin of a message that replaces those before it."""
+
+_READ: Final = frozenset({"role", "content", "toolCalls", "toolCallId", "name", "isError", SEGUE})
+"""Fields of a message that are read; the others are kept with it."""
 
 _WORDS: Final = 40
 """Characters of a message that the report shows."""
@@ -123,7 +127,7 @@ class _Log:
                 self._event(object_of(fields.get("event")), number, size, time)
                 return
             case "context.apply_compaction":
-                self._compact(fields, time)
+                self._compact(fields, number, time)
                 return
             case "context.clear":
                 self._remove(self.entries, "messages before the context was cleared")
@@ -144,8 +148,8 @@ class _Log:
     def _message(self, given: dict[str, Any], number: int, time: int | None) -> _Entry | None:
         since = self.notes.left_out
         kind = text_of(object_of(given.get("origin")).get("kind")) or "user"
-        content, calls = given.get("content"), objects_of(given.get("toolCalls"))
-        envelope = {name: given[name] for name in ("id", "origin") if name in given}
+        content, calls = given.get("content"), read_list(given.get("toolCalls"), "toolCalls", number, self.notes)
+        envelope = without(given, _READ)
         made: Message | None = None
         match text_of(given.get("role")):
             case "user":
@@ -165,6 +169,8 @@ class _Log:
                 )
                 made = with_envelope(made, NAME, envelope)
             case "assistant":
+                if not all("arguments" in (object_of(call.get("function")) or call) for call in calls):
+                    self.notes.unreadable(number, "a call has no arguments")
                 pieces = [*_reply(content), *(_call(call, "arguments") for call in calls)]
                 answer = AssistantMessage(content=tuple(pieces), stop_reason=stop_of(None, pieces), timestamp=time)
                 made = _from(answer, marked_origin(UNKNOWN, given), envelope)
@@ -191,6 +197,8 @@ class _Log:
                 made += found
             case "tool.call":
                 call = _call({**event, "id": event.get("toolCallId")}, "args")
+                if not isinstance(event.get("args"), dict):
+                    self.notes.unreadable(number, "`args` of a call is not an object")
                 self._step(event, time).pieces.append(call)
                 made.append(call)
             case "tool.result":
@@ -215,9 +223,10 @@ class _Log:
         uuid = text_of(event.get("stepUuid")) or ""
         return self._steps.get(uuid) or self._begin(uuid, time)
 
-    def _compact(self, fields: dict[str, Any], time: int | None) -> None:
+    def _compact(self, fields: dict[str, Any], number: int, time: int | None) -> None:
         """Replace the first messages by their summary; some prompts among them may be kept."""
         text = text_of(fields.get("summary")) or text_of(fields.get("contextSummary")) or ""
+        note_unread(fields, text, number, self.notes, since=self.notes.left_out)
         given = fields.get("compactedCount")
         count = integer_of(given) if isinstance(given, int) else len(self.entries)
         gone, rest = self.entries[:count], self.entries[count:]

@@ -31,7 +31,7 @@ from segue.histories.kit.pieces import make_call, read_media, stop_of
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import iso_of, make_id, milliseconds_of, time_of
-from segue.histories.kit.unread import note_unread
+from segue.histories.kit.unread import note_unread, read_list
 from segue.histories.kit.writing import Clock, json_line, note_lost, placed
 from segue.models.model import Model
 from segue.projection.report import ChangeCode, Loss
@@ -60,7 +60,8 @@ def read(source: Source, view: View) -> History:
         if not made:
             kind = text_of(fields.get("kind")) or "unknown"
             notes.record(kind, line.number, len(line.data), fields if notes.keeps else None)
-        if any(text_of(part.get("kind")) not in _PARTS for part in objects_of(data.get("content"))):
+        parts = read_list(data.get("content"), "content", line.number, notes)
+        if not all(_is_known(part) for part in parts):
             notes.record("part of another form", line.number, len(line.data), fields if notes.keeps else None)
         given = {"content": data.get("content")} if "content" in data else fields
         note_unread(given, [message.content for message in made], line.number, notes, since=since)
@@ -79,6 +80,14 @@ def read(source: Source, view: View) -> History:
         updated=milliseconds_of(meta.get("updated_at")),
         parent=None if before is None else Parent(id=before, kind="fork"),
     )
+
+
+def _is_known(part: dict[str, Any]) -> bool:
+    """Whether a part is of a known kind, with data; that of a call has to be whole."""
+    kind, data = text_of(part.get("kind")), part.get("data")
+    if kind == "toolUse":
+        return isinstance(object_of(data).get("input"), dict)
+    return kind in _PARTS and data is not None
 
 
 def _read(kind: str | None, data: dict[str, Any], model: str | None) -> Iterator[Message]:

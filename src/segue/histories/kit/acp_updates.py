@@ -26,6 +26,10 @@ DISPLAYED: Final = frozenset({
     "usage_update", "turn_completed", "hook_execution", "retry_state",
 })  # fmt: skip
 """Kinds of updates that are not part of the conversation."""
+_CALL_FIELDS: Final = frozenset({
+    "sessionUpdate", "toolCallId", "title", "kind", "status", "content", "locations", "rawInput", "rawOutput",
+    "messageId", "_meta",
+})  # fmt: skip
 _ENDED: Final = frozenset({"completed", "failed"})
 _NAMES: Final = ("name", "toolName", "tool_name")
 _OUTPUTS: Final = ("output", "content", "text", "error", "message")
@@ -66,6 +70,8 @@ class Updates:
     def __init__(self, format_name: str) -> None:
         self._format: Final = format_name
         self._turns: list[_Turn] = []
+        self.replaced = False
+        """Whether the last update of a call replaced its input by another one."""
         self._calls: dict[str, _Call] = {}
 
     def prompt(self, blocks: object, time: int | None = None) -> list[UserContent]:
@@ -115,11 +121,18 @@ class Updates:
     def _tool(self, update: Mapping[str, Any], key: object, time: int | None, mark: Mapping[str, Any]) -> _Call:
         name = text_of(update.get("toolCallId")) or ""
         call = self._calls.get(name)
-        if call is None or (update.get("sessionUpdate") == "tool_call" and call.result is not None):
+        begins, ends = update.get("sessionUpdate") == "tool_call", text_of(update.get("status")) in _ENDED
+        has_ended = call is not None and call.result is not None
+        if (
+            call is None
+            or (begins and has_ended)
+            or ((begins or (ends and has_ended)) and _is_other(call.fields, update))
+        ):
             call = self._calls[name] = _Call(name)
             self._turn("assistant", key, time, mark).pieces.append(call)
+        self.replaced = _is_other(call.fields, update)
         call.fields |= {field: value for field, value in update.items() if value is not None}
-        if text_of(update.get("status")) in _ENDED and call.result is None:
+        if ends and call.result is None:
             call.result = _Turn("toolResult", time=time, call=call)
             self._turns.append(call.result)
         return call
@@ -149,6 +162,17 @@ class Updates:
             answer = AssistantMessage(content=pieces, stop_reason=stop_of(None, pieces), timestamp=turn.time)
             origin = marked_origin(UNKNOWN, {SEGUE: turn.mark})
             yield with_envelope(set_origin(answer, origin), self._format, {})
+
+
+def _is_other(before: Mapping[str, Any], update: Mapping[str, Any]) -> bool:
+    """Whether a call with the id of an earlier one has another input, so that it is not the same one again."""
+    return bool(before.get("rawInput")) and update.get("rawInput") not in (None, before["rawInput"])
+
+
+def is_other_call(update: Mapping[str, Any]) -> bool:
+    """Whether an update of a call has a value in a field that the protocol does not have: its input may be there."""
+    is_call = text_of(update.get("sessionUpdate")) in {"tool_call", "tool_call_update"}
+    return is_call and any(isinstance(update[key], (dict, list)) for key in update.keys() - _CALL_FIELDS)
 
 
 def tool_name(fields: Mapping[str, Any]) -> str:

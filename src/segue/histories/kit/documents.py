@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -19,6 +19,7 @@ from segue.histories.kit.lines import object_of, title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import time_of
+from segue.histories.kit.unread import note_unexplained
 from segue.projection.report import ChangeCode, Loss
 
 LINES: Final = "\x00lines"
@@ -132,11 +133,16 @@ def finish_history(
     compaction: Compaction | None = None,
     shows_compacted: bool = False,
     extra: dict[str, Any] | None = None,
+    given: Iterable[tuple[int, object]] = (),
 ) -> History:
     """Make the history of messages: results get the names of their tools, times and title come from the messages.
 
-    `shows_compacted` says that the messages have what the compaction replaced, and not its summary.
+    `shows_compacted` says that the messages have what the compaction replaced, and not its summary. `given` are the
+    items of the file with their numbers: one with a text that nothing here has is reported.
     """
+    contents = [message.content for message in (*messages, *(() if compaction is None else compaction.messages))]
+    summary = None if compaction is None else compaction.summary.text
+    note_unexplained(given, [contents, summary, system_prompt, title, cwd], notes)
     named = name_results(messages)
     times = [time for message in named if (time := time_of(message)) is not None]
     older = compaction.messages if compaction is not None and not shows_compacted else ()

@@ -200,7 +200,7 @@ def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> l
             if not all(message.content for message in messages) or _has_fewer_pieces(run, messages):
                 made = [message.content for message in messages]
                 for entry in run:
-                    note_unread(entry, made, reading.line, reading.notes, since=reading.notes.left_out)
+                    note_unread(entry, made, reading.line, reading.notes, since=reading.notes.left_out, names=False)
             runs.append(_Run(run, messages, {BEFORE: waiting} if waiting else {}, line=reading.line))
             waiting = []
         else:
@@ -243,7 +243,8 @@ def _note_lost(run: _Run, reading: Reading) -> None:
     for at, entry in enumerate(run.entries):
         known = {key: entry[key] for key in _SAYING if key in entry}
         has_words = not known.keys().isdisjoint((*_LISTS, "text", "items"))
-        note_unread(known if has_words else entry, made, run.line + at, reading.notes, since=reading.notes.left_out)
+        given = known if has_words else entry
+        note_unread(given, made, run.line + at, reading.notes, since=reading.notes.left_out, names=False)
 
 
 def _with_patches(

@@ -173,9 +173,9 @@ class Written(_Value, frozen=True, kw_only=True):
 
     Nothing is on the disk yet: `save_history` stores the files. `resume` continues the session from the folder of the
     agent, `resume_file` from any other folder; empty if the program cannot. `setup` is run before it, for a program
-    that keeps its sessions in a database. In all of them `{file}` means the path of the stored file. `originals`
-    is what was given, if messages of other programs are in it: `save_history` stores it too, and `restore_history`
-    finds it when the session comes back.
+    that keeps its sessions in a database. In all of them `{file}` means the path of the stored file, `{folder}` the
+    folder that it is in. `originals` is what was given, if messages of other programs are in it: `save_history` stores
+    it too, and `restore_history` finds it when the session comes back.
     """
 
     format: str

@@ -38,6 +38,12 @@ class Notes:
         """How many lines and records are noted as left out."""
         return self._unreadable + len(self._records)
 
+    @property
+    def noted(self) -> set[int]:
+        """The numbers of the lines and records that are noted as left out."""
+        lines = (change.path[-1] for change in self._changes if change.code is ChangeCode.LINE_UNREADABLE)
+        return {record.line for record in self._records} | {each for each in lines if isinstance(each, int)}
+
     def add(self, code: ChangeCode, path: Path, loss: Loss, detail: str = "") -> None:
         """Note one change."""
         self._changes.append(Change(code=code, path=path, loss=loss, detail=detail))

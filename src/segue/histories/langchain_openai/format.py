@@ -57,7 +57,8 @@ def read(source: Source, view: View) -> History:
         made = _read_message(fields, notes, number)
         note_unread({"message": item}, made, number, notes, since=since)
         messages += made
-    return finish_history(NAME, notes, messages, system_prompt="\n\n".join(system) or None)
+    items = enumerate(cast("list[object]", listed), 1)
+    return finish_history(NAME, notes, messages, system_prompt="\n\n".join(system) or None, given=items)
 
 
 def _read_message(fields: dict[str, Any], notes: Notes, number: int) -> list[Message]:

@@ -30,7 +30,7 @@ from segue.histories.kit.pieces import arguments_text, make_call, read_media, st
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import file_time_of, iso_of, make_id, milliseconds_of, time_of
-from segue.histories.kit.unread import note_unread
+from segue.histories.kit.unread import note_unread, read_list
 from segue.histories.kit.writing import is_text, json_line, note_lost, placed
 from segue.models.model import Model
 from segue.projection.report import ChangeCode, Loss
@@ -55,8 +55,7 @@ def read(source: Source, view: View) -> History:
         if made is None:
             notes.record(text_of(fields.get("role")) or "unknown", line.number, len(line.data), fields)
             continue
-        if not isinstance(fields.get("tool_calls"), list | None):
-            notes.unreadable(line.number, "`tool_calls` is not a list")
+        read_list(fields.get("tool_calls"), "tool_calls", line.number, notes)
         note_unread(fields, [made.content], line.number, notes, since=since)
         envelope = without(fields, _READ)
         messages.append(with_envelope(made, NAME, envelope, own=fields.get("injected") is True))

@@ -645,7 +645,13 @@ FORMAT: Final = Format(
     anatomy=ANATOMY,
     title="opencode",
     compacts=True,
-    place=Place(folder=".local/share/opencode", variables=("XDG_DATA_HOME/opencode",), databases=("opencode.db",)),
+    place=Place(
+        folder=".local/share/opencode",
+        variables=("XDG_DATA_HOME/opencode",),
+        databases=("opencode.db",),
+        # Kilo has the same store since March 2026 (read, 2026-11-18).
+        others=(Place(folder=".local/share/kilo", variables=("XDG_DATA_HOME/kilo",), databases=("*.db",)),),
+    ),
     reads_lines=False,
     example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),
     source="opencode 1.18.33, run against a scripted model; anomalyco/opencode 2026-08-19",

@@ -50,6 +50,8 @@ _TOOL_ACTIONS: Final = frozenset(
     {"run", "run_ipython", "read", "write", "edit", "browse", "browse_interactive", "call_tool_mcp", "delegate"}
 )
 """Older actions that call a tool."""
+_STATES: Final = ("confirmation_state", "security_risk")
+"""Words of the program among the arguments of an action."""
 _MODEL_WORDS: Final = ("content", "final_thought", "thought")
 """Arguments of an older action that are words of the model."""
 
@@ -129,7 +131,7 @@ class _Reader:
         has_call = bool(event.get("tool_call_metadata") or event.get("tool_call") or event.get("tool_call_id"))
         shown = without(event, _REPEATED if has_call else _SHOWN)
         if has_call and "args" in event:
-            shown["args"] = without(object_of(event["args"]), _MODEL_WORDS)
+            shown["args"] = without(object_of(event["args"]), (*_MODEL_WORDS, *_STATES))
         if has_call and (seen := object_of(event.get("observation"))):
             shown["observation"] = without(seen, ("command", "metadata"))
         if kind not in KNOWN_RECORDS:
@@ -192,7 +194,7 @@ class _Reader:
             yield from self._older(event, fields, time)
         elif event.get("tool_call_id"):
             yield _result(event, text_of(event.get("tool_call_id")) or "", fields, time)
-        elif event.get("action") in _TOOL_ACTIONS and event.get("source") == "agent":
+        elif text_of(event.get("action")) in _TOOL_ACTIONS and event.get("source") == "agent":
             pieces = [TextContent(text=text) for text in _action_texts(event)]
             arguments = without(object_of(event.get("args")), _MODEL_WORDS)
             call = make_call(f"event_{event.get('id')}", event["action"], arguments)

@@ -146,7 +146,18 @@ def describe(excerpt: Excerpt) -> Session | None:
     return describe_document(excerpt, NAME, read, task_id(excerpt.name) or excerpt.name)
 
 
-_STORAGE: Final = "Code/User/globalStorage/rooveterinaryinc.roo-cline"
+def _place(extension: str, *others: Place) -> Place:
+    storage = f"Code/User/globalStorage/{extension}"
+    return Place(
+        folder=f".config/{storage}",
+        patterns=(f"tasks/*/{FILE}",),
+        system_folders={
+            "darwin": f"Library/Application Support/{storage}",
+            "win32": f"AppData/Roaming/{storage}",
+        },
+        others=others,
+    )
+
 
 FORMAT: Final = Format(
     name=NAME,
@@ -154,14 +165,8 @@ FORMAT: Final = Format(
     describe=describe,
     samples=read_samples(__package__),
     title="Roo Code",
-    place=Place(
-        folder=f".config/{_STORAGE}",
-        patterns=(f"tasks/*/{FILE}",),
-        system_folders={
-            "darwin": f"Library/Application Support/{_STORAGE}",
-            "win32": f"AppData/Roaming/{_STORAGE}",
-        },
-    ),
+    # Kilo stored its tasks like this until March 2026 (read, 2026-11-18).
+    place=_place("rooveterinaryinc.roo-cline", _place("kilocode.kilo-code")),
     reads_lines=False,
     source="RooCodeInc/Roo-Code 3.52.1",
     read_on="2026-11-15",

@@ -50,7 +50,8 @@ def read(source: Source, view: View) -> History:
     messages = log.messages()
     if not messages:
         raise LoadError("no conversation found: there is no task and no step of smolagents")
-    return finish_history(NAME, notes, messages)
+    items = ((number, without(object_of(item), _COPIES)) for number, item in enumerate(steps, 1))
+    return finish_history(NAME, notes, messages, given=items)
 
 
 def _take(log: TurnLog, step: dict[str, Any], number: int, notes: Notes) -> list[object]:

@@ -60,7 +60,8 @@ def read(source: Source, view: View) -> History:
         made = list(_read_message(fields, notes, number))
         note_unread({"message": item}, made, number, notes, since=since)
         messages += made
-    return finish_history(NAME, notes, messages, system_prompt="\n\n".join(system) or None)
+    items = enumerate(cast("list[object]", listed), 1)
+    return finish_history(NAME, notes, messages, system_prompt="\n\n".join(system) or None, given=items)
 
 
 def _read_message(fields: dict[str, Any], notes: Notes, number: int) -> Iterator[Message]:
@@ -145,7 +146,7 @@ def _read_result(part: dict[str, Any]) -> Message:
         tool_call_id=text_of(part.get("toolCallId")) or "",
         tool_name=text_of(part.get("toolName")) or "",
         content=content,
-        is_error=output.get("type") in _ERRORS or part.get("isError") is True,
+        is_error=text_of(output.get("type")) in _ERRORS or part.get("isError") is True,
     )
 
 

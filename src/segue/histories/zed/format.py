@@ -25,7 +25,7 @@ from segue.histories.kit.documents import finish_history, json_text, parse_objec
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.format import Format, Place
 from segue.histories.kit.history import Child, Compaction, History, Session
-from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.lines import object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import UNKNOWN, find_origin, set_origin
 from segue.histories.kit.pieces import make_call, media_of, stop_of
@@ -99,6 +99,7 @@ def read(source: Source, view: View) -> History:
         children=children,
         compaction=found,
         shows_compacted=full,
+        given=((number, _shown(item)) for number, item in enumerate(cast("list[object]", given), 1)),
     )
 
 
@@ -164,7 +165,25 @@ def _read(item: object, number: int, notes: Notes, origin: Origin) -> Iterator[M
 def _without_copies(part: dict[str, Any]) -> dict[str, Any]:
     """Return a part of an answer without the text of the arguments, which repeats them."""
     call = object_of(part.get("ToolUse"))
-    return {"ToolUse": {key: value for key, value in call.items() if key != "raw_input"}} if call else part
+    return {"ToolUse": {**without(call, ("raw_input",)), "input": _arguments(call)}} if call else part
+
+
+def _shown(item: object) -> object:
+    """Return an item without what repeats it: the text of arguments, and what a tool gave before it was shortened."""
+    agent = object_of(object_of(item).get("Agent"))
+    if not agent:
+        return item
+    parts, results = agent.get("content"), agent.get("tool_results")
+    shown = dict(agent)
+    if isinstance(parts, list):
+        listed = cast("list[object]", parts)
+        shown["content"] = [_without_copies(object_of(part)) if object_of(part) else part for part in listed]
+    if isinstance(results, dict):
+        named = cast("dict[str, object]", results)
+        shown["tool_results"] = {
+            name: without(object_of(result), ("output",)) or result for name, result in named.items()
+        }
+    return shown
 
 
 def _user(given: dict[str, Any]) -> Iterator[Message]:
@@ -204,14 +223,15 @@ def _reply(part: dict[str, Any]) -> Iterator[AssistantContent]:
     elif isinstance(part.get("RedactedThinking"), str):
         yield ThinkingContent(thinking="", thinking_signature=part["RedactedThinking"], redacted=True)
     elif call:
-        given = object_of(call.get("input"))
-        arguments: object = call.get("input")
-        if given.keys() == {"type", "value"} and given["type"] in ("json", "text"):
-            arguments = given["value"]
-        if arguments is None:
-            arguments = call.get("raw_input")
         signature = text_of(call.get("thought_signature"))
-        yield make_call(call.get("id"), call.get("name"), arguments, signature=signature)
+        yield make_call(call.get("id"), call.get("name"), _arguments(call), signature=signature)
+
+
+def _arguments(call: dict[str, Any]) -> object:
+    given = object_of(call.get("input"))
+    if given.keys() == {"type", "value"} and given["type"] in ("json", "text"):
+        return given["value"]
+    return call.get("raw_input") if call.get("input") is None else call.get("input")
 
 
 def _result(call_id: str, result: dict[str, Any]) -> ToolResultMessage:

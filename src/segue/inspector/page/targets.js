@@ -85,6 +85,7 @@ export function drawFacts(summary, facts, source) {
   const { length, cost, cut, fits } = describeLength(summary.length);
   const rows = [["Protocol", summary.protocol], ["Source format", source]];
   if (summary.problem) rows.push(["Cannot be sent", summary.problem]);
+  if (summary.options?.length) rows.push(["Takes the options", summary.options.join(", ")]);
   rows.push(["Estimated length", fits ? length : `does not fit: ${length}; ${cut}`], ["Estimated cost", cost]);
   const line = [summary.protocol];
   if (facts.bytes !== undefined) {

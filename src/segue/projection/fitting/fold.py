@@ -209,7 +209,7 @@ class Fold:
             marks.noted = end, marks.lean
             most = (low + self.plan.high) / 2 - self.size(marks, point)  # a long message may come after `end`
             marks.spare = max(0.0, min(low - self.size(marks, end), most))
-        while marks.gone > self.head and marks.tight < TIGHTEST and self.size(marks, point) > self.plan.limit:
+        while marks.gone > self.head and marks.tight < TIGHTEST and self.size(marks, point) > self.plan.most:
             marks.tight += 1
         if before != (marks.gone, marks.lean, len(marks.running)):
             marks.cuts += 1

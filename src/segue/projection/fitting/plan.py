@@ -23,9 +23,9 @@ Amount = Callable[[ImageContent | FileContent], int]
 
 _SMALLEST_SHARE: Final = 8
 _LARGEST_RESERVE: Final = 16_384
-_MOST: Final = 0.95
-"""The largest part of a window for which the upper estimate of a text is sure. (4,844 requests of real files that fill
-windows of 8,000 to 1,000,000 tokens, 2026-11-18)"""
+_UNSURE: Final = 0.045
+"""The part of a window that is kept free for the error of the estimate. The upper estimates of other texts than English
+prose have a margin in addition, the larger the smaller the reserve for the reply is."""
 _SHORT_SHARE: Final = 25
 """Texts of fewer bytes than this part of the limit, a hundredth of it in tokens, have the plain estimate: the
 upper estimate takes several times as long."""
@@ -99,17 +99,18 @@ class FitPlan:
         self.limit: int = _input_limit(model, fit, self.window)
         """The tokens that the input may have."""
         least = max(SHORT, self.limit // _SHORT_SHARE)
-        self.counter: TokenCounter = TokenCounter(model, policy.counter, upper=least)
-        self.most: float = self.limit if self.counter.is_own else min(self.limit, _MOST * self.window)
-        """What is estimated above this is not sent: of large windows, the reserve is smaller than the error."""
+        self.most: float = self.limit if policy.counter else max(1.0, self.limit - _UNSURE * self.window)
+        """What is estimated above this is not sent."""
+        whole = min(self.window, model.max_input or self.window)
+        self.counter: TokenCounter = TokenCounter(model, policy.counter, upper=least, share=self.most / (whole or 1))
         # The upper end of an estimate may take half of what is kept free for the reply, but no more.
-        within = (self.limit + min(self.window, model.max_input or self.window)) // 2
-        self.high: float = min(self.limit * fit.high, self.counter.most_within(max(self.limit, within)))
+        within = (self.limit + whole) // 2
+        self.high: float = min(self.limit * fit.high, self.most, self.counter.most_within(max(self.limit, within)))
         self.above: int | None = max(rules.least("compaction"), round(self.high)) if self.limit else None
         """Above so many tokens the server is asked to shorten the conversation; None: it decides."""
         self.edit: ServerEdit | None = _server_edit(fit, rules, self.limit)
         if self.edit is not None:
-            self.high = float(self.limit)  # the server counts for itself; what is more than it can take is cut here
+            self.high = self.most  # the server counts for itself; what is more than it can take is cut here
         self._price: Price = model.cost
         self.low_share: float = _low_by_price(model.cost, fit.high, fit.keep, _NEW) if fit.low is None else fit.low
         self.keep: float = self.limit * fit.keep
@@ -216,7 +217,7 @@ def _quotas(rules: Rules) -> tuple[Quota, ...]:
         Quota(
             name="images beside large ones", limit=rules.most("large_images"), amount=_one_image, only_beside=is_large
         ),
-        Quota(name="files", limit=rules.most("files"), amount=_one_file),
+        Quota(name="files", limit=rules.most("files"), amount=lambda piece: kind_of(piece) != "image"),
         Quota(name="pages", limit=rules.most("pages"), amount=_pages),
         Quota(name="bytes", limit=rules.most("request_media"), amount=_bytes),
     )
@@ -225,10 +226,6 @@ def _quotas(rules: Rules) -> tuple[Quota, ...]:
 
 def _one_image(piece: ImageContent | FileContent) -> int:
     return 1 if kind_of(piece) == "image" else 0
-
-
-def _one_file(piece: ImageContent | FileContent) -> int:
-    return 0 if kind_of(piece) == "image" else 1
 
 
 def _pages(piece: ImageContent | FileContent) -> int:

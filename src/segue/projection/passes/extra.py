@@ -10,7 +10,7 @@ Facts this file rests on:
 An assistant message names its provider. A user message or tool result does not: it is taken to be written for the
 provider of the assistant turn before it, and its `extra` is sent to that provider only. Before the first assistant turn
 the provider is unknown, and `extra` is kept. See docs/decisions/0005-origin-of-extra.md. What several protocols or
-providers have is an exception: it is written in the target's place for it (`kit.shared_fields`).
+providers have is an exception: it is written in the target's place for it (`protocols.shared_fields`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import INSERTED, Workspace
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.reading import REPLY
-from segue.protocols.kit.shared_fields import Carried, Level, move_fields, put
 from segue.protocols.kit.verbatim import FORMAT_KEYS
 from segue.protocols.registry import PROTOCOLS
+from segue.protocols.shared_fields import Carried, move_fields, put
+from segue.protocols.shared_rows import Level
 
 _NEVER_SENT: Final = frozenset({"stored", REPLY})
 """Keys that are always kept, because no codec sends them: unknown fields of a file, and fields of a reply."""
@@ -44,7 +45,7 @@ _NEVER_SENT: Final = frozenset({"stored", REPLY})
 _WIRE_ROLES: Final[Mapping[str, str]] = {"toolResult": "tool"}
 """Roles of messages -> their names in the row `content_parts`, where they differ."""
 _FORM: Final = "only the form in which it was written"
-_SHOWN: Final = 60
+_SHOWN: Final = 200
 """The characters of a lost value that a report shows."""
 _MASK: Final = "***"
 
@@ -99,7 +100,7 @@ class Shared(NamedTuple):
 
 
 def share_fields(extra: Extra, level: Level, model: Model, *, same_provider: bool = True) -> Shared:
-    """Find what other protocols and providers have in common with the target; `kit.shared_fields` has the rows."""
+    """Find what other protocols and providers have in common with the target; `shared_rows` says what that is."""
     if same_provider and len(extra) == 1 and model.protocol in extra:
         return Shared(extra)  # the common case
     parts: dict[str, Block] = dict(extra)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from segue.conversation.content import SystemContent, TextContent
 from segue.conversation.messages import SystemMessage, UserMessage
-from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import last_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.passes.turns import is_setting
@@ -64,17 +63,13 @@ def _begin(workspace: Workspace) -> None:
         request = _request_of_instructions(workspace, leading)
     if leading:
         _join_prompt(workspace, leading if request is None else _count_before(workspace, leading, request))
-    if request is not None and _needs_turn(rules):
+    if request is not None and (rules.first_user or not rules.last_assistant or not rules.instructions_alone):
         at = 0 if rules.first_user else _count_before(workspace, len(workspace.messages), request)
         opening = UserMessage.of(workspace.target.policy.texts.first_turn)
         place = workspace.insertion(ChangeCode.TURN_INSERTED, "the target requires a turn with the instructions")
         messages, places = workspace.messages, workspace.places
         workspace.keep([*messages[:at], opening, *messages[at:]], [*places[:at], place, *places[at:]])
     prefix_state.has_begun = request is not None or bool(workspace.messages)
-
-
-def _needs_turn(rules: Rules) -> bool:
-    return rules.first_user or not rules.last_assistant or not rules.instructions_alone
 
 
 def _count_before(workspace: Workspace, count: int, place: int) -> int:

@@ -16,6 +16,7 @@ MIME type.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_not
 
 from msgspec.structs import replace
 
@@ -29,7 +30,7 @@ from segue.projection.passes.media_fit import Media, MediaFit, fit_media, kind_o
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
 from segue.projection.workspace.workspace import INSERTED, Workspace
-from segue.protocols.kit.shared_fields import share_block
+from segue.protocols.shared_fields import share_block
 
 
 def place_media(workspace: Workspace) -> None:
@@ -70,11 +71,7 @@ class _Pieces:
         self.add(fit.content, position)
 
     def differs(self) -> bool:
-        return len(self.content) != len(self.given) or any(map(_is_not, self.content, self.given))
-
-
-def _is_not(one: object, other: object) -> bool:
-    return one is not other
+        return len(self.content) != len(self.given) or any(map(is_not, self.content, self.given))
 
 
 def _fallback_without_extra(piece: NativeContent) -> list[FallbackContent]:

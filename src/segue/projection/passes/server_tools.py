@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import NativeTool, Tool
 from segue.errors import Path
+from segue.projection.passes.extra import removal_of
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.workspace import Target
 from segue.protocols.kit.json_values import Block, Wire, object_of
@@ -52,6 +53,7 @@ _TITLES: Final[Mapping[str, str]] = {
 }
 
 
+_LOCATION: Final = "user_location"
 _EXTRA: Final[Path] = ("options", "extra")
 """The place of body fields that no option has."""
 
@@ -122,6 +124,7 @@ class _ServerTools:
         self.added: list[Tool] = []
         """Tools that replace fields of the request body."""
         self.functions = {tool.name for tool in given if tool.kind == "function"}
+        self.has_calls = has_calls
         self.has_functions = bool(self.functions) or has_calls
         self.sent: dict[str, Mapping[ToolOption, object]] = {}
         """The tools of the target that the request has, by name, with their options."""
@@ -212,13 +215,14 @@ class _ServerTools:
     def replace_one(self, entry: _Found, tool: ServerTool | None) -> None:
         if entry.index is not None:
             self.tools.setdefault(entry.index, [])
-        if entry.use.tool.kind == "tool_search":
+        if entry.use.tool.kind == "tool_search" and (tool is None or not self.is_deferred()):
             self.note(ChangeCode.TOOL_SEARCH_REMOVED, entry.path, Loss.NONE)
             return
         if tool is None:
             title = _TITLES.get(entry.use.tool.kind)
             missing = "none of the target is known" if self.rules.server_tools is None else "the target has none"
-            self.remove(entry.path, f"{title}: {missing}" if title else f"only {entry.protocol} supports it")
+            why = f"{title}: {missing}" if title else f"only {entry.protocol} supports it"
+            self.remove(entry.path, why if entry.index is not None else f"{_title(entry.use)}; {why}")
             return
         options, lost = self.options_for(entry, tool)
         refusal = self.refusal(tool, options, lost)
@@ -245,7 +249,7 @@ class _ServerTools:
                 options.setdefault(option, value)
                 self.drop_field(entry.protocol, key)
         if "stores" in options:
-            options["stores"] = self.mapped_stores(options["stores"])
+            options["stores"] = self.mapped_stores(options["stores"], entry.protocol)
         for option in lost_options(tool, options):
             value = options.pop(option)
             key = tool.body_options.get(option)
@@ -255,11 +259,21 @@ class _ServerTools:
                 lost.append(option)
         return options, [*lost, *entry.use.unread]
 
-    def mapped_stores(self, stores: object) -> list[str]:
+    def is_deferred(self) -> bool:
+        """Whether a function is to be loaded by a search for tools; one that was called has to be sent in full."""
+        return not self.has_calls and any(
+            "defer_loading" in part for tool in self.given for part in (tool.extra or {}).values()
+        )
+
+    def mapped_stores(self, stores: object, protocol: str) -> list[str]:
         """Return the target's ids of stores; empty if `Policy.stores` does not have all of them."""
-        known = self.target.policy.stores
+        known, record = self.target.policy.stores, find_protocol(protocol)
         ids = list(cast("Sequence[object]", stores)) if isinstance(stores, list | tuple) else [stores]
-        mapped = [known[entry] for entry in ids if isinstance(entry, str) and entry in known]
+        is_own = (
+            record is not None and record.provider == self.target.model.provider
+        )  # another protocol of the same one
+        names = [entry for entry in ids if isinstance(entry, str) and (is_own or entry in known)]
+        mapped = [known.get(name, name) for name in names]
         return mapped if len(mapped) == len(ids) else []
 
     def refusal(self, tool: ServerTool, options: Mapping[ToolOption, object], lost: Sequence[str]) -> str:
@@ -297,10 +311,14 @@ class _ServerTools:
         self.note(ChangeCode.TOOL_REMOVED, path, Loss.CONTENT, why)
 
     def note_mapped(self, entry: _Found, tool: ServerTool, lost: Sequence[str]) -> None:
-        names = dict.fromkeys("user_location" if name in LOCATION else name for name in lost)
+        names: dict[str, object] = {}
+        for name in lost:
+            value = _value_of(entry.use, name)
+            place = {**object_of(names.get(_LOCATION)), name: value} if name in LOCATION else value
+            names[_LOCATION if name in LOCATION else name] = place
         detail = f"{_title(entry.use)} -> {tool.title()}"
         if names:
-            detail += f", without {', '.join(names)}"
+            detail += f", without {removal_of(names)[1]}"
         self.note(ChangeCode.SERVER_TOOL_MAPPED, entry.path, Loss.CONTENT if names else Loss.NONE, detail)
 
     def drop_field(self, protocol: str, key: str) -> None:
@@ -313,6 +331,14 @@ class _ServerTools:
         held = extra.get(self.protocol, {})
         if fields and (wire := merged(held, fields)) != held:
             self.extra = {**extra, self.protocol: wire}
+
+
+def _value_of(use: ToolUse, name: str) -> object:
+    """Return the value of a setting: a neutral option, or the path of one that was not read."""
+    found: object = use.definition
+    for key in name.split("."):
+        found = object_of(found).get(key)
+    return use.options.get(cast("ToolOption", name), found)
 
 
 def _title(use: ToolUse) -> str:

@@ -22,10 +22,11 @@ from msgspec.structs import replace
 
 from segue.conversation.content import Extra
 from segue.conversation.context import Context, Options, Tool, ToolDefinition
+from segue.conversation.shared_options import SharedOptions
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
-from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, share_fields
+from segue.projection.passes.extra import Shared, kept_extra, lost_fields, removal_of, share_fields
 from segue.projection.passes.held_content import lost_references, note_reference
 from segue.projection.passes.ids import digest
 from segue.projection.passes.names import wire_name
@@ -44,13 +45,17 @@ from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id, range_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
-from segue.protocols.kit.shared_fields import find_unplaced
 from segue.protocols.property_names import place_of, rename_properties
+from segue.protocols.shared_fields import find_unplaced, place_options
+from segue.protocols.shared_rows import write_responses_allowed as write_allowed
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
 _HASHED: Final = "the SHA-256 of the id, because the target does not accept the id itself"
 _UNSUPPORTED: Final = "the target does not support it"
+_ALLOWED: Final = "allowed_tools"
+_ALLOWED_WIRE: Final = "openai-responses"
+"""A protocol that has a field for the only tools that may be called."""
 _UNREAD: Final = frozenset(
     {"user_id", "session_id", "cache_retention", "user", "safety_identifier", "prompt_cache_key", "metadata", "store"}
     | {"prompt_cache_retention", "service_tier", "serviceTier", "labels", "requestMetadata"}
@@ -65,14 +70,39 @@ def fit_settings(workspace: Workspace) -> None:
     """Fit tools and options; only the last segment of a conversation has them."""
     if workspace.settings is None:
         return
-    given, names = _only_allowed(workspace, workspace.settings.tools, workspace.settings.options)
+    asked, sources = workspace.settings.options, dict[str, str]()
+    if asked.shared is not None:
+        asked = _with_shared(workspace, asked, asked.shared, sources)
+    given, names = _only_allowed(workspace, workspace.settings.tools, asked)
     fitted = _fit_tools(workspace, workspace.settings.tools, given.extra, names)
     tools = _add_called(workspace, fitted.tools)
     options = given if fitted.extra is given.extra else replace(given, extra=fitted.extra)
     workspace.settings.options = options
     if options is not given or options != _NO_OPTIONS or _sets_options(workspace.target.rules):
-        workspace.settings.options = _Options(workspace, tools).fit(options)
+        workspace.settings.options = _Options(workspace, tools, sources).fit(options)
     workspace.settings.tools = tools
+
+
+def _with_shared(workspace: Workspace, options: Options, shared: SharedOptions, sources: dict[str, str]) -> Options:
+    """Write the options that several wires have where the target has them, and report the others.
+
+    `sources` gets the keys of the body that hold one, with its name.
+    """
+    placed = place_options(shared, options.extra, workspace.target.model)
+    sources |= placed.sources
+    path = ("options", "shared")
+    for difference in placed.differences:
+        workspace.note(ChangeCode.OPTION_CLAMPED, path, Loss.NONE, difference)
+    extra = placed.extra
+    for name, value in placed.lost.items():
+        if name == _ALLOWED:  # other tools are not sent then
+            extra = {**extra, _ALLOWED_WIRE: {"tool_choice": write_allowed(value)}}
+            continue
+        loss = Loss.OPAQUE if name in _UNREAD else Loss.CONTENT
+        workspace.note(
+            ChangeCode.OPTION_REMOVED, (*path, name), loss, f"{removal_of({name: value})[1]}; {_UNSUPPORTED}"
+        )
+    return replace(options, shared=None, extra=extra or None)
 
 
 def _sets_options(rules: Rules) -> bool:
@@ -93,7 +123,7 @@ def _only_allowed(
 
     The others are not sent then. The options are returned without the field.
     """
-    found = find_unplaced("allowed_tools", given.extra, workspace.target.model) if tools and given.extra else None
+    found = find_unplaced(_ALLOWED, given.extra, workspace.target.model) if tools and given.extra else None
     if found is None:
         return given, None
     names, extra = frozenset(cast("list[str]", found[0]["names"])), found[1] or None
@@ -168,6 +198,7 @@ class _Tools:
         self.changes: list[Change] = []
         self.wire_names: dict[str, str] = {}
         self.strict_tools = 0
+        self.is_searched = False
 
     def note(self, code: ChangeCode, path: Path, loss: Loss, detail: str = "") -> None:
         self.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
@@ -204,6 +235,9 @@ class _Tools:
         replaced = replace_server_tools(self.target, flat, self.extra, has_calls=self.has_calls)
         self.changes += replaced.changes
         self.extra = replaced.extra
+        self.is_searched = any(
+            tool.kind == "native" and "tool_search" in str(tool.definition) for _, tool in replaced.tools
+        )
         return replaced.tools
 
     def flattened(self, index: int, tool: Tool) -> Iterable[Tool]:
@@ -293,17 +327,23 @@ class _Tools:
             self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.NONE if only_joins(value) else Loss.CONTENT)
         return cleaned
 
+    def may_share(self, extra: Extra) -> bool:
+        """Whether fields of another protocol may be sent: a function is held back only where one can search for it."""
+        return self.is_searched or not any("defer_loading" in part for part in extra.values())
+
     def keep_supported_extra(self, fitted: Tool, given: Tool, path: Path) -> Tool:
         """Remove `extra` of other protocols; the given tool when nothing changes."""
         extra = given.extra
         if extra is not None:
-            kept = kept_extra(extra, self.target.model.protocol, self.rules, same_provider=True)
+            shared = share_fields(extra, "tool", self.target.model) if self.may_share(extra) else Shared(extra)
+            kept = kept_extra(shared.rest, self.target.model.protocol, self.rules, same_provider=True)
             if self.target.acceptance.has_form(kept):
                 plain = self.target.acceptance.without_form(kept)
                 if self.target.acceptance.refuses_tool(replace(fitted, extra=kept), replace(fitted, extra=plain)):
                     kept = plain
-            if kept is not extra:
-                self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of(lost_fields(extra, kept)))
+            if kept is not shared.rest:
+                self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of(lost_fields(shared.rest, kept)))
+            kept = shared.put_into(kept, self.target.model.protocol)
             if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
                 kept = self.clean(kept, path)
             fitted = replace(fitted, extra=kept)
@@ -313,7 +353,7 @@ class _Tools:
 class _Options:
     """Fits the options of a request to one target."""
 
-    def __init__(self, workspace: Workspace, tools: Sequence[Tool]) -> None:
+    def __init__(self, workspace: Workspace, tools: Sequence[Tool], sources: Mapping[str, str]) -> None:
         self.workspace = workspace
         self.target = workspace.target
         self.model = workspace.target.model
@@ -321,13 +361,15 @@ class _Options:
         self.wire_names = workspace.prefix_state.wire_names
         self.tools = tools
         self.note = workspace.note
+        self.given = _NO_OPTIONS
         self.is_off = False
         self.changed: dict[str, object] = {}
-        self.sources: dict[str, str] = {}
-        """Keys of the body that hold a field of another protocol -> its own name."""
+        self.sources = sources
+        """Keys of the body that hold a field of another protocol, or an option of any -> its own name."""
 
     def fit(self, given: Options) -> Options:
         """Fit the options; the same object when nothing changes."""
+        self.given = given
         if given.extra is not None and replace(given, extra=None) == _NO_OPTIONS and not _sets_options(self.rules):
             self.fit_extra(given, thinks=False)
             return replace(given, **self.changed) if self.changed else given
@@ -351,8 +393,12 @@ class _Options:
 
     def remove(self, name: str, why: str, loss: Loss = Loss.CONTENT) -> None:
         loss = Loss.OPAQUE if name in _UNREAD and loss == Loss.CONTENT else loss
-        self.note(ChangeCode.OPTION_REMOVED, ("options", name), loss, why)
+        self.note(ChangeCode.OPTION_REMOVED, ("options", name), loss, f"{self.named(name)}; {why}")
         self.changed[name] = None
+
+    def named(self, name: str) -> str:
+        """Return an option with the start of its value, for the report."""
+        return removal_of({name: getattr(self.given, name)})[1]
 
     def is_unchanged(self, given: Options, name: str) -> bool:
         """Whether an option is set and has not been changed."""
@@ -362,7 +408,9 @@ class _Options:
         if given.thinking is None or "thinking" in self.rules.refused_options:
             return
         for step in fit_thinking(given.thinking, self.target, given.max_tokens):
-            self.note(step.code, ("options", "thinking"), step.loss, step.detail)
+            is_removed = step.code == ChangeCode.OPTION_REMOVED
+            detail = f"{self.named('thinking')}; {step.detail}" if is_removed else step.detail
+            self.note(step.code, ("options", "thinking"), step.loss, detail)
             self.changed["thinking"] = step.thinking
 
     def disable_thinking(self, given: Options) -> None:
@@ -388,7 +436,7 @@ class _Options:
     def raise_minimal(self, given: Options) -> None:
         """Raise the level `minimal` where the target refuses its own tools beside it."""
         fitted = self.changed.get("thinking", given.thinking)
-        has_native = any(tool.kind == "native" for tool in self.tools)
+        has_native = any(tool.kind == "native" for tool in self.tools) and "thinking" not in self.rules.refused_options
         if fitted == "minimal" and has_native and self.rules.has("minimal_with_server_tools"):
             self.clamp("thinking", "low", Loss.NONE, "low: the target refuses its own tools beside minimal")
 
@@ -413,6 +461,9 @@ class _Options:
         """Give the reason why the target refuses an option; None if it accepts it."""
         if name in self.rules.refused_options:
             return _UNSUPPORTED
+        if name == "cache_retention" and self.given.cache_retention == "long":
+            dialect = self.target.dialect
+            return _UNSUPPORTED if dialect.cache_format == "openai-key" and dialect.cache_long == "none" else None
         if thinks and name in self.rules.refused_with_thinking:
             return "the target refuses it while thinking is on"
         if not self.is_off and name in self.rules.refused_unless_off:
@@ -453,7 +504,7 @@ class _Options:
         least, most = range_of(name, self.rules)
         fitted = max(float(least), min(value, most) if most else value)
         if fitted != value:
-            self.clamp(name, fitted, Loss.NONE, f"{fitted}")
+            self.clamp(name, fitted, Loss.NONE, f"{fitted} instead of {value}")
 
     def fit_limit(self, limit: int) -> None:
         """Clamp the limit of output tokens. Local servers read a negative number as "no limit"."""
@@ -463,7 +514,7 @@ class _Options:
         most = self.model.max_tokens
         fitted = max(int(range_of("max_tokens", self.rules)[0]), min(limit, most) if most else limit)
         if fitted != limit:
-            self.clamp("max_tokens", fitted, Loss.NONE, f"{fitted}")
+            self.clamp("max_tokens", fitted, Loss.NONE, f"{fitted} instead of {limit}")
 
     def fit_stop(self, stop: tuple[str, ...]) -> None:
         rules = self.rules
@@ -563,7 +614,7 @@ class _Options:
         shared = share_fields(extra, "body", self.model)
         if shared.rest is extra:
             return given
-        self.sources = shared.sources()
+        self.sources = {**self.sources, **shared.sources()}
         for difference in shared.differences():
             self.note(ChangeCode.OPTION_CLAMPED, ("options", "extra"), Loss.NONE, difference)
         moved = shared.put_into(shared.rest or None, self.model.protocol)

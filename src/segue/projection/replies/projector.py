@@ -48,7 +48,14 @@ from segue.projection.passes.extra import lost_extra
 from segue.projection.policy import Policy, fill
 from segue.projection.replies.calls import CallForms
 from segue.projection.replies.natives import Natives
-from segue.projection.replies.shared import STOP_SEQUENCES, SharedReply, begun_refusal, refusal_mark, share_reply
+from segue.projection.replies.shared import (
+    SharedReply,
+    begun_refusal,
+    refusal_mark,
+    share_reply,
+    share_text,
+    stop_reason,
+)
 from segue.projection.replies.shown import Delta, Parts, ReplyClient, Sign, refusal_in
 from segue.projection.report import ChangeCode, Loss, Report
 from segue.protocols.kit.json_values import EMPTY
@@ -232,11 +239,13 @@ class ReplyProjector:
         path: Path = ("content", event.index)
         pages = self._natives.pages_of_text(content)
         refusal = refusal_mark(client.record.name) if refusal_in(content.extra) else None
+        source = client.record.name if client.origin is None else client.origin.protocol
+        common, others = share_text(content.extra, source, client.record.name)
         shown = TextContent(
             text=content.text,
             text_signature=client.signature(content, content.text_signature, path),
             phase=content.phase,
-            extra=refusal or client.kept_extra(content.extra, path, is_read=bool(pages)),
+            extra=refusal or client.kept_extra(others, path, is_read=bool(pages)) or common,
         )
         cite = client.form.cite_in_text
         if cite is not None:
@@ -349,7 +358,7 @@ class ReplyProjector:
         shared = None if client.is_same_protocol else share_reply(message, client.record.name, self._show_answer)
         shown = replace(
             message,
-            content=self._parts.whole(),
+            content=self._parts.whole() if shared is None else shared.put_into(self._parts.whole()),
             response_model=client.model_name or message.response_model,
             raw_stop_reason=self._stop_reason(message),
             usage=message.usage if shared is None else shared.usage,
@@ -384,8 +393,7 @@ class ReplyProjector:
         source = self._client.source or self._client.record
         if message.stop_reason == StopReason.ERROR and raw in source.reply_form.refusals:
             return next(iter(self._client.form.refusals), raw)
-        is_stop = raw is not None and raw == STOP_SEQUENCES.get(message.protocol)
-        return STOP_SEQUENCES.get(self._client.record.name) if is_stop else None
+        return stop_reason(raw, message.protocol, self._client.record.name)
 
     def _extra(self, message: AssistantMessage, shared: SharedReply | None, *, is_read: bool) -> Extra | None:
         if shared is not None:
@@ -394,7 +402,8 @@ class ReplyProjector:
             return message.extra if shared is None or not shared.extra else shared.extra
         data = {key: part for key, part in message.extra.items() if key != REPLY}
         kept = self._client.kept_extra(data, ("extra",), is_read=is_read) or {}
-        return {**kept, **(shared.extra if shared is not None else {})} or None
+        of_reply = {key: part for key, part in message.extra.items() if key == REPLY}  # of the same protocol
+        return {**kept, **(shared.extra if shared is not None else of_reply)} or None
 
 
 def _treatment(client: ReplyClient) -> _Treatment:

@@ -1,39 +1,39 @@
-"""Fields of replies that several wires have: where each has them.
-
-A field of a reply that no neutral type holds is kept in `extra` as a patch of the body (`kit.json_patch`). What another
-wire has a place for is put into the patch of that wire.
+"""Show what a reply has in common with the client's wire; `protocols.shared_replies` says where each has it.
 
 Facts:
-- The tier that a request was served with decides its price: `service_tier` of Chat and Responses, `usage.service_tier`
-  of Claude (standard, priority, batch), `serviceTier.type` of Bedrock.      (openai 3.51.0, anthropic 2.9.0, botocore
-  1.44.3, read 2026-11-18)
-- Tokens of audio have their own price: `prompt_tokens_details.audio_tokens` of Chat, a list by modality at Google.
-                                                                        (openai 3.51.0, google-genai 3.3.0, the same)
-- A reply that ended at a stop text: `stop_sequence` of Claude and Bedrock, `STOP_SEQUENCE` of Cohere.
-                                                                        (anthropic 2.9.0, botocore 1.44.3, cohere 7.3.1)
+- A reply that ended at a stop text: `stop_sequence` of Claude and Bedrock, `STOP_SEQUENCE` of Cohere. Claude and
+  Bedrock also name a window that was full.                  (anthropic 2.9.0, botocore 1.44.3, cohere 7.3.1)
 - A refusal is a separate field in Chat, and a separate part in Responses.                              (openai 3.51.0)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Set as AbstractSet
+from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import Extra
+from segue.conversation.content import AssistantContent, Extra
 from segue.conversation.messages import AssistantMessage, Usage
 from segue.errors import SegueError
 from segue.protocols.api import decode_response
-from segue.protocols.kit.json_values import Wire, list_of, object_of
+from segue.protocols.kit.json_values import EMPTY, Wire, list_of, object_of
 from segue.protocols.kit.reading import REPLY
+from segue.protocols.kit.server_tools import merged
 from segue.protocols.kit.verbatim import VERBATIM, choose
+from segue.protocols.shared_replies import REPLY_FIELDS, ReplyField, share_citations
 
-STOP_SEQUENCES: Final[Mapping[str, str]] = {
-    "anthropic-messages": "stop_sequence",
-    "bedrock-converse": "stop_sequence",
-    "cohere-chat": "STOP_SEQUENCE",
-}
+_WINDOW_FULL: Final = "model_context_window_exceeded"
+STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
+    {
+        "anthropic-messages": "stop_sequence",
+        "bedrock-converse": "stop_sequence",
+        "cohere-chat": "STOP_SEQUENCE",
+    },
+    {"anthropic-messages": _WINDOW_FULL, "bedrock-converse": _WINDOW_FULL},
+)
+"""Reasons why a reply ended that several wires have a word for, and no neutral type."""
 _REFUSAL: Final = "refusal"
 _REFUSALS: Final[Mapping[str, str]] = {"openai-chat": "content", "openai-responses": "text"}
 """Protocols with a separate place for a refusal -> the field that a text has otherwise."""
@@ -41,40 +41,40 @@ _REFUSALS: Final[Mapping[str, str]] = {"openai-chat": "content", "openai-respons
 
 _ANSWERS: Final[Mapping[str, str]] = {"openai-chat": "choices", "mistral-chat": "choices", "google-genai": "candidates"}
 """Protocols whose replies may have several answers -> the key of their list."""
-
-
-class _Tier(NamedTuple):
-    path: tuple[str, ...]
-    default: str
-
-
-_TIERS: Final[Mapping[str, _Tier]] = {
-    "openai-chat": _Tier(("service_tier",), "default"),
-    "openai-responses": _Tier(("service_tier",), "default"),
-    "anthropic-messages": _Tier(("usage", "service_tier"), "standard"),
-    "bedrock-converse": _Tier(("serviceTier", "type"), "default"),
+_PRESENT: Final = frozenset({"usage", "usageMetadata", "choices", "candidates"})
+"""Keys that every written reply has."""
+_USAGE_DATA: Final = frozenset({"openai-chat", "bedrock-converse"})
+"""Protocols that keep details of the usage with it."""
+_COUNTED: Final[Mapping[str, Callable[[Usage], int]]] = {
+    "input_modalities": lambda usage: usage.input + usage.cache_read + usage.cache_write,
+    "output_modalities": lambda usage: usage.output,
 }
-
-
-class _Audio(NamedTuple):
-    usage: str
-    details: str
-    modality: str
-    number: str
-
-
-_AUDIO: Final[Mapping[str, _Audio]] = {
-    "google-genai": _Audio("usageMetadata", "promptTokensDetails", "AUDIO", "tokenCount"),
-    "google-interactions": _Audio("usage", "input_tokens_by_modality", "audio", "tokens"),
-}
+"""Rows with tokens of each modality but text -> the number of all."""
+_TEXT: Final = "text"
+"""The first key of a path that begins at a text of the reply."""
 
 
 class SharedReply(NamedTuple):
-    """What a reply has in common with the client's wire: the `extra` to add, its usage, the fields that are shown."""
+    """What a reply has in common with the client's wire.
+
+    The `extra` to add, that of the first text, the usage, and the names of the fields that are shown.
+    """
 
     extra: Extra
+    text: Extra
     usage: Usage | None
     names: frozenset[str]
+
+    def put_into(self, content: tuple[AssistantContent, ...]) -> tuple[AssistantContent, ...]:
+        """Return the parts of a reply, the first text with the fields that belong to it."""
+        at = next((at for at, piece in enumerate(content) if piece.kind == "text"), None) if self.text else None
+        if at is None:
+            return content
+        return (
+            *content[:at],
+            replace(content[at], extra={**(content[at].extra or {}), **self.text}),
+            *content[at + 1 :],
+        )
 
 
 def share_reply(message: AssistantMessage, client: str, show: Callable[[AssistantMessage], Wire]) -> SharedReply:
@@ -82,37 +82,83 @@ def share_reply(message: AssistantMessage, client: str, show: Callable[[Assistan
 
     `show` writes another answer as the client's protocol has a reply.
     """
-    source = message.protocol
-    patch: Wire = {}
+    source, usage = message.protocol, message.usage
+    patch, text, details = Wire(), Wire(), Wire()
     names: set[str] = set()
-    given, wanted = _TIERS.get(source), _TIERS.get(client)
-    tier = None if given is None else _received(message, given.path)
-    if given is not None and wanted is not None and isinstance(tier, str):
-        patch = _patch(wanted.path, wanted.default if tier == given.default else tier)
-        names.update((given.path[0], given.path[-1]))
-    usage = message.usage
-    audio = audio_tokens(message)
-    if usage is not None and audio:
-        form = _AUDIO.get(client)
-        if form is not None:
-            text = usage.input + usage.cache_read + usage.cache_write - audio
-            kinds = ((form.modality, audio), (form.modality.replace("AUDIO", "TEXT").replace("audio", "text"), text))
-            listed = [{"modality": kind, form.number: count} for kind, count in kinds if count > 0]
-            patch = {**patch, "in": {form.usage: {"add": {form.details: listed}}}}
-        elif client == "openai-chat":
-            usage = replace(usage, extra={client: {"prompt_tokens_details": {"audio_tokens": audio}}})
-        if form is not None or client == "openai-chat":
-            names.add("audio_tokens")
+    for row in REPLY_FIELDS if message.extra is not None or usage is not None else ():
+        if source not in row.places or client not in row.places:
+            continue
+        path, value = _shared(row, message, client)
+        first, _, rest = path.partition(".")
+        if value is None or (first.startswith("usage") and usage is None):
+            continue
+        names |= {row.name, *(part for place in row.places[source] for part in place.path.split("."))} - _PRESENT
+        if first == _TEXT:
+            text[rest] = value
+        elif first == "usage" and client in _USAGE_DATA:
+            details[rest] = value
+        else:
+            patch = merged(patch, _added(path.split("."), value))
+    if usage is not None and details:
+        usage = replace(usage, extra={client: details})
     key, shown_key = _ANSWERS.get(source), _ANSWERS.get(client)
     if key is not None and shown_key is not None and (answers := _further_answers(message, key)):
         listed = [
             {**object_of(list_of(show(answer).get(shown_key))[0]), "index": number}
             for number, answer in enumerate(answers, 1)
         ]
-        inner: Wire = {**object_of(patch.get("in")), shown_key: {"at": {}, "of": 1, "more": listed}}
-        patch = {**patch, "in": inner}
+        patch = merged(patch, {"in": {shown_key: {"at": {}, "of": 1, "more": listed}}})
         names.add(key)
-    return SharedReply({REPLY: {client: patch}} if patch else {}, usage, frozenset(names))
+    extra: Extra = {REPLY: {client: patch}} if patch else {}
+    return SharedReply(extra, {client: text} if text else {}, usage, frozenset(names))
+
+
+def _shared(row: ReplyField, message: AssistantMessage, client: str) -> tuple[str, object]:
+    """Return a field as the client's wire has it, with its path; None if the reply has none."""
+    for place in row.places[message.protocol]:
+        held = received(message, place.path)
+        neutral = None if held is None else place.read(held)
+        if neutral is not None and row.name in _COUNTED and message.usage is not None:
+            rest = _COUNTED[row.name](message.usage) - sum(cast("Mapping[str, int]", neutral).values())
+            neutral = {**object_of(neutral), **({"text": rest} if rest > 0 else {})}
+        for own in row.places[client] if neutral is not None else ():
+            written = own.write(neutral)
+            if written is not None:
+                return own.path, written
+    return "", None
+
+
+def lost_replies(message: AssistantMessage, others: AbstractSet[str]) -> Mapping[str, object]:
+    """Return the shared fields that a reply has, by name, except those that `others` name."""
+    found: dict[str, object] = {}
+    for row in REPLY_FIELDS:
+        for place in row.places.get(message.protocol, ()):
+            if others.isdisjoint(place.path.split(".")):
+                held = received(message, place.path)
+                neutral = None if not held else place.read(held)
+                found |= {row.name: neutral} if neutral else {}
+    return found
+
+
+def share_text(extra: Extra | None, source: str, client: str) -> tuple[Extra | None, Extra | None]:
+    """Return what a text has in common with the client's wire, and what else its `extra` has."""
+    part = (extra or {}).get(source)
+    if extra is None or not part:
+        return None, extra
+    citations = share_citations(part, source, client)
+    read = {"citations"} if citations is not None else set[str]()
+    if "logprobs" in part and source == "openai-responses" and client in _places("logprobs"):
+        read.add("logprobs")  # they are shown with the reply
+    if not read:
+        return None, extra
+    rest = {key: value for key, value in part.items() if key not in read}
+    others = {key: value for key, value in extra.items() if key != source}
+    shown: Extra | None = None if citations is None else {client: {"citations": citations}}
+    return shown, ({**others, source: rest} if rest else others) or None
+
+
+def _places(name: str) -> Mapping[str, object]:
+    return next(row.places for row in REPLY_FIELDS if row.name == name)
 
 
 def _further_answers(message: AssistantMessage, key: str) -> list[AssistantMessage]:
@@ -126,19 +172,12 @@ def _further_answers(message: AssistantMessage, key: str) -> list[AssistantMessa
         return []  # what cannot be read is reported
 
 
-def audio_tokens(message: AssistantMessage) -> int:
-    """Return the tokens of audio among the input that a reply reports."""
-    form = _AUDIO.get(message.protocol)
-    if form is None:
-        extra = None if message.usage is None else message.usage.extra
-        details = object_of((extra or {}).get("openai-chat"))
-        count = object_of(details.get("prompt_tokens_details")).get("audio_tokens")
-        return count if isinstance(count, int) else 0
-    for one in list_of(_received(message, (form.usage, form.details))):
-        count = object_of(one).get(form.number)
-        if object_of(one).get("modality") == form.modality and isinstance(count, int):
-            return count
-    return 0
+def stop_reason(raw: str | None, source: str, client: str) -> str | None:
+    """Return the client's word for the reason why a reply ended, where no neutral type has it."""
+    for words in STOP_REASONS:
+        if raw is not None and words.get(source) == raw:
+            return words.get(client)
+    return None
 
 
 def refusal_mark(protocol: str) -> Extra | None:
@@ -153,25 +192,40 @@ def begun_refusal(extra: Extra | None, protocol: str) -> Extra | None:
     return {protocol: {"field": _REFUSAL}} if is_refusal and protocol in _REFUSALS else None
 
 
-def _received(message: AssistantMessage, path: tuple[str, ...]) -> object:
-    """Return a field of the body of a reply, if the patch of its protocol has it."""
+def received(message: AssistantMessage, path: str) -> object:
+    """Return a field of the body of a reply, if the message has kept it."""
+    first, _, rest = path.partition(".")
+    if first == _TEXT:
+        parts = [(piece.extra or {}).get(message.protocol, {}) for piece in message.content if piece.kind == "text"]
+        found = [one for part in parts for one in list_of(part.get(rest))]
+        return found or None
+    usage = EMPTY if message.usage is None else object_of((message.usage.extra or {}).get(message.protocol))
+    if first == "usage" and usage:
+        held: object = usage
+        for key in rest.split("."):
+            held = object_of(held).get(key)
+        if held is not None:
+            return held
     entry = object_of(object_of((message.extra or {}).get(REPLY)).get(message.protocol))
-    for position, key in enumerate(path):
+    keys = path.split(".")
+    for position, key in enumerate(keys):
         added = object_of(entry.get("add"))
         if key in added:
             value = added[key]
-            for inner in path[position + 1 :]:
+            for inner in keys[position + 1 :]:
                 value = object_of(value).get(inner)
             return value
-        entry = object_of(object_of(entry.get("in")).get(key))
+        entry = object_of(object_of(entry.get("at" if key.isdigit() else "in")).get(key))
     return entry.get("to")
 
 
-def _patch(path: tuple[str, ...], value: object) -> Wire:
-    """Return the patch that adds a field to a body; the usage of a reply is there already."""
-    if path[0] == "usage":
-        return {"in": {"usage": {"add": {path[1]: value}}}}
-    added: object = value
-    for key in reversed(path):
-        added = {key: added}
-    return {"add": added}
+def _added(keys: list[str], value: object) -> Wire:
+    """Return the patch that adds a field to a body."""
+    key, inner = keys[0], keys[1:]
+    if key in _PRESENT and inner:
+        return {"in": {key: _added(inner, value)}}
+    if key.isdigit():
+        return {"at": {key: _added(inner, value)}, "of": 1}
+    for outer in reversed(inner):
+        value = {outer: value}
+    return {"add": {key: value}}

@@ -14,7 +14,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.policy import Policy
-from segue.projection.replies.shared import STOP_SEQUENCES, audio_tokens
+from segue.projection.replies.shared import STOP_REASONS, lost_replies, stop_reason
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_endpoint
@@ -45,14 +45,14 @@ MEANT: Final = frozenset(
         "input_transformations",  # reasoning that the server left out
         "refusal",
         "safetyRatings",
+        "toolUsePromptTokenCount",  # part of the input here, a count of its own there
+        "total_tool_use_tokens",
     }
 )
 """Fields of replies that a caller reads. What else a reply has (ids, times, the request repeated) is not reported.
 (openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, botocore 1.44.3, cohere 7.3.1; read 2026-11-18)"""
 _PLAIN: Final[tuple[object, ...]] = ("default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
 """Values that say nothing: the common tier, and empty ones."""
-_STOP_SEQUENCE: Final = "stop_sequence"
-_AUDIO: Final = "audio_tokens"
 _FIELD: Final = "@field"
 _REFUSAL: Final = "refusal"
 
@@ -133,13 +133,13 @@ class ReplyClient:
         `shown` are the names of what the client's protocol has a place for too.
         """
         lost: dict[str, object] = {}
-        raw = message.raw_stop_reason
-        if raw is not None and raw.lower() == _STOP_SEQUENCE and self.record.name not in STOP_SEQUENCES:
+        raw, client = message.raw_stop_reason, self.record.name
+        is_shared = any(raw == words.get(message.protocol, ...) for words in STOP_REASONS)
+        if is_shared and stop_reason(raw, message.protocol, client) is None:
             lost["stop_reason"] = raw
         for entry in (message.extra or {}).get(REPLY, {}).values():
             lost.update((name, value) for name, value in _meant_in(object_of(entry)) if name not in shown)
-        if _AUDIO not in shown and (audio := audio_tokens(message)):
-            lost[_AUDIO] = audio
+        lost.update((name, value) for name, value in lost_replies(message, MEANT).items() if name not in shown)
         if lost:
             self.note(ChangeCode.EXTRA_REMOVED, ("extra",), *removal_of(lost))
 

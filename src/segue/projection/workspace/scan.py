@@ -49,41 +49,6 @@ _CALL: Final = 64
 class Scan:
     """What a segment contains, or may contain after the passes so far."""
 
-    __slots__ = (
-        "answered",
-        "assistants",
-        "beyond_ascii",
-        "blank",
-        "call_ids",
-        "call_signatures",
-        "errors",
-        "extra",
-        "foreign",
-        "length",
-        "media",
-        "names",
-        "native",
-        "paired",
-        "phases",
-        "protocols",
-        "refused",
-        "replies",
-        "result_names",
-        "roles",
-        "runs",
-        "signed",
-        "original",
-        "stamped",
-        "text_after_call",
-        "thinks_last",
-        "unclean",
-        "unfinished",
-        "unmeasured",
-        "without_signature",
-        "unsigned",
-        "unusable",
-    )
-
     def __init__(self) -> None:  # noqa: PLR0915 - one line for each field
         self.roles: str = ""
         """One letter for each message, so that neighbouring roles can be found by substring search."""
@@ -191,9 +156,8 @@ class Scan:
     def copy(self) -> Scan:
         """Return a scan that can be changed and continued; this one stays unchanged."""
         copied = Scan.__new__(Scan)
-        for name in Scan.__slots__:
-            value = getattr(self, name)
-            setattr(copied, name, value.copy() if type(value) in _CONTAINERS else value)
+        fields = {name: value.copy() if type(value) in _CONTAINERS else value for name, value in vars(self).items()}
+        vars(copied).update(fields)
         return copied
 
     def conclude(self, messages: Sequence[Message], ownership: Ownership) -> None:

@@ -238,7 +238,8 @@ class Turns:
     def _check_native_pairs(self) -> Iterator[Violation]:
         """Check that calls of tools that the provider runs have their results; `native.REPLAY` has the sources."""
         turns: list[Turn[Path]] = []
-        for index, turn in self.turns:
+        kinds = {kind_of(block) for run in self.runs for _, block in run.blocks}
+        for index, turn in self.turns if not kinds <= _PLAIN | {"tool_result"} else ():
             placed = _blocks_of(turn, ("messages", index))
             blocks = [(path, *REPLAY.read(block)) for path, block in placed]
             callers = (REPLAY.reference_of(block) for _, block in placed)

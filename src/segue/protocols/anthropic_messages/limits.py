@@ -105,6 +105,16 @@ LIMITS: Final = Limits(
             )
             for place in ("system.*", "tools.*", "messages.*.content.*")
         ),
+        *(
+            Limit(
+                f"tools.*.{key}",
+                "\"Extra inputs are not permitted, field: 'tools[0].eager_input_streaming'\" (Fireworks: pi #3854,"
+                " 2026-04-27; Fireworks documentation: Anthropic compatibility)",
+                refused="remove it",
+                providers=("fireworks",),
+            )
+            for key in ("eager_input_streaming", "cache_control", "allowed_callers", "defer_loading", "input_examples")
+        ),
         Limit(
             "thinking.type",
             '"invalid thinking: only type=enabled is allowed for this model" (Kimi-K2 #141, 2026-06-22)',

@@ -375,7 +375,11 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         ignored=_COMMON,
     ),
     _TOOL(
-        name="tool_search", kind="tool_search", pattern=r"tool_search_tool_(?:regex|bm25)(?:_\d{8})?", ignored=_COMMON
+        name="tool_search",
+        kind="tool_search",
+        pattern=r"tool_search_tool_(?:regex|bm25)(?:_\d{8})?",
+        template={"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
+        ignored=_COMMON,
     ),
 )
 

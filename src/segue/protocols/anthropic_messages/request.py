@@ -47,7 +47,7 @@ from segue.protocols.anthropic_messages.native import (
     place_marks,
     split_mark,
 )
-from segue.protocols.anthropic_messages.options import decode_options, encode_options
+from segue.protocols.anthropic_messages.options import SERVER_EDITS, decode_options, encode_options
 from segue.protocols.anthropic_messages.response import encode_error
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import decode_turns, encode_turns
@@ -166,7 +166,8 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     body: Wire = {"model": asked.pop("model")} if "model" in asked else {}
     # A mark needs a block. So that a turn is written alike with and without one, no content is a string in a
     # conversation that is marked.
-    body["messages"] = encode_turns(context.messages, endpoint, strings=not marks)
+    turns = encode_turns(context.messages, endpoint, strings=not marks)
+    body["messages"] = turns if "compaction" not in asked else [_without_summary(turn) for turn in turns]
     body.update(asked)
     if context.system_prompt is not None:
         body["system"] = _encode_system(context.system_prompt)
@@ -177,6 +178,19 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     if retention is not None and marks:
         place_marks(body, endpoint, retention, anchored=prompt.anchored, plain_system=prompt.plain_system)
     return body
+
+
+def _without_summary(turn: Wire) -> Wire:
+    """Leave out the summary of an edit: the edit is refused in a request that asks for a summary of everything.
+
+    What the summary covers is in the request. A turn of nothing else becomes a text.
+    """
+    content = turn.get("content")
+    blocks = cast("list[Block]", content) if isinstance(content, list) else []
+    if not any(SERVER_EDITS.needed(block) for block in blocks):
+        return turn
+    kept = [block for block in blocks if SERVER_EDITS.needed(block) is None]
+    return {**turn, "content": kept or [{"type": "text", "text": str(blocks[0].get("content"))}]}
 
 
 # -- system prompt -----------------------------------------------------------------------------------------------------

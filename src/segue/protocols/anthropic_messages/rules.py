@@ -13,6 +13,7 @@ Facts this file relies on (each line below repeats its own):
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from segue.models.dialect import Dialect
@@ -58,72 +59,103 @@ _STRICT: Final = frozenset(
 reproduced live on 2026-07-02)."""
 _LIMITATIONS: Final = "Anthropic documentation: structured outputs, JSON schema limitations"
 
-_READ: Final = "2026-11-15"
+READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools: ids and names outside these answer 400, "String should match pattern ..."
-    call_id_alphabet="a-zA-Z0-9_-",  # forgecode #1142
-    call_id_max=64,  # pi-ai 1.5.0 and its ports cut here; no refusal of longer ones is on record
-    tool_name_alphabet="a-zA-Z0-9_-",  # home-assistant #147760, 2025-06-29
-    tool_name_max=128,  # claude-code #96152, 2026-09-22
-    schema_root_object=True,  # anthropic 2.8.0: `input_schema.type` is the literal "object"
-    calls_last=True,  # "`tool_use` ids were found without `tool_result` blocks" (vercel/ai #8318, #13013)
+    call_id_alphabet="a-zA-Z0-9_-",
+    call_id_max=64,
+    tool_name_alphabet="a-zA-Z0-9_-",
+    tool_name_max=128,
+    schema_root_object=True,
+    calls_last=True,
     # -- media
-    user_media=_MEDIA,  # anthropic 2.8.0: image and document sources
-    result_media=_MEDIA,  # anthropic 2.8.0: tool_result content
-    image_sources=frozenset({"data", "url", "file_id"}),  # anthropic 2.8.0: sources of an image
-    url_media=("image/*", "application/pdf"),  # anthropic 2.8.0: the URL of a document is that of a PDF
-    file_context=True,  # anthropic 2.8.0: DocumentBlockParam
-    file_id_pattern="file_[A-Za-z0-9]+",  # Anthropic documentation: Files API
-    max_images=100,  # 600 from the 4.6 generation on, below (pi-ai 1.5.0 catalogue)
+    user_media=_MEDIA,
+    result_media=_MEDIA,
+    image_sources=frozenset({"data", "url", "file_id"}),
+    url_media=("image/*", "application/pdf"),
+    file_context=True,
+    file_id_pattern="file_[A-Za-z0-9]+",
+    max_images=100,
     # -- turns
-    refused_text="blank",  # "text content blocks must be non-empty" / "must contain non-whitespace text"
-    blank_beside=frozenset({"text"}),  # white space, not an empty text (LibreChat-AI/agents #124, live, 2026-04-30)
-    instructions_alone=False,  # "messages: at least one message is required" (langchain #31657)
-    system_messages="none",  # "role 'system' is not supported on this model" before Opus 4.8
+    refused_text="blank",
+    blank_beside=frozenset({"text"}),
+    instructions_alone=False,
+    system_messages="none",
     # -- reasoning
-    reasoning_replay="signed",  # "thinking.signature: Field required" (opencode #42735)
-    final_thinking="text",  # "The final block in an assistant message cannot be `thinking`"
-    min_thinking_budget=1024,  # anthropic 2.8.0: budget_tokens
-    budget_in_max_tokens=True,  # "`max_tokens` must be greater than `thinking.budget_tokens`"
+    reasoning_replay="signed",
+    final_thinking="text",
+    min_thinking_budget=1024,
+    budget_in_max_tokens=True,
     # -- options
-    refused_options=frozenset({"seed", "session_id"}),  # anthropic 2.8.0: no such parameters
-    refused_with_thinking=_SAMPLING,  # Anthropic documentation: extended thinking, feature compatibility
-    extra_like=(("top_k", "temperature"),),  # Anthropic documentation: extended thinking; pi #7961
-    user_id_keys=frozenset({"metadata.user_id"}),  # anthropic 2.8.0; the lengths differ by provider
-    cache_marks=4,  # "A maximum of 4 blocks with cache_control may be provided" (sub2api #176)
+    refused_options=frozenset({"seed", "session_id"}),
+    refused_with_thinking=_SAMPLING,
+    extra_like=(("top_k", "temperature"),),
+    user_id_keys=frozenset({"metadata.user_id"}),
+    cache_marks=4,
     cache_mark_key="cache_control",
     # -- what is refused
     rows={
         "root_keywords": Rule(
-            '"... at the top level" (Codewhale #4329, 2026-07)', _READ, values=frozenset({"oneOf", "allOf", "anyOf"})
+            '"... at the top level" (Codewhale #4329, 2026-07)', READ, values=frozenset({"oneOf", "allOf", "anyOf"})
         ),
-        "resumable_stops": Rule("anthropic 2.8.0: sent back unchanged", _READ, values=frozenset({"pause_turn"})),
-        "final_space": Rule('"final assistant content cannot end with trailing whitespace" (Anthropic API)', _READ),
-        "unset_max_tokens": Rule('"max_tokens: Field required" (anthropic 2.8.0)', _READ),
-        "pages": Rule("AWS documentation: inference API restrictions", _READ, most=100),
-        "request_media": Rule("Anthropic documentation: errors, 413 above 32 MB", _READ, most=32_000_000),
-        "image_edge": Rule('"max allowed size: 8000 pixels" (Anthropic documentation: vision)', _READ, most=8000),
+        "resumable_stops": Rule("anthropic 2.8.0: sent back unchanged", READ, values=frozenset({"pause_turn"})),
+        "final_space": Rule('"final assistant content cannot end with trailing whitespace" (Anthropic API)', READ),
+        "unset_max_tokens": Rule('"max_tokens: Field required" (anthropic 2.8.0)', READ),
+        "pages": Rule("AWS documentation: inference API restrictions", READ, most=100),
+        "request_media": Rule("Anthropic documentation: errors, 413 above 32 MB", READ, most=32_000_000),
+        "image_edge": Rule('"max allowed size: 8000 pixels" (Anthropic documentation: vision)', READ, most=8000),
         "large_images": Rule(
-            '"... for many-image requests: 2000 pixels" (Anthropic documentation: vision)', _READ, most=20, least=2000
+            '"... for many-image requests: 2000 pixels" (Anthropic documentation: vision)', READ, most=20, least=2000
         ),
-        "image_bytes": Rule('"image exceeds 5 MB maximum", of base64 (claude-code #13381)', _READ, most=3_932_160),
+        "image_bytes": Rule('"image exceeds 5 MB maximum", of base64 (claude-code #13381)', READ, most=3_932_160),
         "document_bytes": Rule(
-            "413 above 32 MB of base64 for the whole request (Anthropic documentation: errors)", _READ, most=25_165_824
+            "413 above 32 MB of base64 for the whole request (Anthropic documentation: errors)", READ, most=25_165_824
         ),
-        "other_image_type": Rule('"the image appears to be a image/png image" (llxprt-code #2130)', _READ),
+        "other_image_type": Rule('"the image appears to be a image/png image" (llxprt-code #2130)', READ),
         "error_media": Rule(
-            "\"all content must be type 'text' if 'is_error' is true\" (vellum-assistant #18387, 2026-03-17)", _READ
+            "\"all content must be type 'text' if 'is_error' is true\" (vellum-assistant #18387, 2026-03-17)", READ
         ),
-        "max_tokens": Rule("anthropic 2.8.0: 0 only warms the cache", _READ, least=0),
-        "temperature": Rule("Anthropic documentation: messages", _READ, most=1.0),
-        "blank_stop": Rule('"each stop sequence must contain non-whitespace" (litellm #3286)', _READ),
-        "cache_mark_order": Rule("a 400 for 1h after 5m, in the order tools, system, messages (headroom #2939)", _READ),
+        "max_tokens": Rule("anthropic 2.8.0: 0 only warms the cache", READ, least=0),
+        "temperature": Rule("Anthropic documentation: messages", READ, most=1.0),
+        "blank_stop": Rule('"each stop sequence must contain non-whitespace" (litellm #3286)', READ),
+        "cache_mark_order": Rule("a 400 for 1h after 5m, in the order tools, system, messages (headroom #2939)", READ),
         "cache_mark_beside": Rule(
-            "Anthropic documentation: tool use with prompt caching", _READ, values=frozenset({"defer_loading"})
+            "Anthropic documentation: tool use with prompt caching", READ, values=frozenset({"defer_loading"})
         ),
     },
 )
+
+SOURCES: Final[Mapping[str, str]] = {
+    "call_id_alphabet": '"String should match pattern" (Anthropic API; forgecode #1142)',
+    "call_id_max": "pi-ai 1.5.0 and its ports cut here; no refusal of longer ones is on record",
+    "tool_name_alphabet": '"String should match pattern" (Anthropic API; home-assistant #147760, 2025-06-29)',
+    "tool_name_max": "claude-code #96152, 2026-09-22",
+    "schema_root_object": 'anthropic 2.8.0: `input_schema.type` is the literal "object"',
+    "calls_last": '"`tool_use` ids were found without `tool_result` blocks" (vercel/ai #8318, #13013)',
+    "user_media": "anthropic 2.8.0: image and document sources",
+    "result_media": "anthropic 2.8.0: tool_result content",
+    "image_sources": "anthropic 2.8.0: sources of an image",
+    "url_media": "anthropic 2.8.0: the URL of a document is that of a PDF",
+    "file_context": "anthropic 2.8.0: DocumentBlockParam",
+    "file_id_pattern": "Anthropic documentation: Files API",
+    "max_images": "pi-ai 1.5.0 catalogue; 600 from the 4.6 generation on, by a family",
+    "refused_text": '"text content blocks must be non-empty", "must contain non-whitespace text" (Anthropic API)',
+    "blank_beside": "white space, and not an empty text (LibreChat-AI/agents #124, live, 2026-04-30)",
+    "instructions_alone": '"messages: at least one message is required" (langchain #31657)',
+    "system_messages": "\"role 'system' is not supported on this model\" before Opus 4.8",
+    "reasoning_replay": '"thinking.signature: Field required" (opencode #42735)',
+    "final_thinking": '"The final block in an assistant message cannot be `thinking`"',
+    "min_thinking_budget": "anthropic 2.8.0: budget_tokens",
+    "budget_in_max_tokens": '"`max_tokens` must be greater than `thinking.budget_tokens`"',
+    "refused_options": "anthropic 2.8.0: no such parameters",
+    "refused_with_thinking": "Anthropic documentation: extended thinking, feature compatibility",
+    "extra_like": "Anthropic documentation: extended thinking; pi #7961",
+    "user_id_keys": "anthropic 2.8.0; the lengths differ by provider",
+    "cache_marks": '"A maximum of 4 blocks with cache_control may be provided" (sub2api #176)',
+    "cache_mark_key": "anthropic 2.8.0: cache_control of blocks and tools",
+}
+"""Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 
 DIALECT: Final = Dialect(
     max_tokens_field="max_tokens",
@@ -149,17 +181,17 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": False,
             "max_images": 600,
             "schema_faults": Rule(
-                '"It must match JSON Schema draft 2020-12" (claude-code #8210)', _READ, values=frozenset({"invalid"})
+                '"It must match JSON Schema draft 2020-12" (claude-code #8210)', READ, values=frozenset({"invalid"})
             ),
-            "strict_open_objects": Rule(f"{_LIMITATIONS}; veryfront-code #3918", _READ),
-            "strict_recursion": Rule(f"{_LIMITATIONS}; litellm #35808", _READ),
+            "strict_open_objects": Rule(f"{_LIMITATIONS}; veryfront-code #3918", READ),
+            "strict_recursion": Rule(f"{_LIMITATIONS}; litellm #35808", READ),
             "strict_keywords": Rule(
-                f"{_LIMITATIONS}; the schema transformation of anthropic 2.8.0", _READ, values=_STRICT
+                f"{_LIMITATIONS}; the schema transformation of anthropic 2.8.0", READ, values=_STRICT
             ),
-            "strict_tools": Rule(_LIMITATIONS, _READ, most=20),
-            "strict_optional": Rule(_LIMITATIONS, _READ, most=24),
-            "strict_unions": Rule(_LIMITATIONS, _READ, most=16),
-            "lenient_output": Rule(f"{_LIMITATIONS}; litellm #21045", _READ),
+            "strict_tools": Rule(_LIMITATIONS, READ, most=20),
+            "strict_optional": Rule(_LIMITATIONS, READ, most=24),
+            "strict_unions": Rule(_LIMITATIONS, READ, most=16),
+            "lenient_output": Rule(f"{_LIMITATIONS}; litellm #21045", READ),
             "refused_options": _SAMPLING,
             "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
             # "thinking.type.enabled is not supported for this model" from Opus 4.7 on (migration guide of 4.7)

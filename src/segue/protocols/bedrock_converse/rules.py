@@ -20,6 +20,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from segue.models.dialect import Dialect
@@ -54,61 +55,91 @@ _CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|so
 
 _RESULT_CONTENT: Final = frozenset({"result_content"})
 _MODEL: Final = "botocore 1.44.0, service model"
-_READ: Final = "2026-11-15"
+READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
-    # service model; "Unknown parameter in input: \"tools\"" (boto3: agents-course #593, 2025-08-20)
     body_fields="closed",
-    server_tools=frozenset(),  # Nova alone has some, below ("... is not supported for this model": subrouter #237)
+    server_tools=frozenset(),
     # -- tools
-    tools_with_history=True,  # "The toolConfig field must be defined when using toolUse and toolResult content blocks"
-    call_id_alphabet="a-zA-Z0-9_.:-",  # service model; recorded traffic, 2026-11: `functions.get_temperature:0`
-    call_id_max=64,  # service model
-    tool_name_alphabet="a-zA-Z0-9_-",  # service model
-    tool_name_max=64,  # service model
-    tool_choices=frozenset({"auto", "required"}),  # service model: there is no `none`; by name, see the families
-    tool_error="text",  # AWS ToolResultBlock: `status` is for Claude and Nova
-    schema_root_object=True,  # "inputSchema.json.type must be one of the following: object"
+    tools_with_history=True,
+    call_id_alphabet="a-zA-Z0-9_.:-",
+    call_id_max=64,
+    tool_name_alphabet="a-zA-Z0-9_-",
+    tool_name_max=64,
+    tool_choices=frozenset({"auto", "required"}),
+    tool_error="text",
+    schema_root_object=True,
     # -- media
-    user_media=tuple(mime for formats in FORMATS.values() for mime in formats),  # service model
+    user_media=tuple(mime for formats in FORMATS.values() for mime in formats),
     result_media=(),
-    image_sources=frozenset({"data", "file_id"}),  # service model: bytes, or an S3 location, which is a file id here
+    image_sources=frozenset({"data", "file_id"}),
     file_sources=frozenset({"data", "file_id"}),
-    file_context=True,  # service model: DocumentBlock
-    file_id_pattern=r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?",  # service model
-    max_images=20,  # service model
+    file_context=True,
+    file_id_pattern=r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?",
+    max_images=20,
     # -- turns
     alternate=True,
     first_user=True,
-    last_assistant=False,  # semantic-kernel #10281
-    instructions_alone=False,  # Claude too needs a message: "at least one message is required" (langchain #31657)
-    system_messages="none",  # the role is in the service model; no model is known to accept it
-    refused_text="blank",  # "The text field in the ContentBlock object ... is blank"
-    blank_beside=frozenset({"signed", "text"}),  # recorded 200 of white space beside a text, 2026-11
-    empty_result=False,  # refused in error results, and by Nemotron (strands)
+    last_assistant=False,
+    instructions_alone=False,
+    system_messages="none",
+    refused_text="blank",
+    blank_beside=frozenset({"signed", "text"}),
+    empty_result=False,
     # -- reasoning
     reasoning_replay="none",
     # -- settings
-    refused_options=frozenset(
-        {"seed", "parallel_tool_calls", "cache_retention", "session_id", "user_id"}
-    ),  # service model: no such fields; cache points depend on the model
+    refused_options=frozenset({"seed", "parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
     cache_mark_key="cachePoint",
     # -- what is refused
     rows={
-        "alternation": Rule('"A conversation must alternate between user and assistant roles" (dify #12340)', _READ),
-        "untyped_media": Rule(f"{_MODEL}: `format` is required", _READ),
-        "image_edge": Rule(f"{_MODEL}: Message, height and width", _READ, most=8000),
-        "files": Rule(f"{_MODEL}: Message", _READ, most=5),
-        "media_bytes": Rule("AWS documentation: video up to 25 MB in the request", _READ, most=26_214_400),
-        "image_bytes": Rule(f"{_MODEL}: 3.75 MB", _READ, most=3_932_160),
-        "document_bytes": Rule(f"{_MODEL}: 4.5 MB", _READ, most=4_718_592),
-        "files_alone": Rule('"A text block must be included when using documents" (archestra #4220)', _READ),
-        "temperature": Rule(_MODEL, _READ, most=1.0),
-        "stop": Rule(_MODEL, _READ, most=2500),
-        "cache_mark_order": Rule("a 400 for 1h after 5m, in the order tools, system, messages (headroom #2939)", _READ),
-        "cache_mark_places": Rule(f"{_MODEL}: ToolResultContentBlock has none", _READ, values=_RESULT_CONTENT),
+        "alternation": Rule('"A conversation must alternate between user and assistant roles" (dify #12340)', READ),
+        "untyped_media": Rule(f"{_MODEL}: `format` is required", READ),
+        "image_edge": Rule(f"{_MODEL}: Message, height and width", READ, most=8000),
+        "files": Rule(f"{_MODEL}: Message", READ, most=5),
+        "media_bytes": Rule("AWS documentation: video up to 25 MB in the request", READ, most=26_214_400),
+        "image_bytes": Rule(f"{_MODEL}: 3.75 MB", READ, most=3_932_160),
+        "document_bytes": Rule(f"{_MODEL}: 4.5 MB", READ, most=4_718_592),
+        "files_alone": Rule('"A text block must be included when using documents" (archestra #4220)', READ),
+        "temperature": Rule(_MODEL, READ, most=1.0),
+        "stop": Rule(_MODEL, READ, most=2500),
+        "cache_mark_order": Rule("a 400 for 1h after 5m, in the order tools, system, messages (headroom #2939)", READ),
+        "cache_mark_places": Rule(f"{_MODEL}: ToolResultContentBlock has none", READ, values=_RESULT_CONTENT),
     },
 )
+
+SOURCES: Final[Mapping[str, str]] = {
+    "body_fields": 'service model; "Unknown parameter in input: "tools"" (boto3: agents-course #593, 2025-08-20)',
+    "server_tools": '"... is not supported for this model" (subrouter #237); Nova has some, by a family',
+    "tools_with_history": '"The toolConfig field must be defined when using toolUse and toolResult content blocks"',
+    "call_id_alphabet": "service model; recorded traffic, 2026-11: `functions.get_temperature:0`",
+    "call_id_max": "service model",
+    "tool_name_alphabet": "service model",
+    "tool_name_max": "service model",
+    "tool_choices": "service model: there is no `none`; by name, see the families",
+    "tool_error": "service model: ToolResultBlock, `status` is for Claude and Nova",
+    "schema_root_object": '"inputSchema.json.type must be one of the following: object"',
+    "user_media": "service model",
+    "result_media": "service model: ToolResultBlock; which models read them is in the families",
+    "image_sources": "service model: bytes, or an S3 location, which is a file id here",
+    "file_sources": "service model: bytes, or an S3 location",
+    "file_context": "service model: DocumentBlock",
+    "file_id_pattern": "service model",
+    "max_images": "service model",
+    "alternate": '"A conversation must alternate between user and assistant roles" (dify #12340)',
+    "first_user": '"A conversation must start with a user message." (Bedrock API)',
+    "last_assistant": "semantic-kernel #10281",
+    "instructions_alone": 'Claude too needs a message: "at least one message is required" (langchain #31657)',
+    "system_messages": "service model; no reported 200 of the role",
+    "refused_text": '"The text field in the ContentBlock object ... is blank"',
+    "blank_beside": "recorded 200 of white space beside a text, 2026-11",
+    "empty_result": '"cannot be empty when status value is error" (sample-multi-agent-orchestration-chat-on-agentcore'
+    " #15, 2026-06-01); Nemotron: strands",
+    "reasoning_replay": "service model: ReasoningContentBlock; which models read it is in the families",
+    "refused_options": "service model: no such fields; cache points depend on the model",
+    "cache_mark_key": "service model: CachePointBlock",
+}
+"""Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 
 DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="none", auth="aws")
 
@@ -141,9 +172,9 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "user_media": (*_IMAGES, *_DOCUMENTS),
             "image_sources": frozenset({"data"}),
             "file_sources": frozenset({"data"}),
-            "other_image_type": Rule('"the image appears to be a image/png image" (llxprt-code #2130)', _READ),
+            "other_image_type": Rule('"the image appears to be a image/png image" (llxprt-code #2130)', READ),
             "result_media": (*_IMAGES, "application/pdf"),  # a PDF: recorded 200s of Sonnet 4.5, 2026-11
-            "error_media": Rule("\"all content must be type 'text'\" (vellum-assistant #18387, 2026-03-17)", _READ),
+            "error_media": Rule("\"all content must be type 'text'\" (vellum-assistant #18387, 2026-03-17)", READ),
             "first_user": False,
             "reasoning_replay": "signed",
             "final_thinking": "text",
@@ -152,7 +183,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "cache_marks": 4,
             "cache_mark_beside": Rule(
                 '"messages.0.content.3.type: Field required" (strands harness-sdk #1966, 2026-03-24, and #2001, live)',
-                _READ,
+                READ,
                 values=frozenset(_DOCUMENTS) - {"application/pdf"},
             ),
             "thinking_types": frozenset({"adaptive", "disabled"}),
@@ -246,7 +277,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "cache_marks": 4,
             "alternation": None,  # two user turns in a row were answered with 200 (recorded traffic, 2026-08)
             # "extraneous key [cachePoint] is not permitted" of tools
-            "cache_mark_places": Rule("LibreChat #13838, 2026-06-18", _READ, values=_RESULT_CONTENT | {"tool"}),
+            "cache_mark_places": Rule("LibreChat #13838, 2026-06-18", READ, values=_RESULT_CONTENT | {"tool"}),
             "refused_options": ["-cache_retention"],
         },
         dialect={"cache_format": "bedrock", "cache_on_tools": False},

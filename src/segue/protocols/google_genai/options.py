@@ -181,6 +181,14 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         options={"stores": ("fileSearch", "fileSearchStoreNames"), "max_results": ("fileSearch", "topK")},
         beside_functions=_FLAG,
     ),
+    _TOOL(
+        name="googleMaps",
+        kind="maps",
+        key=("googleMaps",),
+        template={"googleMaps": {}},
+        options={"widget": ("googleMaps", "enableWidget")},
+        beside_functions=_FLAG,
+    ),
 )
 
 

@@ -16,6 +16,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from segue.models.dialect import Dialect
@@ -33,65 +34,90 @@ from segue.models.rules import Rules
 PROTOCOL: Final = "google-genai"
 PROVIDER: Final = "google"
 
-_READ: Final = "2026-11-15"
+READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools
-    tool_name_first="a-zA-Z_",  # google-genai 3.1.0
-    tool_name_alphabet="a-zA-Z0-9_.:-",  # google-genai 3.1.0
-    tool_name_max=128,  # google-genai 3.1.0
-    max_tools=512,  # google-genai 3.1.0
-    choice_of_functions=True,  # "Function calling config is set without function_declarations." (kelivo #317, 2026-02)
-    schema_root_object=True,  # "parameters schema should be of type OBJECT"
-    schema_needed=False,  # google-genai 3.1.0: "For function with no parameters, this can be left unset."
+    tool_name_first="a-zA-Z_",
+    tool_name_alphabet="a-zA-Z0-9_.:-",
+    tool_name_max=128,
+    max_tools=512,
+    choice_of_functions=True,
+    schema_root_object=True,
+    schema_needed=False,
     # -- media
-    user_media=("image/*", "audio/*", "video/*", "application/pdf", "text/*"),  # documentation: file input methods
-    result_media=(),  # nested media only from Gemini 3 on, below
-    image_sources=frozenset({"data", "url", "file_id"}),  # google-genai 3.1.0: fileData of any type
-    # Files API, and objects of Cloud Storage that were registered with it
+    user_media=("image/*", "audio/*", "video/*", "application/pdf", "text/*"),
+    result_media=(),
+    image_sources=frozenset({"data", "url", "file_id"}),
     file_id_pattern=r"(?:https://generativelanguage\.googleapis\.com/\S*)?files/\S+|gs://\S+",
-    max_images=3600,  # pi-ai 1.5.0 catalogue
+    max_images=3600,
     # -- turns
-    alternate=True,  # pi #2251: 400 for two of one role; gemini-cli #11814 for the model's
-    first_user=True,  # "function call turn comes immediately after a user turn"; hermes-agent #41985
-    system_messages="none",  # google-genai 3.1.0: the roles are user and model
-    text_signatures=True,  # google-genai 3.1.0: any part may have a thought signature
-    refused_text="empty",  # "it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
+    alternate=True,
+    first_user=True,
+    system_messages="none",
+    text_signatures=True,
+    refused_text="empty",
     # -- reasoning
-    reasoning_replay="open",  # a thought part needs no signature
+    reasoning_replay="open",
     # -- settings
-    refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),  # no such fields
-    schema_with_forced_choice=False,  # "Forced function calling (ANY mode) with ... is unsupported": vercel/ai 43318a3
-    extra_like=(("generationConfig.responseMimeType", "output_schema"),),  # JSON without a schema is refused as well
+    refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
+    schema_with_forced_choice=False,
+    extra_like=(("generationConfig.responseMimeType", "output_schema"),),
     # -- what is refused
     rows={
         "unknown_required": Rule(
-            '"required[0]: property is not defined" (AIStudioToAPI #154, 2026-05-05; reported)', _READ
+            '"required[0]: property is not defined" (AIStudioToAPI #154, 2026-05-05; reported)', READ
         ),
         "schema_faults": Rule(
-            '"parameters.properties[x].items: missing field" (Gemini API)', _READ, values=frozenset({"items"})
+            '"parameters.properties[x].items: missing field" (Gemini API)', READ, values=frozenset({"items"})
         ),
         "schema_formats": Rule(
             "\"only 'enum' and 'date-time' are supported for STRING type\" (collmbo #195, 2025-06-09; aiproxy #312)",
-            _READ,
+            READ,
             values=frozenset({"enum", "date-time"}),
         ),
         "other_enums": Rule(
-            '"enum: only allowed for STRING type" (directus #27100, 2026-04-12; opencode #28412)', _READ
+            '"enum: only allowed for STRING type" (directus #27100, 2026-04-12; opencode #28412)', READ
         ),
-        "mistyped_keywords": Rule('"properties: only allowed for OBJECT type" (opencode #11889, 2026-02-03)', _READ),
-        "any_output_root": Rule("google-genai 3.1.0: `response_schema` may be a list or an enum", _READ),
-        "request_media": Rule("Google's announcement of 2026-01-12: inline data up to 100 MB", _READ, most=100_000_000),
-        "temperature": Rule("google-genai 3.1.0", _READ, most=2.0),
-        "stop": Rule("google-genai 3.1.0", _READ, most=5),
+        "mistyped_keywords": Rule('"properties: only allowed for OBJECT type" (opencode #11889, 2026-02-03)', READ),
+        "any_output_root": Rule("google-genai 3.1.0: `response_schema` may be a list or an enum", READ),
+        "request_media": Rule("Google's announcement of 2026-01-12: inline data up to 100 MB", READ, most=100_000_000),
+        "temperature": Rule("google-genai 3.1.0", READ, most=2.0),
+        "stop": Rule("google-genai 3.1.0", READ, most=5),
         "seed": Rule(
             "\"Invalid value at 'generation_config.seed' (TYPE_INT32)\" (Gemini API)",
-            _READ,
+            READ,
             least=-(2**31),
             most=2**31 - 1,
         ),
     },
 )
+
+SOURCES: Final[Mapping[str, str]] = {
+    "tool_name_first": "google-genai 3.1.0",
+    "tool_name_alphabet": "google-genai 3.1.0",
+    "tool_name_max": "google-genai 3.1.0",
+    "max_tools": "google-genai 3.1.0",
+    "choice_of_functions": '"Function calling config is set without function_declarations." (kelivo #317, 2026-02)',
+    "schema_root_object": '"parameters schema should be of type OBJECT" (Gemini API)',
+    "schema_needed": 'google-genai 3.1.0: "For function with no parameters, this can be left unset."',
+    "user_media": "Google documentation: file input methods",
+    "result_media": "Google documentation: function calling, media in results from Gemini 3 on",
+    "image_sources": "google-genai 3.1.0: fileData of any type",
+    "file_id_pattern": "Google documentation: Files API, and objects of Cloud Storage that were registered with it",
+    "max_images": "pi-ai 1.5.0 catalogue",
+    "alternate": "pi #2251: 400 for two of one role; gemini-cli #11814 for the model's",
+    "first_user": '"function call turn comes immediately after a user turn"; hermes-agent #41985',
+    "system_messages": "google-genai 3.1.0: the roles are user and model",
+    "text_signatures": "google-genai 3.1.0: any part may have a thought signature",
+    "refused_text": '"it has an empty text parameter" (Portkey gateway #462, chatbox #1846)',
+    "reasoning_replay": "google-genai 3.1.0: the signature of a thought part is not required",
+    "refused_options": "google-genai 3.1.0: no such fields",
+    "schema_with_forced_choice": '"Forced function calling (ANY mode) with ... is unsupported" (vercel/ai @43318a3)',
+    "extra_like": '"Forced function calling (ANY mode) with ... is unsupported": JSON without a schema as well'
+    " (Gemini API)",
+}
+"""Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 
 DIALECT: Final = Dialect(
     max_tokens_field="max_output_tokens",

@@ -68,7 +68,7 @@ from segue.protocols.google_genai.response import (
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint, Fault
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_list, list_of, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of, rest_of
 from segue.protocols.kit.streaming import MISFIT, StreamDecoder, is_shallow, parse_frame
@@ -299,6 +299,8 @@ class _Reader:
         for key, value in candidate.items():
             if key == "content":
                 content = value
+            elif key == "logprobsResult":  # a chunk has those of its own tokens
+                self._candidate[key] = _lists_joined(object_of(self._candidate.get(key)), object_of(value))
             elif value or key not in self._candidate:
                 self._candidate[key] = value
         if not isinstance(content, dict):
@@ -572,3 +574,9 @@ class _Writer(StreamWriter):
 
 
 stream_encoder: MakeEncoder = encoder_of(_Writer)
+
+
+def _lists_joined(before: Block, after: Block) -> Wire:
+    """Return the fields of both objects, lists joined."""
+    joined = {key: [*list_of(before.get(key)), *list_of(value)] for key, value in after.items() if is_list(value)}
+    return {**before, **after, **joined}

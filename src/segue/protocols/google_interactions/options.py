@@ -52,7 +52,6 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         kind="web_search",
         pattern="google_search",
         template={"type": "google_search"},
-        ignored=frozenset({"search_types"}),
     ),
     _TOOL(name="url_context", kind="web_fetch", pattern="url_context", template={"type": "url_context"}),
     _TOOL(name="code_execution", kind="code_execution", pattern="code_execution", template={"type": "code_execution"}),
@@ -63,7 +62,13 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         template={"type": "file_search"},
         options={"stores": ("file_search_store_names",), "max_results": ("top_k",)},
     ),
-    _TOOL(name="google_maps", kind="other", pattern="google_maps"),
+    _TOOL(
+        name="google_maps",
+        kind="maps",
+        pattern="google_maps",
+        template={"type": "google_maps"},
+        options={"widget": ("enable_widget",)},
+    ),
     _TOOL(name="retrieval", kind="other", pattern="retrieval"),
     _TOOL(
         name="mcp_server",

@@ -15,6 +15,7 @@ Whether a signature of this API is accepted by generateContent, or the reverse, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from segue.models.dialect import Dialect
@@ -28,19 +29,19 @@ PROVIDER: Final = "google"
 
 _OPEN_XML: Final = "application/vnd.openxmlformats-officedocument."
 
-_READ: Final = "2026-11-16"
+READ: Final = "2026-11-16"
 
 RULES: Final = Rules(
     # -- tools
-    tool_name_first="a-zA-Z_",  # as at generateContent (google-genai 3.1.0: FunctionDeclaration)
-    tool_name_alphabet="a-zA-Z0-9_.:-",  # the same
-    tool_name_max=128,  # the same
-    max_tools=512,  # the same
-    choice_of_functions=True,  # "Function calling config is set without function_declarations." (kelivo #317, 2026-02)
-    schema_root_object=True,  # "parameters schema should be of type OBJECT" at generateContent
-    schema_needed=False,  # google-genai 3.1.0: FunctionParam.parameters is not required
+    tool_name_first="a-zA-Z_",
+    tool_name_alphabet="a-zA-Z0-9_.:-",
+    tool_name_max=128,
+    max_tools=512,
+    choice_of_functions=True,
+    schema_root_object=True,
+    schema_needed=False,
     # -- media
-    user_media=(  # google-genai 3.1.0: the MIME types of ImageContent, AudioContent, VideoContent, DocumentContent
+    user_media=(
         "image/png",
         "image/jpeg",
         "image/webp",
@@ -60,29 +61,55 @@ RULES: Final = Rules(
         "application/vnd.ms-powerpoint",
         "application/vnd.ms-excel",
     ),
-    result_media=(),  # only from Gemini 3 on, below
-    image_sources=frozenset({"data", "file_id"}),  # `uri` is not for the web (live calls of a public adapter)
-    file_sources=frozenset({"data", "file_id"}),  # the same
-    file_id_pattern=r"(?:https://generativelanguage\.googleapis\.com/\S*)?files/\S+|gs://\S+",  # Files API
-    max_images=3600,  # pi-ai 1.5.0 catalogue
+    result_media=(),
+    image_sources=frozenset({"data", "file_id"}),
+    file_sources=frozenset({"data", "file_id"}),
+    file_id_pattern=r"(?:https://generativelanguage\.googleapis\.com/\S*)?files/\S+|gs://\S+",
+    max_images=3600,
     # -- turns
-    first_user=True,  # "function call turn comes immediately after a user turn" at generateContent; hermes-agent #41985
-    system_messages="none",  # google-genai 3.1.0: no step holds instructions
-    refused_text="empty",  # "it has an empty text parameter" at generateContent (Portkey gateway #462)
+    first_user=True,
+    system_messages="none",
+    refused_text="empty",
     # -- reasoning
-    reasoning_replay="open",  # google-genai 3.1.0: ThoughtStep.signature is not required
-    thinking_levels=frozenset({"minimal", "low", "medium", "high"}),  # google-genai 3.1.0: ThinkingLevel
+    reasoning_replay="open",
+    thinking_levels=frozenset({"minimal", "low", "medium", "high"}),
     # -- settings
-    refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),  # no such fields
-    schema_with_forced_choice=False,  # "Forced function calling (ANY mode) with ... is unsupported": vercel/ai 43318a3
-    extra_like=(("response_mime_type", "output_schema"),),  # JSON without a schema is refused as well
+    refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
+    schema_with_forced_choice=False,
+    extra_like=(("response_mime_type", "output_schema"),),
     # -- what is refused
     rows={
-        "request_media": Rule("Google's announcement of 2026-01-12: inline data up to 100 MB", _READ, most=100_000_000),
-        "temperature": Rule("google-genai 3.1.0: as at generateContent", _READ, most=2.0),
-        "stop": Rule("google-genai 3.1.0: as at generateContent", _READ, most=5),
+        "request_media": Rule("Google's announcement of 2026-01-12: inline data up to 100 MB", READ, most=100_000_000),
+        "temperature": Rule("google-genai 3.1.0: as at generateContent", READ, most=2.0),
+        "stop": Rule("google-genai 3.1.0: as at generateContent", READ, most=5),
     },
 )
+
+SOURCES: Final[Mapping[str, str]] = {
+    "tool_name_first": "as at generateContent (google-genai 3.1.0: FunctionDeclaration)",
+    "tool_name_alphabet": "as at generateContent (google-genai 3.1.0: FunctionDeclaration)",
+    "tool_name_max": "as at generateContent (google-genai 3.1.0: FunctionDeclaration)",
+    "max_tools": "as at generateContent (google-genai 3.1.0: FunctionDeclaration)",
+    "choice_of_functions": '"Function calling config is set without function_declarations." (kelivo #317, 2026-02)',
+    "schema_root_object": '"parameters schema should be of type OBJECT" at generateContent',
+    "schema_needed": "google-genai 3.1.0: FunctionParam.parameters is not required",
+    "user_media": "google-genai 3.1.0: the MIME types of ImageContent, AudioContent, VideoContent, DocumentContent",
+    "result_media": "Google documentation: function calling, media in results from Gemini 3 on",
+    "image_sources": "`uri` is not for the web (live calls of a public adapter)",
+    "file_sources": "`uri` is not for the web (live calls of a public adapter)",
+    "file_id_pattern": "Google documentation: Files API",
+    "max_images": "pi-ai 1.5.0 catalogue",
+    "first_user": '"function call turn comes immediately after a user turn" at generateContent; hermes-agent #41985',
+    "system_messages": "google-genai 3.1.0: no step holds instructions",
+    "refused_text": '"it has an empty text parameter" at generateContent (Portkey gateway #462)',
+    "reasoning_replay": "google-genai 3.1.0: ThoughtStep.signature is not required",
+    "thinking_levels": "google-genai 3.1.0: ThinkingLevel",
+    "refused_options": "google-genai 3.1.0: no such fields",
+    "schema_with_forced_choice": '"Forced function calling (ANY mode) with ... is unsupported" (vercel/ai @43318a3)',
+    "extra_like": '"Forced function calling (ANY mode) with ... is unsupported": JSON without a schema as well'
+    " (Gemini API)",
+}
+"""Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 
 DIALECT: Final = Dialect(
     max_tokens_field="max_output_tokens",

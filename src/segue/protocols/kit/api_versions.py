@@ -14,16 +14,12 @@ from segue.errors import SettingsError
 from segue.protocols.kit.codec import JsonObject, Violation
 
 
-def _refuses_nothing(body: JsonObject) -> list[Violation]:  # noqa: ARG001 - common signature
-    return []
-
-
 @final
 class ApiVersion(msgspec.Struct, frozen=True, kw_only=True):
     """One version: what it refuses in a body, and the words without which a body has nothing of that."""
 
     name: str
-    refused: Callable[[JsonObject], list[Violation]] = _refuses_nothing
+    refused: Callable[[JsonObject], list[Violation]] = lambda _: []
     words: tuple[bytes, ...] = ()
     source: str
     read: str

@@ -54,6 +54,9 @@ class Places(NamedTuple):
 
 def check_capabilities(body: JsonObject, places: Places, endpoint: Endpoint) -> Iterator[Violation]:
     """Find what the model or the wire cannot do."""
+    data = encode_json(body)
+    if not any(f'"{name}"'.encode() in data for name in places.media):
+        places = places._replace(media={})  # so that no block is visited
     for check in _CHECKS:
         yield from check(body, places, endpoint)
 
@@ -232,7 +235,7 @@ def _check_marks(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     "A maximum of 4 blocks with cache_control may be provided. Found 5." (Claude behind OpenRouter: aider-desk #513)
     """
     key, most = endpoint.rules.cache_mark_key, endpoint.rules.cache_marks
-    if not key or not most:
+    if not key or not most or f'"{key}"'.encode() not in encode_json(body):
         return
     marks = [path for root in ("tools", "system", places.turns) for path in _find_key(body.get(root), (root,), key)]
     if len(marks) > most:

@@ -15,7 +15,7 @@ import msgspec
 from segue.errors import Path
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, is_list, is_object
 from segue.protocols.kit.reading import standard_base64
 
 _Given = TypeVar("_Given")
@@ -58,38 +58,38 @@ def messages_of(body: JsonObject) -> Messages | Violation:
     return messages
 
 
-def objects_of(value: object) -> Iterator[tuple[int, Block]]:
+def objects_of(value: object) -> Sequence[tuple[int, Block]]:
     """Give the objects of a list with their indexes; nothing if the value is not a list."""
-    if isinstance(value, (list, tuple)):
-        for index, item in enumerate(cast("Sequence[object]", value)):
-            if isinstance(item, Mapping):
-                yield index, cast("Block", item)
+    if not isinstance(value, (list, tuple)):
+        return ()
+    items = enumerate(cast("Sequence[object]", value))
+    return [(index, cast("Block", item)) for index, item in items if isinstance(item, (dict, Mapping))]
 
 
 _NOT_MEDIA: Final = frozenset({"input", "arguments", "json", "text", "thinking", "tools"})
 """Keys whose values are the application's own JSON, or text."""
 
 
-def check_base64(value: object, path: Path, keys_of: Callable[[Block], Iterable[str]]) -> Found:
+def check_base64(value: object, path: Path, keys_of: Callable[[Block], Iterable[str]]) -> list[Violation]:
     """Find media whose base64 is in the URL-safe alphabet or lacks its padding.
 
     `keys_of` gives the keys of an object that hold base64, or a data URL of it. "Invalid base64 image_url." (OpenAI:
     comfyui-art-venture #75, 2025-01-06); Anthropic decodes strictly (openclaw #18263, 2026-02-16).
     """
-    if isinstance(value, list):
-        for index, item in enumerate(cast("list[object]", value)):
-            yield from check_base64(item, (*path, index), keys_of)
-    elif isinstance(value, dict):
-        block = cast("Block", value)
-        for key in keys_of(block):
-            data = block.get(key)
+    found: list[Violation] = []
+    inside: Iterable[tuple[str | int, object]] = enumerate(value) if is_list(value) else ()
+    if is_object(value):
+        for key in keys_of(value):
+            data = value.get(key)
             digits = data.rpartition(",")[2] if isinstance(data, str) else ""
             if digits and standard_base64(digits) != digits:
                 message = "the data is not standard base64 with padding; encode it so"
-                yield Violation(CheckCode.MEDIA_BASE64_INVALID, (*path, key), message)
-        for key, inner in block.items():
-            if key not in _NOT_MEDIA and isinstance(inner, (dict, list)):
-                yield from check_base64(cast("object", inner), (*path, key), keys_of)
+                found.append(Violation(CheckCode.MEDIA_BASE64_INVALID, (*path, key), message))
+        inside = value.items()
+    for key, inner in inside:
+        if isinstance(inner, (dict, list)) and key not in _NOT_MEDIA:
+            found += check_base64(cast("object", inner), (*path, key), keys_of)
+    return found
 
 
 _URL_KEYS: Final = ("url", "image_url", "file_data", "document_url")

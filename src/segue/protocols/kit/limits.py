@@ -22,7 +22,7 @@ from segue.errors import Path
 from segue.models.evidence import Grade
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
-from segue.protocols.kit.json_values import Block, list_of
+from segue.protocols.kit.json_values import Block, list_of, object_of
 
 Condition = str
 
@@ -90,16 +90,17 @@ class Limits:
 
     def pins(self, path: str, body: JsonObject, endpoint: Endpoint) -> bool:
         """Whether a row lists the values that a place of a body can have, so that no other rule judges it."""
-        rows = self._applicable(endpoint.model.provider, endpoint.model.id, endpoint.cautious)
-        return any(row.path == path and row.allowed and all(_holds(one, body) for one in row.when) for row in rows)
+        rows, facts = self._applicable(endpoint.model.provider, endpoint.model.id, endpoint.cautious), _Facts(body)
+        return any(row.path == path and row.allowed and all(facts.hold(one, body) for one in row.when) for row in rows)
 
     def check(self, body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
         """Find values outside of the limits of an endpoint."""
         facts = _Facts(body)
         for limit in self._applicable(endpoint.model.provider, endpoint.model.id, endpoint.cautious):
-            if not all(facts.hold(one, body) for one in limit.when if one[0] != "."):
+            places = facts.find(_split(limit.path))
+            if not places or not all(facts.hold(one, body) for one in limit.when if one[0] != "."):
                 continue
-            for path, value, holder in _find(body, _split(limit.path), (), body):
+            for path, value, holder in places:
                 if value is None or (limit.equals is not None and value != limit.equals):
                     continue
                 if all(facts.hold(one, holder) for one in limit.when if one[0] == "."):
@@ -109,26 +110,36 @@ class Limits:
 
 @final
 class _Facts:
-    """What holds of a whole body: looked up once, because a row may ask for each of many values."""
+    """What holds of a body, or of a part of one: looked up once, because a row may ask for each of many values."""
 
-    def __init__(self, body: JsonObject) -> None:
-        self._body = body
+    def __init__(self, body: object) -> None:
+        self._found: dict[tuple[str, ...], _Places] = {(): [((), body, object_of(body))]}
         self._held: dict[Condition, bool] = {}
         self._values: dict[str, frozenset[object]] = {}
+
+    def find(self, keys: tuple[str, ...]) -> _Places:
+        """Return the values in a place of the body; rows share what their paths have in common."""
+        places = self._found.get(keys)
+        if places is None:
+            places = self._found[keys] = _step(above, keys[-1]) if (above := self.find(keys[:-1])) else []
+        return places
 
     def hold(self, condition: Condition, holder: Block) -> bool:
         """Whether a condition holds, in the body or in the object that holds a value."""
         if condition[0] == ".":
-            return _holds(condition, holder)
+            return _Facts(holder).hold(condition[1:], holder)
         if condition not in self._held:
-            self._held[condition] = _holds(condition, self._body)
+            keys, has_value, wanted = _read_condition(condition)
+            self._held[condition] = any(
+                _equal(value, wanted) if has_value else value is not None and value not in ([], {}, "")
+                for _, value, _ in self.find(keys)
+            )
         return self._held[condition]
 
     def have(self, place: str, value: object) -> bool:
         """Whether a place of the body has a value."""
         if place not in self._values:
-            found = _find(self._body, _split(place), (), self._body)
-            self._values[place] = frozenset(_comparable(one) for _, one, _ in found)
+            self._values[place] = frozenset(_comparable(one) for _, one, _ in self.find(_split(place)))
         return _comparable(value) in self._values[place]
 
 
@@ -171,11 +182,12 @@ def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Blo
 def _find_twice(limit: Limit, path: Path, value: object) -> Iterator[Violation]:
     seen: set[object] = set()
     for index, item in enumerate(list_of(value)):
-        for place, one, _ in _find(item, _split(limit.unique), (*path, index), {}):
+        for place, one, _ in _Facts(item).find(_split(limit.unique)):
             if one is None:
                 continue
             if _comparable(one) in seen:
-                yield Violation(CheckCode.VALUE_DUPLICATE, place, f"{one!r} is there already; {limit.advice}")
+                message = f"{one!r} is there already; {limit.advice}"
+                yield Violation(CheckCode.VALUE_DUPLICATE, (*path, index, *place), message)
             seen.add(_comparable(one))
 
 
@@ -205,38 +217,34 @@ def _split(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
 
 
-def _find(value: object, keys: tuple[str, ...], path: Path, holder: Block) -> Iterator[tuple[Path, object, Block]]:
-    """Give the values in a place, with their paths and the objects that hold them."""
-    if not keys:
-        yield path, value, holder
-        return
-    key, rest = keys[0], keys[1:]
-    if isinstance(value, Mapping):
-        inner = cast("Block", value)
-        if key == _KEYS:
-            for name in inner:
-                yield (*path, name), name, inner
-        elif key == _EVERY:
-            for name, one in inner.items():
-                yield from _find(one, rest, (*path, name), inner)
-        elif key in inner:
-            yield from _find(inner[key], rest, (*path, key), inner)
-    elif isinstance(value, list) and key == _EVERY:
-        for index, item in enumerate(cast("list[object]", value)):
-            yield from _find(item, rest, (*path, index), holder)
-    elif isinstance(value, list) and key.isdigit() and int(key) < len(cast("list[object]", value)):
-        yield from _find(cast("list[object]", value)[int(key)], rest, (*path, int(key)), holder)
+_Places = list[tuple[Path, object, Block]]
+"""Values with their paths and the objects that hold them."""
+
+
+def _step(places: _Places, key: str) -> _Places:
+    """Return what values have under one key of a path."""
+    found: _Places = []
+    for path, value, holder in places:
+        if isinstance(value, str):
+            continue
+        if isinstance(value, list):
+            items = cast("list[object]", value)
+            if key == _EVERY:
+                found += [((*path, index), item, holder) for index, item in enumerate(items)]
+            elif key.isdigit() and int(key) < len(items):
+                found.append(((*path, int(key)), items[int(key)], holder))
+        elif isinstance(value, Mapping):
+            inner = cast("Block", value)
+            if key == _KEYS:
+                found += [((*path, name), name, inner) for name in inner]
+            elif key == _EVERY:
+                found += [((*path, name), one, inner) for name, one in inner.items()]
+            elif key in inner:
+                found.append(((*path, key), inner[key], inner))
+    return found
 
 
 @lru_cache(maxsize=1024)
 def _read_condition(condition: Condition) -> tuple[tuple[str, ...], bool, object]:
     place, equals, value = condition.lstrip(".").partition("=")
     return _split(place), bool(equals), json.loads(value) if equals else None
-
-
-def _holds(condition: Condition, root: Block) -> bool:
-    keys, has_value, wanted = _read_condition(condition)
-    for _, value, _ in _find(root, keys, (), root):
-        if _equal(value, wanted) if has_value else value is not None and value not in ([], {}, ""):
-            return True
-    return False

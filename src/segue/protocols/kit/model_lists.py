@@ -36,9 +36,7 @@ def _one_of_openai(model: Model) -> Wire:
     return entry
 
 
-def _every_of_openai(models: Sequence[Model]) -> Wire:
-    return {"object": "list", "data": [_one_of_openai(model) for model in models]}
-
-
-OPENAI_MODEL_LIST = ModelList(every=_every_of_openai, one=_one_of_openai)
+OPENAI_MODEL_LIST = ModelList(
+    every=lambda models: {"object": "list", "data": [_one_of_openai(model) for model in models]}, one=_one_of_openai
+)
 """The format of OpenAI, which its two protocols share."""

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pkgutil import get_data
-from typing import Final, cast, final
+from typing import Final, NamedTuple, TypeAlias, cast, final
 
 from msgspec.structs import replace
 
@@ -32,7 +32,7 @@ from segue.errors import Path
 from segue.protocols.kit.capabilities import Places, check_capabilities, merge
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, is_object, list_of
 from segue.protocols.kit.limits import Limit, Limits, check_bounds
 
 _WEIGHT: Final = "weight"
@@ -50,6 +50,27 @@ _NAMES: Final[Mapping[str, str]] = {
     "boolean": "true or false",
     "object": "an object",
 }
+
+
+_PLAIN: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "boolean": (bool,),
+    "object": (dict, Mapping),
+    "any": (object,),
+    **dict.fromkeys(("number", "integer"), (int, float)),
+}
+_LONGEST: Final = 200
+"""Characters by which a kind is looked up; no kind has as many."""
+_Compare: TypeAlias = Callable[[object, object], list[Violation]]
+
+
+class _Scope(NamedTuple):
+    """What the fields of a protocol are at one endpoint."""
+
+    provider: str
+    body_fields: str
+    added: frozenset[str]
+    refused: frozenset[str]
 
 
 @final
@@ -74,6 +95,7 @@ class RequestFields:
         self._limits = limits or Limits()
         self._rename = rename
         self._loose = loose
+        self._compiled = lru_cache(maxsize=32)(self._compile)
         _FIELDS[package] = self
 
     def add(self, found: Iterable[Violation], body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -81,17 +103,20 @@ class RequestFields:
         limits = self._limits.check(body, endpoint)
         return merge(merge(found, check_capabilities(body, self._places, endpoint)), limits)
 
+    def _compile(self, scope: _Scope) -> _Compare:
+        table = _read(self._package)
+        return _Compiler(table, self._rename, scope, loose=self._loose).of(table["body"])
+
     def compare(self, body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         """Compare a body with the fields."""
         rules = endpoint.rules
         if rules.body_fields == "unknown":
             return []
-        table = _read(self._package)
         if rules.body_fields == "keys":
             known = read_parameters(self._package)() | rules.added_fields
-            return [_unknown_key((), key) for key in body if key not in known and body[key] is not None]
-        walk = _Walk(cast("Mapping[str, Block]", table["objects"]), self._rename, endpoint, loose=self._loose)
-        found = walk.field(body, table["body"], ())
+            return [_unknown_key(key) for key in body if key not in known and body[key] is not None]
+        scope = _Scope(endpoint.model.provider, rules.body_fields, rules.added_fields, rules.refused_fields)
+        found = self._compiled(scope)(body, None)
         if rules.tool_types is None:
             return found
         return [one for one in found if not (one.path[0] == "tools" and one.path[2:] == ("type",))]
@@ -141,164 +166,195 @@ def read_parameters(package: str | None) -> Callable[[], frozenset[str]]:
     return parameters
 
 
-class _Walk:
-    """Compares values with fields."""
+@final
+class _Compiler:
+    """Makes functions that compare a value with a field, once for many bodies: most bodies have no violation.
 
-    def __init__(
-        self, objects: Mapping[str, Block], rename: Callable[[str], str] | None, endpoint: Endpoint, *, loose: bool
-    ) -> None:
-        self.objects = objects
-        self.rename = rename
-        self.rules = endpoint.rules
-        self.provider = endpoint.model.provider
+    A function gets a value that is not null and its key, None for a body, and returns the violations from the key on.
+    """
+
+    def __init__(self, table: Block, rename: Callable[[str], str] | None, scope: _Scope, *, loose: bool) -> None:
+        self.objects = cast("Mapping[str, Block]", table["objects"])
+        self.body = table["body"]
+        self.rename = rename or str
+        self.scope = scope
         self.loose = loose
+        self.made: dict[str, _Compare] = {}
 
-    def field(self, value: object, field: object, path: Path) -> list[Violation]:
-        """Compare one value; null is the same as absent."""
-        if value is None or field == "any":
+    def of(self, field: object) -> _Compare:
+        """Make the function for a field."""
+        if isinstance(field, str):
+            return self.named(field[1:]) if field[0] == "#" else self.plain(field)
+        given = cast("Block", field)
+        if not _BOUNDS.isdisjoint(given):
+            return self.bounded(given)
+        if "union" in given:
+            return self.union(cast("list[object]", given["union"]))
+        if "map" in given:
+            return self.mapping(self.of(given.get("keys", "any")), self.of(given["map"]))
+        return self.many(self.of(given["list"])) if "list" in given else self.enum(cast("list[object]", given["enum"]))
+
+    def plain(self, kind: str) -> _Compare:
+        is_number = kind in ("number", "integer")
+        types = (*_PLAIN[kind], str) if is_number and self.loose else _PLAIN[kind]
+
+        def compare(value: object, key: object) -> list[Violation]:
+            is_cut = kind == "integer" and isinstance(value, float) and not value.is_integer()
+            if is_cut or not isinstance(value, types) or (is_number and isinstance(value, bool)):
+                return _wrong(key, _NAMES[kind], value)
             return []
-        if isinstance(field, dict) and (_BOUNDS & cast("Block", field).keys()):
-            return self.bounded(value, cast("Block", field), path)
-        if isinstance(field, str) and field[0] == "#":
-            return self.object(value, field[1:], path)
-        if isinstance(field, dict):
-            given = cast("Block", field)
-            if "union" in given:
-                return self.union(value, cast("list[object]", given["union"]), path)
-            if "map" in given:
-                if not isinstance(value, Mapping):
-                    return _wrong(path, "an object", value)
-                found: list[Violation] = []
-                for key, inner in cast("Block", value).items():
-                    found += self.field(key, given.get("keys", "any"), (*path, key))
-                    found += self.field(inner, given["map"], (*path, key))
-                return found
-            if "list" in given:
-                if not isinstance(value, list | tuple):
-                    return self.field(value, given["list"], path) if self.loose else _wrong(path, "a list", value)
-                items = enumerate(cast("list[object]", value))
-                return [one for index, item in items for one in self.field(item, given["list"], (*path, index))]
-            return self.enum(value, cast("list[object]", given["enum"]), path)
-        return [] if self.is_of(value, cast("str", field)) else _wrong(path, _NAMES[cast("str", field)], value)
 
-    def bounded(self, value: object, field: Block, path: Path) -> list[Violation]:
-        """Compare one value with a type that has limits: `is` names a plain type, others are as without them."""
-        kind = field.get("is") or {key: inner for key, inner in field.items() if key not in _BOUNDS}
-        if found := self.field(value, kind, path):
-            return found
+        return compare
+
+    def bounded(self, field: Block) -> _Compare:
+        """Compare with a type that has limits: `is` names a plain type, others are as without them."""
+        inner = self.of(field.get("is") or {key: inner for key, inner in field.items() if key not in _BOUNDS})
         least, most = cast("float | None", field.get("min")), cast("float | None", field.get("max"))
         limit = Limit("", "", least=least, most=most, pattern=cast("str", field.get("pattern", "")))
-        return list(check_bounds(limit, value, path))
+        return lambda value, key: inner(value, key) or list(check_bounds(limit, value, (cast("str", key),)))
 
-    def is_of(self, value: object, kind: str) -> bool:
-        """Whether a value has a plain type."""
-        match kind:
-            case "string":
-                return isinstance(value, str)
-            case "boolean":
-                return isinstance(value, bool)
-            case "object":
-                return isinstance(value, Mapping)
-            case _:
-                if self.loose and isinstance(value, str):
-                    return True
-                whole = kind == "integer" and isinstance(value, float) and not value.is_integer()
-                return isinstance(value, int | float) and not isinstance(value, bool) and not whole
+    def mapping(self, keys: _Compare, values: _Compare) -> _Compare:
+        def compare(value: object, key: object) -> list[Violation]:
+            if not isinstance(value, (dict, Mapping)):
+                return _wrong(key, "an object", value)
+            found: list[Violation] = []
+            for name, inner in cast("Block", value).items():
+                found += keys(name, name) + ([] if inner is None else values(inner, name))
+            return _below(key, found)
 
-    def enum(self, value: object, allowed: list[object], path: Path) -> list[Violation]:
-        if value in allowed or not isinstance(value, str | int | float):
-            return [] if value in allowed else _wrong(path, "one of " + _listed(allowed), value)
-        if self.loose and (not isinstance(value, str) or value.upper() in [str(one).upper() for one in allowed]):
-            return []
-        return [_unknown_value(path, value, allowed)]
+        return compare
 
-    def union(self, value: object, members: list[object], path: Path) -> list[Violation]:
-        """Compare with the member that fits best; an object with the one that its `type` or `role` names."""
-        if isinstance(value, Mapping):
-            if "object" in members:
+    def many(self, items: _Compare) -> _Compare:
+        def compare(value: object, key: object) -> list[Violation]:
+            if not isinstance(value, list | tuple):
+                return items(value, key) if self.loose else _wrong(key, "a list", value)
+            given = enumerate(cast("list[object]", value))
+            return _below(key, [one for index, item in given if item is not None for one in items(item, index)])
+
+        return compare
+
+    def enum(self, allowed: list[object]) -> _Compare:
+        capitals = [str(one).upper() for one in allowed] if self.loose else []
+
+        def compare(value: object, key: object) -> list[Violation]:
+            if value in allowed:
                 return []
-            names = [member[1:] for member in members if isinstance(member, str) and member[0] == "#"]
-            if names:
-                return self.one_of(cast("Block", value), names, path)
-        tried = [
-            self.field(cast("object", value), member, path)
-            for member in members
-            if isinstance(value, Mapping) or not (isinstance(member, str) and member[0] == "#")
-        ]
-        if not tried:
-            return _wrong(path, "an object", cast("object", value))
-        return min(tried, key=lambda found: (len(found), -max((len(one.path) for one in found), default=0)))
+            if not isinstance(value, str | int | float):
+                return _wrong(key, "one of " + _listed(allowed), value)
+            if self.loose and (not isinstance(value, str) or value.upper() in capitals):
+                return []
+            return [_unknown_value(key, value, allowed)]
 
-    def one_of(self, value: Block, names: list[str], path: Path) -> list[Violation]:
-        for mark in _MARKS:
-            given = value.get(mark)
-            if not isinstance(given, str):
-                continue
-            allowed = {name: self.values_of(name, mark) for name in names}
-            fitting = [name for name, values in allowed.items() if values is None or given in values]
-            if not any(values is None or values for values in allowed.values()):
+        return compare
+
+    def union(self, members: list[object]) -> _Compare:
+        """Compare with the member that fits best; an object with the one that its `type` or `role` names."""
+        names = tuple(one[1:] for one in members if isinstance(one, str) and one[0] == "#")
+        fitting = lru_cache(maxsize=64)(partial(self.fitting, names))
+        plain = [self.of(one) for one in members if not (isinstance(one, str) and one[0] == "#")]
+
+        def compare(value: object, key: object) -> list[Violation]:
+            is_mapping = type(value) is not str and isinstance(value, (dict, Mapping))
+            if is_mapping and "object" in members:
+                return []
+            if is_mapping and names:
+                given = cast("Block", value)
+                chosen = fitting(_mark(given.get("type")), _mark(given.get("role")))
+                if isinstance(chosen, tuple):
+                    found = chosen[0](given, key)
+                    return found and min((compare(given, key) for compare in chosen), key=len)
+                mark = next(iter(chosen))
+                return _below(key, [_unknown_value(mark, given[mark], chosen[mark])])
+            tried: list[list[Violation]] = []
+            for compare in plain:
+                if not (found := compare(cast("object", value), key)):
+                    return found
+                tried.append(found)
+            if not tried:
+                return _wrong(key, "an object", cast("object", value))
+            return min(tried, key=lambda found: (len(found), -max((len(one.path) for one in found), default=0)))
+
+        return compare
+
+    def fitting(self, names: tuple[str, ...], *given: str | None) -> tuple[_Compare, ...] | dict[str, list[object]]:
+        """Choose the objects that a `type` and a `role` name; if none does, give the values of the unknown one."""
+        for mark, value in zip(_MARKS, given, strict=True):
+            fields = {name: cast("Block", self.objects[name]["fields"]).get(mark) for name in names}
+            allowed = {
+                name: list_of(field.get("enum")) if is_object(field) and "enum" in field else None
+                for name, field in fields.items()
+                if field is not None
+            }
+            if value is None or not allowed:
                 continue  # none of them has the key, so it is an unknown one
-            if not fitting:
-                every = [one for values in allowed.values() for one in values or ()]
-                found = _unknown_value((*path, mark), given, list(dict.fromkeys(every)))
-                return [found]
-            names = fitting
-        return min((self.object(value, name, path) for name in names), key=len)
+            names = tuple(name for name, values in allowed.items() if values is None or value in values)
+            if not names:
+                return {mark: list(dict.fromkeys(one for values in allowed.values() for one in values or ()))}
+        return tuple(map(self.named, names))
 
-    def values_of(self, name: str, key: str) -> list[object] | None:
-        """Give the values that a key of an object can have; none if it has no such key, None for any value."""
-        field = cast("Block", self.objects[name]["fields"]).get(key)
-        if field is None:
-            return []
-        return (
-            cast("list[object]", cast("Block", field)["enum"]) if isinstance(field, dict) and "enum" in field else None
-        )
-
-    def object(self, value: object, name: str, path: Path) -> list[Violation]:
-        if not isinstance(value, Mapping):
-            return _wrong(path, "an object", value)
-        described = self.objects[name]
+    def named(self, name: str) -> _Compare:
+        if name in self.made:
+            return self.made[name]
+        described, rename = self.objects[name], self.rename
         fields = cast("Block", described["fields"])
-        absent = cast("Mapping[str, list[str]]", described.get("absent", {})).get(self.provider, ())
-        found: list[Violation] = []
-        seen: set[str] = set()
-        for key, inner in cast("Block", value).items():
-            known = key if self.rename is None or key in fields else self.rename(key)
-            if inner is not None:
-                seen.add(known)
-            if known in fields and known not in absent and f"{name}.{known}" not in self.rules.refused_fields:
-                faults = self.field(inner, fields[known], (*path, key))
-                is_taken = bool(faults) and isinstance(inner, str) and self.is_added(name, f"{key}={inner}", path)
-                found += [] if is_taken else faults
-            elif inner is not None and self.is_refused(name, key, known in fields, path):
-                found.append(_unknown_key(path, key))
-        choice = cast("list[str]", described.get("one", ()))
-        given = [key for key in choice if key in seen]
-        if len(given) > 1 or (choice and not given and len(choice) == len(fields)):
-            listed = " and ".join(f"`{key}`" for key in given) if given else "none"
-            message = f"one of {_listed(cast('list[object]', choice))} may be set here, not {listed}; change it"
-            found.append(Violation(CheckCode.FIELDS_EXCLUSIVE, (*path, given[1]) if given else path, message))
-        for key in cast("list[str]", described.get("required", ())):
-            if key not in seen:
-                found.append(Violation(CheckCode.FIELD_MISSING, (*path, key), f"`{key}` is missing; set it"))
-        return found
+        absent = cast("Mapping[str, list[str]]", described.get("absent", {})).get(self.scope.provider, ())
+        choice, required = cast("list[str]", described.get("one", ())), cast("list[str]", described.get("required", ()))
+        members: dict[str, _Compare] = {}
+        is_closed = self.scope.body_fields == "closed"
 
-    def is_refused(self, name: str, key: str, known: bool, path: Path) -> bool:
-        """Whether an endpoint refuses a key that the SDK lacks, or (`known`) that it has and the endpoint does not."""
-        return known or (self.rules.body_fields == "closed" and not self.is_added(name, key, path) and key != _WEIGHT)
+        def compare(value: object, key: object) -> list[Violation]:
+            if not isinstance(value, (dict, Mapping)):
+                return _wrong(key, "an object", value)
+            if not members:  # made when they are first needed: an object may have itself as a member
+                known = (one for one in fields if one not in absent and f"{name}.{one}" not in self.scope.refused)
+                members.update((one, self.of(fields[one])) for one in known)
+            found: list[Violation] = []
+            seen: list[str] = []
+            for own, inner in cast("Block", value).items():
+                if inner is None:
+                    continue
+                known = own if own in fields else rename(own)
+                seen.append(known)
+                if (member := members.get(known)) is not None:
+                    faults = member(inner, own)
+                    if faults and not (isinstance(inner, str) and self.is_added(name, f"{own}={inner}")):
+                        found += faults
+                elif known in fields or (is_closed and own != _WEIGHT and not self.is_added(name, own)):
+                    found.append(_unknown_key(own))
+            given = [one for one in choice if one in seen] if choice else choice
+            if len(given) > 1 or (choice and not given and len(choice) == len(fields)):
+                listed = " and ".join(f"`{one}`" for one in given) if given else "none"
+                message = f"one of {_listed(cast('list[object]', choice))} may be set here, not {listed}; change it"
+                found.append(Violation(CheckCode.FIELDS_EXCLUSIVE, (given[1],) if given else (), message))
+            missing = [one for one in required if one not in seen]
+            found += [Violation(CheckCode.FIELD_MISSING, (one,), f"`{one}` is missing; set it") for one in missing]
+            return _below(key, found)
 
-    def is_added(self, name: str, key: str, path: Path) -> bool:
+        self.made[name] = compare
+        return compare
+
+    def is_added(self, name: str, key: str) -> bool:
         """Whether an endpoint takes a key, or a `key=value`, that the SDK lacks."""
-        added = self.rules.added_fields
-        return (not path and key in added) or f"{name}.{key}" in added
+        added = self.scope.added
+        return (f"#{name}" == self.body and key in added) or f"{name}.{key}" in added
 
 
-def _unknown_key(path: Path, key: str) -> Violation:
-    return Violation(CheckCode.FIELD_UNKNOWN, (*path, key), f"`{key}` is not a field here; remove it")
+def _mark(value: object) -> str | None:
+    return value[:_LONGEST] if isinstance(value, str) else None
 
 
-def _wrong(path: Path, expected: str, value: object) -> list[Violation]:
-    where = f"`{path[-1]}`" if path and isinstance(path[-1], str) else "this"
+def _below(key: object, found: list[Violation]) -> list[Violation]:
+    """Put a key before the paths of violations."""
+    return found if key is None else [replace(one, path=(cast("str", key), *one.path)) for one in found]
+
+
+def _unknown_key(key: str) -> Violation:
+    return Violation(CheckCode.FIELD_UNKNOWN, (key,), f"`{key}` is not a field here; remove it")
+
+
+def _wrong(key: object, expected: str, value: object) -> list[Violation]:
+    where = f"`{key}`" if isinstance(key, str) else "this"
+    path = () if key is None else (cast("str", key),)
     return [Violation(CheckCode.TYPE_WRONG, path, f"{where} has to be {expected}, not {_kind(value)}; change it")]
 
 
@@ -309,8 +365,9 @@ def _kind(value: object) -> str:
     return "an object" if isinstance(value, Mapping) else "a list"
 
 
-def _unknown_value(path: Path, value: object, allowed: list[object]) -> Violation:
-    return Violation(CheckCode.VALUE_UNKNOWN, path, f"unknown value {value!r}; use one of {_listed(allowed)}")
+def _unknown_value(key: object, value: object, allowed: list[object]) -> Violation:
+    message = f"unknown value {value!r}; use one of {_listed(allowed)}"
+    return Violation(CheckCode.VALUE_UNKNOWN, (cast("str", key),), message)
 
 
 def _listed(values: list[object]) -> str:

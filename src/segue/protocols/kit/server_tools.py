@@ -17,7 +17,7 @@ import msgspec
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 
 ServerToolKind: TypeAlias = Literal[
-    "web_search", "web_fetch", "code_execution", "file_search", "tool_search", "mcp", "other"
+    "web_search", "web_fetch", "code_execution", "file_search", "tool_search", "mcp", "maps", "other"
 ]
 """What a server tool does. Tools of the kind `other` have no equivalent; they are listed to be recognised."""
 ToolOption: TypeAlias = Literal[
@@ -35,6 +35,7 @@ ToolOption: TypeAlias = Literal[
     "max_results",
     "server_name",
     "server_url",
+    "widget",
 ]
 KeyPath: TypeAlias = tuple[str, ...]
 
@@ -185,9 +186,9 @@ def _renamed(value: Block, aliases: Mapping[str, str]) -> Block:
 
 
 def _leaves(value: Block, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]:
-    """Give every setting with its path: values that are not objects, and not null or empty."""
+    """Yield every setting with its path: values that are not null or empty lists and texts."""
     for key, inner in value.items():
-        if isinstance(inner, Mapping):
+        if isinstance(inner, Mapping) and inner:
             yield from _leaves(cast("Block", inner), (*path, key))
         elif inner is not None and inner not in ([], ""):
             yield (*path, key), inner

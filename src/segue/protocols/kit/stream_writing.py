@@ -182,6 +182,8 @@ class StreamEncoder:
             part = self._parts.get(given.index)
             if part is not None and part.make is not None and delta and delta.isascii():  # nearly all events
                 part.written += len(delta)
+                if part.json is not None and not (delta := part.json.add(delta)):
+                    return []
                 return [part.make(delta)]
             if not self._ended:
                 self._grow(part or self._open(given.index, _KINDS[type(event)], EMPTY), given.index, delta)
@@ -247,7 +249,7 @@ class StreamEncoder:
                 part.held[0].append(delta)
             elif delta:
                 part.add(index, delta)
-                if part.maker is None and part.json is None:
+                if part.maker is None:
                     part.maker = self._writer.frame_maker(index, part.kind)
         part.make = None if part.half else part.maker
 
@@ -292,11 +294,11 @@ class StreamEncoder:
                 self._writer.add_arguments(index, piece)
         if not part.written:
             text = call.arguments_text
+            growing = part.json if text else None  # what segue writes itself is JSON
             if text is None and call.arguments:
                 text = encode_arguments(call.arguments)
-            text = text or self._writer.empty_arguments
-            if text:
-                self._writer.add_arguments(index, text if part.json is None else part.json.add(_repaired(text)))
+            if text := text or self._writer.empty_arguments:
+                self._writer.add_arguments(index, text if growing is None else growing.add(_repaired(text)))
         if part.json is not None and (rest := part.json.end()):
             self._writer.add_arguments(index, rest)
         self._writer.close_call(index, call)

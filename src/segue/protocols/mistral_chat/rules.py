@@ -15,6 +15,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from segue.models.dialect import Dialect
@@ -25,48 +26,72 @@ from segue.models.rules import Rules
 PROTOCOL: Final = "mistral-chat"
 PROVIDER: Final = "mistral"
 
-_READ: Final = "2026-11-15"
+READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools
-    call_id_alphabet="a-zA-Z0-9",  # "must be a-z, A-Z, 0-9, with a length of 9", code 3280
+    call_id_alphabet="a-zA-Z0-9",
     call_id_min=9,
     call_id_max=9,
-    tool_name_alphabet="a-zA-Z0-9_-",  # mistral-common 1.13.0
-    tool_name_max=64,  # mistral-common 1.13.0
-    tool_error="text",  # mistralai 3.7.0: a tool message has no flag
+    tool_name_alphabet="a-zA-Z0-9_-",
+    tool_name_max=64,
+    tool_error="text",
     # -- media
-    user_media=("image/*", "application/pdf", "audio/*"),  # mistralai 3.7.0: image_url, document_url, input_audio
-    result_media=(),  # images in results only from tokenizer v15 on (mistral-common 1.13.0)
-    file_id_pattern="[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",  # Mistral documentation: files
-    max_images=8,  # Mistral documentation: vision
+    user_media=("image/*", "application/pdf", "audio/*"),
+    result_media=(),
+    file_id_pattern="[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+    max_images=8,
     # -- turns
-    first_user=True,  # mistral-common 1.13.0 does not see the calls of a first message
-    last_assistant=False,  # "Expected last role User or Tool (or Assistant with prefix True)" (rig #1130)
-    assistant_prefix=True,  # Mistral documentation: prefix
-    refused_text="empty",  # "Assistant message must have either content or tool_calls, but not none." (OpenHands #8685)
-    system_messages="none",  # "Unexpected role 'system' after role 'assistant'" (spring-ai #2380); never last
+    first_user=True,
+    last_assistant=False,
+    assistant_prefix=True,
+    refused_text="empty",
+    system_messages="none",
     # -- reasoning
-    reasoning_replay="open",  # mistralai 3.7.0: a thinking chunk's signature is optional
-    final_thinking="drop",  # mistral-common 1.13.0: thinking comes first, then text
-    # a model with two levels has these; those of others are in their catalogue entries (inspect_ai #4711, 2026-07-31)
+    reasoning_replay="open",
+    final_thinking="drop",
     thinking_levels=frozenset({"off", "high"}),
     # -- settings
-    refused_options=frozenset({"cache_retention", "user_id"}),  # mistralai 3.7.0: no such parameters
-    # "Reasoning prompt mode is not enabled for this model", by every model (pi-go #245, live, 2026-08-28)
+    refused_options=frozenset({"cache_retention", "user_id"}),
     refused_extra=frozenset({"prompt_mode"}),
     # -- what is refused
     rows={
-        "temperature": Rule("mistral-common 1.13.0", _READ, most=1.0),
+        "temperature": Rule("mistral-common 1.13.0", READ, most=1.0),
         "greedy_top_p": Rule(
-            '"top_p must be 1 when using greedy sampling." (Mistral API, code 3054; reported 400s)', _READ
+            '"top_p must be 1 when using greedy sampling." (Mistral API, code 3054; reported 400s)', READ
         ),
         "seed": Rule("Mistral API reference: random_seed", "2026-11-17", least=0),
         "top_p": Rule(
-            '0 is refused: "greater_than" (modelparams.dev #231, live, 2026-08-17)', _READ, least=0.01, most=1.0
+            '0 is refused: "greater_than" (modelparams.dev #231, live, 2026-08-17)', READ, least=0.01, most=1.0
         ),
     },
 )
+
+SOURCES: Final[Mapping[str, str]] = {
+    "call_id_alphabet": '"must be a-z, A-Z, 0-9, with a length of 9" (Mistral API, code 3280)',
+    "call_id_min": '"must be a-z, A-Z, 0-9, with a length of 9" (Mistral API, code 3280)',
+    "call_id_max": '"must be a-z, A-Z, 0-9, with a length of 9" (Mistral API, code 3280)',
+    "tool_name_alphabet": "mistral-common 1.13.0",
+    "tool_name_max": "mistral-common 1.13.0",
+    "tool_error": "mistralai 3.7.0: a tool message has no flag",
+    "user_media": "mistralai 3.7.0: image_url, document_url, input_audio",
+    "result_media": "images in results only from tokenizer v15 on (mistral-common 1.13.0)",
+    "file_id_pattern": "Mistral documentation: files",
+    "max_images": "Mistral documentation: vision",
+    "first_user": "mistral-common 1.13.0 does not see the calls of a first message",
+    "last_assistant": '"Expected last role User or Tool (or Assistant with prefix True)" (rig #1130)',
+    "assistant_prefix": "Mistral documentation: prefix",
+    "refused_text": '"Assistant message must have either content or tool_calls, but not none." (OpenHands #8685)',
+    "system_messages": "\"Unexpected role 'system' after role 'assistant'\" (spring-ai #2380); never last",
+    "reasoning_replay": "mistralai 3.7.0: a thinking chunk's signature is optional",
+    "final_thinking": "mistral-common 1.13.0: thinking comes first, then text",
+    "thinking_levels": "a model with two levels has these; those of others are in their catalogue entries (inspect_ai"
+    " #4711, 2026-07-31)",
+    "refused_options": "mistralai 3.7.0: no such parameters",
+    "refused_extra": '"Reasoning prompt mode is not enabled for this model", by every model (pi-go #245, live,'
+    " 2026-08-28)",
+}
+"""Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 
 DIALECT: Final = Dialect(
     result_name=True,

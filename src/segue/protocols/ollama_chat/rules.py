@@ -9,6 +9,7 @@ Facts this file relies on:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from segue.models.dialect import Dialect
@@ -19,28 +20,43 @@ from segue.models.rules import Rules
 PROTOCOL: Final = "ollama-chat"
 PROVIDER: Final = "ollama"
 
-_READ: Final = "2026-11-15"
+READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools
-    tool_choices=frozenset(),  # server source: no such field
-    paired_calls=False,  # server source: any order of roles; an unanswered call was answered with 200 (recorded)
-    tool_error="text",  # server source: a tool message has no flag
-    schema_root_object=True,  # ollama 0.6.3 refuses another type there, read 2026-11-15
+    tool_choices=frozenset(),
+    paired_calls=False,
+    tool_error="text",
+    schema_root_object=True,
     # -- media
-    user_media=("image/*",),  # server source: `images`
+    user_media=("image/*",),
     result_media=(),
-    image_sources=frozenset({"data"}),  # a URL or a data URL answers 400 (litellm convert_to_ollama_image)
+    image_sources=frozenset({"data"}),
     file_sources=frozenset(),
     # -- reasoning
-    reasoning_replay="open",  # server source: `thinking` of a message is plain text
+    reasoning_replay="open",
     # -- options: server source, no such fields
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
     # -- what is refused
     rows={
-        "window_field": Rule("ollama documentation: context length", _READ, values=frozenset({"options.num_ctx"})),
+        "window_field": Rule("ollama documentation: context length", READ, values=frozenset({"options.num_ctx"})),
     },
 )
+
+SOURCES: Final[Mapping[str, str]] = {
+    "tool_choices": "ollama 0.6.3 (server source): no such field",
+    "paired_calls": "ollama 0.6.3 (server source): any order of roles; an unanswered call was answered with 200"
+    " (recorded)",
+    "tool_error": "ollama 0.6.3 (server source): a tool message has no flag",
+    "schema_root_object": "ollama 0.6.3 refuses another type there, read 2026-11-15",
+    "user_media": "ollama 0.6.3 (server source): `images`",
+    "result_media": "ollama 0.6.3 (server source): `images` is a field of user messages",
+    "image_sources": "a URL or a data URL answers 400 (litellm convert_to_ollama_image)",
+    "file_sources": "ollama 0.6.3 (server source): images are the only files",
+    "reasoning_replay": "ollama 0.6.3 (server source): `thinking` of a message is plain text",
+    "refused_options": "ollama 0.6.3 (server source): no such fields",
+}
+"""Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 
 DIALECT: Final = Dialect(result_name=True, max_tokens_field="none", thinking_format="switch", auth="none")
 

@@ -613,7 +613,7 @@ def _check_signatures(body: JsonObject, endpoint: Endpoint) -> Found:
         message = messages[index]
         if message.get("role") == "user":
             return
-        first = next(objects_of(message.get("tool_calls")), None)
+        first = next(iter(objects_of(message.get("tool_calls"))), None)
         if first is not None and not find_signature(first[1].get("extra_content"), endpoint):
             text = "the first call of a step has no signature; send the one it was received with"
             yield Violation(CheckCode.SIGNATURE_MISSING, ("messages", index, "tool_calls", first[0]), text)

@@ -59,6 +59,14 @@ LIMITS: Final = Limits(
                 advice="use an https address or the data URL of an image",
             ),
             Limit(
+                "response_format.type",
+                "\"'response_format' of type 'json_object' is not supported with this model.\" (mi-gpt #142, 2024;"
+                " OpenAI documentation: JSON mode, from gpt-4-turbo)",
+                equals="json_object",
+                refused="remove it, or use another model",
+                models=r"^gpt-4(?:-32k)?(?:-0314|-0613)?$",
+            ),
+            Limit(
                 "messages.*.content.*.file",
                 "openai 3.49.0: a file has its data or its id; OpenAI documentation: file inputs",
                 needs=(".file.file_data", ".file.file_id"),
@@ -269,6 +277,14 @@ LIMITS: Final = Limits(
             providers=("alibaba",),
             grade="unsure",
         ),
+        # -- Cerebras
+        Limit(
+            "reasoning_effort",
+            "\"Input should be 'none', 'low', 'medium' or 'high'\" (modelparams.dev #115, live, 2026-07-14)",
+            allowed=("none", "low", "medium", "high"),
+            models=r"glm-4\.7",
+            providers=("cerebras",),
+        ),
         # -- Groq
         *rows_of(
             ("groq",),
@@ -432,6 +448,13 @@ LIMITS: Final = Limits(
         *rows_of(
             ("alibaba",),
             Limit("n", "Alibaba documentation: OpenAI compatible chat, from 1 to 4", least=1, most=4),
+            Limit(
+                "enable_thinking",
+                '"The value of the enable_thinking parameter is restricted to True." (lobehub #8613, 2025-07-30)',
+                equals=False,
+                refused="remove it",
+                models=r"-thinking-\d{4}",
+            ),
             Limit(
                 "reasoning_effort",
                 "\"'reasoning_effort' must be one of: 'none', 'minimal', 'low', 'medium', 'high', 'xhigh'\" (GCMP #384,"

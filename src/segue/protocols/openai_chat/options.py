@@ -63,7 +63,6 @@ THINKING_KEYS: Final = (
 )
 THINKING_FIELDS: Final = frozenset(
     {"effort", "enabled", "max_tokens", "type", "budget_tokens", "enable_thinking", "thinking", "preserve_thinking"}
-    | {"clear_thinking"}
 )
 """The keys of objects among them that are read, or written with what is."""
 _BUDGET_KEYS: Final = ("thinking_budget", "thinking_token_budget", "thinking_budget_tokens")
@@ -584,8 +583,11 @@ def _split_unread(given: Wire, rest: Wire, read: frozenset[str]) -> None:
         if isinstance(value, Mapping):
             inner = cast("Block", value)
             unread = {name: item for name, item in inner.items() if name not in read and item is not None}
-            if unread and len(unread) < len(inner):
-                given[key], rest[key] = {name: inner[name] for name in inner if name not in unread}, unread
+            if unread:
+                rest[key] = unread
+                given[key] = {name: inner[name] for name in inner if name not in unread}
+    for key in [key for key, value in given.items() if value == {} and key in rest]:
+        del given[key]
 
 
 def _is_second_id(key: str, body: Block, value: object) -> bool:

@@ -14,6 +14,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -52,39 +53,57 @@ _CACHING: Final = frozenset({"cache_retention", "session_id"})
 _OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
 """The images that OpenAI reads, also behind a gateway: "is of one the following formats" (gptpdf #6, 2024-06-30)."""
 
-_READ: Final = "2026-11-15"
+READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools
-    call_id_max=40,  # "string too long. Expected a string with maximum length 40" (autogen #6377, vercel/ai #8132)
-    tool_name_alphabet="a-zA-Z0-9_-",  # openai 3.49.0
-    tool_name_max=64,  # openai 3.49.0
-    max_tools=128,  # openai-openapi 2.3.0
-    tool_error="text",  # openai 3.49.0: a tool message has no flag
-    schema_root_object=True,  # "schema must be a JSON Schema of 'type: \"object\"'"
+    call_id_max=40,
+    tool_name_alphabet="a-zA-Z0-9_-",
+    tool_name_max=64,
+    max_tools=128,
+    tool_error="text",
+    schema_root_object=True,
     # -- media
-    # openai 3.49.0: image_url, file, input_audio
     user_media=("image/*", "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3"),
-    result_media=(),  # "Image URLs are only allowed for messages with role 'user'" (openai-openapi #523)
-    file_sources=frozenset({"data", "file_id"}),  # openai 3.49.0: a file part has no URL
-    file_id_pattern="file-[A-Za-z0-9]+",  # recorded traffic, 2026-11
+    result_media=(),
+    file_sources=frozenset({"data", "file_id"}),
+    file_id_pattern="file-[A-Za-z0-9]+",
     # -- turns: no order is enforced beyond calls and their results (recorded traffic, 2026-11)
     # -- reasoning
     reasoning_replay="signed",
-    final_thinking="drop",  # reasoning alone is no message (pi-ai 1.5.0)
+    final_thinking="drop",
     # -- options: only OpenAI has a cache key and a retention; its row in `providers` allows them
     refused_options=_CACHING,
-    user_id_keys=frozenset({"user", "safety_identifier", "user_id"}),  # openai 3.49.0; `user_id`: DeepSeek and Z.ai
-    # openai 3.51.0, groq 1.7.0, cerebras_cloud_sdk 1.91.0; OpenRouter's and xAI's references; read 2026-11-18
+    user_id_keys=frozenset({"user", "safety_identifier", "user_id"}),
     portable_extra=frozenset({"image_url.detail"}),
     # -- what is refused
     rows={
-        "root_keywords": Rule('"schema must be ... type object" (OpenAI API)', _READ, values=ROOT_KEYWORDS),
-        "session_id": Rule("openai-openapi 2.3.0: prompt_cache_key", _READ, most=64),
-        "temperature": Rule("openai-openapi 2.3.0", _READ, most=2.0),
-        "stop": Rule("openai-openapi 2.3.0", _READ, most=4),
+        "root_keywords": Rule('"schema must be ... type object" (OpenAI API)', READ, values=ROOT_KEYWORDS),
+        "session_id": Rule("openai-openapi 2.3.0: prompt_cache_key", READ, most=64),
+        "temperature": Rule("openai-openapi 2.3.0", READ, most=2.0),
+        "stop": Rule("openai-openapi 2.3.0", READ, most=4),
     },
 )
+
+SOURCES: Final[Mapping[str, str]] = {
+    "call_id_max": '"string too long. Expected a string with maximum length 40" (autogen #6377, vercel/ai #8132)',
+    "tool_name_alphabet": "openai 3.49.0",
+    "tool_name_max": "openai 3.49.0",
+    "max_tools": "openai-openapi 2.3.0",
+    "tool_error": "openai 3.49.0: a tool message has no flag",
+    "schema_root_object": '"schema must be a JSON Schema of \'type: "object"\'" (OpenAI API)',
+    "user_media": "openai 3.49.0: image_url, file, input_audio",
+    "result_media": "\"Image URLs are only allowed for messages with role 'user'\" (openai-openapi #523)",
+    "file_sources": "openai 3.49.0: a file part has no URL",
+    "file_id_pattern": "recorded traffic, 2026-11",
+    "reasoning_replay": "pi-ai 1.5.0: vendors return reasoning in fields of their own, and accept it there",
+    "final_thinking": "pi-ai 1.5.0: reasoning alone is not a message",
+    "refused_options": "openai 3.49.0: a cache key and a retention are OpenAI's own; its row allows them",
+    "user_id_keys": "openai 3.49.0; `user_id`: DeepSeek and Z.ai",
+    "portable_extra": "openai 3.51.0, groq 1.7.0, cerebras_cloud_sdk 1.91.0; OpenRouter's and xAI's references; read"
+    " 2026-11-18",
+}
+"""Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 
 DIALECT: Final = Dialect(
     strict_schema=True  # a field of the protocol, which servers that have no strict mode ignore (vLLM, llama.cpp)

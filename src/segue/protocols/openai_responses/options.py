@@ -293,7 +293,7 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         options=_STORES,
         body_options=_LIMIT,
     ),
-    _TOOL(name="tool_search", kind="tool_search", pattern="tool_search"),
+    _TOOL(name="tool_search", kind="tool_search", pattern="tool_search", template={"type": "tool_search"}),
     _TOOL(
         name="mcp",
         kind="mcp",
@@ -385,6 +385,8 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
     options = Options(**found, extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices))  # pyright: ignore[reportArgumentType]
     default = _default_options(options, endpoint, tools)
     drop_replaced(default, received, "store", "include")
+    if received.get("background") is True:
+        default.pop("store", None)  # encoding does not add it then, so one that was received is data
     drop_replaced(cast("Wire", default.get("reasoning", {})), object_of(received.get("reasoning")), "summary")
     known = ("reasoning.effort", "text.format.description")
     return replace(options, extra=keep(PROTOCOL, received, default, known, choices, only_for=model))

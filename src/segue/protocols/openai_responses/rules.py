@@ -13,6 +13,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -51,43 +52,64 @@ _FILES: Final = (
     "text/*",
 )
 
-_READ: Final = "2026-11-15"
+READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools
-    call_id_max=64,  # "Expected a string with maximum length 64" (fastllm #45)
-    tool_name_alphabet="a-zA-Z0-9_-",  # openai-openapi 2.3.0
-    tool_name_max=128,  # openai-openapi 2.3.0
-    tool_namespaces=True,  # openai 3.49.0: NamespaceToolParam
-    tool_error="text",  # openai 3.49.0: function_call_output has no flag
-    schema_root_object=True,  # as openai-chat
+    call_id_max=64,
+    tool_name_alphabet="a-zA-Z0-9_-",
+    tool_name_max=128,
+    tool_namespaces=True,
+    tool_error="text",
+    schema_root_object=True,
     # -- media: OpenAI documentation, file inputs
     user_media=_FILES,
-    result_media=_FILES,  # openai 3.49.0: input_text, input_image and input_file in an output
-    image_sources=frozenset({"data", "url", "file_id"}),  # openai 3.49.0: input_image
-    file_id_pattern="file-[A-Za-z0-9]+",  # recorded traffic, 2026-11
-    max_images=1500,  # pi-ai 1.5.0 catalogue
+    result_media=_FILES,
+    image_sources=frozenset({"data", "url", "file_id"}),
+    file_id_pattern="file-[A-Za-z0-9]+",
+    max_images=1500,
     # -- reasoning
-    text_signatures=True,  # the id of the item that held the text
-    bound_account="refused",  # encrypted reasoning of another organization "could not be verified" (codex #8119)
+    text_signatures=True,
+    bound_account="refused",
     reasoning_replay="signed",
-    final_thinking="drop",  # "was provided without its required following item"
+    final_thinking="drop",
     # -- settings
-    refused_options=frozenset({"stop", "seed"}),  # openai 3.49.0: no such parameters
-    user_id_keys=frozenset({"user", "safety_identifier"}),  # openai 3.49.0; the lengths differ by provider
-    # `namespace`: projection adds it to calls of other models; `detail` of an image: openai 3.51.0, read 2026-11-18
+    refused_options=frozenset({"stop", "seed"}),
+    user_id_keys=frozenset({"user", "safety_identifier"}),
     portable_extra=frozenset({"namespace", "detail"}),
     # -- what is refused
     rows={
-        "root_keywords": Rule("as openai-chat (OpenAI API)", _READ, values=ROOT_KEYWORDS),
-        "text_phases": Rule("openai 3.49.0: `phase` of a message item", _READ),
-        "minimal_with_server_tools": Rule("\"cannot be used with ... 'minimal': web_search.\" (OpenAI API)", _READ),
-        "document_bytes": Rule("openai-openapi 2.3.0: file_data up to 70 MiB of base64", _READ, most=52_428_800),
-        "max_tokens": Rule("openai-openapi 2.3.0: max_output_tokens", _READ, least=16),
-        "session_id": Rule("openai-openapi 2.3.0: prompt_cache_key", _READ, most=64),
-        "temperature": Rule("openai-openapi 2.3.0", _READ, most=2.0),
+        "root_keywords": Rule("as openai-chat (OpenAI API)", READ, values=ROOT_KEYWORDS),
+        "text_phases": Rule("openai 3.49.0: `phase` of a message item", READ),
+        "minimal_with_server_tools": Rule("\"cannot be used with ... 'minimal': web_search.\" (OpenAI API)", READ),
+        "document_bytes": Rule("openai-openapi 2.3.0: file_data up to 70 MiB of base64", READ, most=52_428_800),
+        "max_tokens": Rule("openai-openapi 2.3.0: max_output_tokens", READ, least=16),
+        "session_id": Rule("openai-openapi 2.3.0: prompt_cache_key", READ, most=64),
+        "temperature": Rule("openai-openapi 2.3.0", READ, most=2.0),
     },
 )
+
+SOURCES: Final[Mapping[str, str]] = {
+    "call_id_max": '"Expected a string with maximum length 64" (fastllm #45)',
+    "tool_name_alphabet": "openai-openapi 2.3.0",
+    "tool_name_max": "openai-openapi 2.3.0",
+    "tool_namespaces": "openai 3.49.0: NamespaceToolParam",
+    "tool_error": "openai 3.49.0: function_call_output has no flag",
+    "schema_root_object": '"schema must be a JSON Schema of \'type: "object"\'" (OpenAI API)',
+    "user_media": "OpenAI documentation: file inputs",
+    "result_media": "openai 3.49.0: input_text, input_image and input_file in an output",
+    "image_sources": "openai 3.49.0: input_image",
+    "file_id_pattern": "recorded traffic, 2026-11",
+    "max_images": "pi-ai 1.5.0 catalogue",
+    "text_signatures": "openai 3.49.0: the id of the item that held the text",
+    "bound_account": 'encrypted reasoning of another organization "could not be verified" (codex #8119)',
+    "reasoning_replay": "openai 3.49.0: encrypted_content; recorded traffic, 2026-11",
+    "final_thinking": '"was provided without its required following item" (OpenAI API; continue #8933)',
+    "refused_options": "openai 3.49.0: no such parameters",
+    "user_id_keys": "openai 3.49.0; the lengths differ by provider",
+    "portable_extra": "`namespace`: projection adds it to calls of other models; `detail` of an image: openai 3.51.0",
+}
+"""Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 
 DIALECT: Final = Dialect(
     account_header="openai-organization",  # OpenAI documentation: debugging requests, response headers

@@ -6,6 +6,7 @@ media become placeholders, options are not supported.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from segue.models.dialect import Dialect
@@ -14,6 +15,7 @@ from segue.models.rules import Rules
 
 PROTOCOL: Final = "plain-text"
 PROVIDER: Final = "plain-text"
+READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     tools=False,
@@ -23,7 +25,7 @@ RULES: Final = Rules(
     result_media=(),
     image_sources=frozenset(),
     file_sources=frozenset(),
-    refused_text="blank",  # a turn without text has no content
+    refused_text="blank",
     reasoning_replay="none",
     refused_options=frozenset(
         {
@@ -43,6 +45,15 @@ RULES: Final = Rules(
         }
     ),
 )
+
+SOURCES: Final[Mapping[str, str]] = dict.fromkeys(
+    (
+        *("tools", "tool_choices", "tool_error", "user_media", "result_media", "image_sources", "file_sources"),
+        *("refused_text", "reasoning_replay", "refused_options"),
+    ),
+    "segue's own format, a role and a string (documentation: plain text)",
+)
+"""Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 
 DIALECT: Final = Dialect(max_tokens_field="none", thinking_format="none", auth="none", call_ids=False)
 

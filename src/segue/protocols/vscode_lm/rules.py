@@ -11,6 +11,7 @@ Facts this file relies on:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from segue.models.dialect import Dialect
@@ -19,26 +20,27 @@ from segue.models.rules import Rules
 
 PROTOCOL: Final = "vscode-lm"
 PROVIDER: Final = "vscode"
+READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
     # -- tools: the names that the models behind it accept
     tool_name_alphabet="a-zA-Z0-9_-",
     tool_name_max=64,
-    schema_root_object=True,  # Claude and GPT behind it refuse a schema without `"type": "object"`
-    tool_choices=frozenset({"auto", "required"}),  # 1.140.0: LanguageModelChatToolMode
-    tool_error="text",  # 1.140.0: a result part has no flag
+    schema_root_object=True,
+    tool_choices=frozenset({"auto", "required"}),
+    tool_error="text",
     # -- media: 1.140.0, LanguageModelDataPart in messages and results
     user_media=("image/*",),
     result_media=("image/*",),
     image_sources=frozenset({"data"}),
     file_sources=frozenset(),
     # -- turns
-    last_assistant=False,  # newest Claude behind it: "The conversation must end with a user message"
-    system_prompt=False,  # 1.140.0: the roles are User and Assistant
+    last_assistant=False,
+    system_prompt=False,
     system_messages="none",
-    refused_text="blank",  # Claude behind it (opencode #31259, through Copilot)
+    refused_text="blank",
     # -- reasoning
-    reasoning_replay="none",  # 1.140.0: LanguageModelThinkingPart is a proposal
+    reasoning_replay="none",
     # -- options: 1.140.0, tools and their mode; `modelOptions` depends on the model
     refused_options=frozenset(
         {
@@ -57,6 +59,25 @@ RULES: Final = Rules(
         }
     ),
 )
+
+SOURCES: Final[Mapping[str, str]] = {
+    "tool_name_alphabet": "what GPT accepts through the Copilot API (openai 3.49.0)",
+    "tool_name_max": "what GPT accepts through the Copilot API (openai 3.49.0)",
+    "schema_root_object": "Claude and GPT refuse a schema without it (Copilot API)",
+    "tool_choices": "VS Code API 1.140.0: LanguageModelChatToolMode",
+    "tool_error": "VS Code API 1.140.0: a result part has no flag",
+    "user_media": "VS Code API 1.140.0, LanguageModelDataPart in messages and results",
+    "result_media": "VS Code API 1.140.0, LanguageModelDataPart in messages and results",
+    "image_sources": "VS Code API 1.140.0, LanguageModelDataPart in messages and results",
+    "file_sources": "VS Code API 1.140.0, LanguageModelDataPart in messages and results",
+    "last_assistant": '"The conversation must end with a user message" (Claude through the Copilot API)',
+    "system_prompt": "VS Code API 1.140.0: the roles are User and Assistant",
+    "system_messages": "VS Code API 1.140.0: the roles are User and Assistant",
+    "refused_text": "Claude behind it (opencode #31259, through Copilot)",
+    "reasoning_replay": "VS Code API 1.140.0: LanguageModelThinkingPart is a proposal",
+    "refused_options": "VS Code API 1.140.0, tools and their mode; `modelOptions` depends on the model",
+}
+"""Who says so, for each field of `RULES`; its rows have their own sources. All were read on `READ`."""
 
 DIALECT: Final = Dialect(max_tokens_field="none", thinking_format="none", auth="none")
 

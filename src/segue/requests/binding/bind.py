@@ -188,22 +188,26 @@ def account_check(
     `messages` is the conversation: what is not known to be made with an account belongs to the one that accepted it.
     """
     if account is None:
-        return _any_account
+        return lambda _: True
     is_sure = endpoint.rules.bound_account == "refused"
-    owners = {
-        mark: message.sent.account
-        for message in messages
-        if type(message) is AssistantMessage and message.sent is not None and message.sent.accepted
-        for mark in message.sent.accepted
-    }
+    owners: dict[str | None, str | None] = {}
 
     def is_of_account(message: AssistantMessage) -> bool:
         made = made_with(message)
-        if made is None and owners:
+        if made is None and messages:
+            if not owners:  # most conversations need none
+                owners.update(_find_owners(messages))
             made = next((owners[mark] for mark in marks_of(message) if mark in owners), None)
         return is_same_account(made, account, is_sure=is_sure) or not binds_account(message, endpoint)
 
     return is_of_account
+
+
+def _find_owners(messages: Sequence[Message]) -> dict[str | None, str | None]:
+    """Give the accounts of blocks by what was made after them: the first reply after a block, or what accepted it."""
+    sent = [message.sent for message in messages if type(message) is AssistantMessage and message.sent is not None]
+    before = {each.before: each.account for each in reversed(sent)}
+    return {**before, None: None, **{mark: each.account for each in sent for mark in each.accepted}}
 
 
 def unknown_marks(messages: Sequence[Message]) -> tuple[str, ...]:
@@ -230,10 +234,6 @@ def binds_account(message: AssistantMessage, endpoint: Endpoint) -> bool:
         return resolve_rules(Model(message.model, message.provider, message.protocol)).bound_account in ACCOUNT_BOUND
     except UnknownProtocol:
         return True
-
-
-def _any_account(message: AssistantMessage) -> bool:  # noqa: ARG001 - as `is_of_account`
-    return True
 
 
 def withhold(

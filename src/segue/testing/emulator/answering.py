@@ -17,7 +17,6 @@ from segue.conversation.events import Event, StartEvent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.conversation.replayed import message_events
 from segue.envelope.canonical import canonical_json, text_bytes
-from segue.errors import SegueError
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
 from segue.models.model import Model
@@ -31,7 +30,7 @@ from segue.protocols.registry import get_protocol, resolve_rules
 from segue.requests.tokens import estimate_tokens
 from segue.testing.emulator.binding import Caller, Ledger, Transformation
 from segue.testing.emulator.claude_state import ClaudeState, RequestState, add_transformations
-from segue.testing.emulator.edits import Edited, edit_messages, edit_responses, find_item_refusal
+from segue.testing.emulator.edits import Edited, edit_messages, edit_responses, find_item_refusal, tokens_read
 from segue.testing.emulator.items import add_removed
 from segue.testing.emulator.prices import Bill, make_bill
 from segue.testing.emulator.prompt_cache import PromptCache
@@ -67,6 +66,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     step: Step = Step()
     refusal: str | None = None
     """Why the provider refuses the request: the codes of `check`, `beta`, `signature` or `prefix`."""
+    rule: str | None = None
+    """The rule that the body breaks, its row and its source."""
     transformations: tuple[Transformation, ...] = ()
     """What happened to the thinking of the request."""
     bill: Bill | None = None
@@ -283,10 +284,7 @@ class EmulatedProvider:
     ) -> Bill:
         """Count and price a request and its reply, thinking and calls included."""
         assert call.prompt is not None, "only requests with a prompt are answered here"
-        try:
-            total = estimate_tokens(call.prompt, model)
-        except SegueError:
-            total = 0
+        total = tokens_read(call.prompt, model, call.protocol)
         turns_key = get_protocol(call.protocol).turns_key or "messages"
         used = self._cache.use(model.id, caller.organization, call.body or {}, turns_key, total)
         return make_bill(
@@ -352,7 +350,7 @@ def _asks_for_thinking(call: Call, state: RequestState | None) -> bool:
 def refuse(call: Call, refusal: Refusal) -> Answer:
     """Write a refusal in the form of the provider."""
     status, headers, body = refusal.write(call)
-    return Answer(status=status, headers=headers, body=body, refusal=refusal.reason)
+    return Answer(status=status, headers=headers, body=body, refusal=refusal.reason, rule=refusal.rule)
 
 
 def _written(piece: AssistantContent) -> bytes:

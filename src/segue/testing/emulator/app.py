@@ -56,7 +56,10 @@ _SIGNED: Final = re.compile(r"Credential=([^/,\s]+)/")
 
 @final
 class RecordedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A request that the emulator got, and its answer: `refusal` says why the provider would refuse it."""
+    """A request that the emulator got, and its answer.
+
+    `refusal` says why the provider would refuse it, `rule` which rule it breaks, with the row and the source of it.
+    """
 
     method: str
     path: str
@@ -64,6 +67,7 @@ class RecordedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     model: str | None
     status: int
     refusal: str | None = None
+    rule: str | None = None
     body: object = None
     headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     organization: str | None = None
@@ -254,6 +258,7 @@ class Emulator:
                     model=None if call is None else call.model,
                     status=answer.status,
                     refusal=answer.refusal,
+                    rule=answer.rule,
                     body=None if call is None else call.body,
                     headers=headers,
                     organization=caller.organization,

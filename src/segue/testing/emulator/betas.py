@@ -6,6 +6,7 @@ Facts, read 2026-11-16:
   Bedrock it needs no header.                            (anthropic 2.8.0; recorded requests of other projects, 2026-09)
 - `clear_at`, `output_config` of a message, `tool_addition`, `tool_removal`, a tool definition in them, and compaction
   blocks need each its header.                             (anthropic 2.8.0; Anthropic documentation, 2026-09)
+- Claude Code sends `output_config` of a message with `per-turn-control-2026-07-01`.          (2.1.327, seen 2026-11-18)
 - A system message with text or tool blocks directly after a turn of the assistant or directly before a user message is
   refused; older models refuse every one.                  (the same; probed)
 - That a `tool_reference` has to name a tool of the request is inferred.
@@ -25,10 +26,11 @@ Body: TypeAlias = Mapping[str, Any]
 
 _TOOL_CHANGES: Final = "mid-conversation-tool-changes-2026-07-01"
 _INLINE_TOOLS: Final = "inline-tools-2026-09-15"
-_MESSAGE_FIELDS: Final[Mapping[str, str]] = {
-    "clear_at": "mid-conversation-system-clear-at-2026-08-21",
-    "output_config": "mid-conversation-output-config-2026-07-01",
+_MESSAGE_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "clear_at": frozenset(("mid-conversation-system-clear-at-2026-08-21",)),
+    "output_config": frozenset(("mid-conversation-output-config-2026-07-01", "per-turn-control-2026-07-01")),
 }
+"""The headers that allow a field of a message: any one of them."""
 _COMPACTIONS: Final[Mapping[bool, str]] = {True: "compact-2026-09-04", False: "compact-2026-01-12"}
 """The header of a compaction block, by whether it has a signature."""
 _TOOL_BLOCKS: Final = ("tool_addition", "tool_removal")
@@ -82,8 +84,8 @@ def _message_refusals(body: Body, model: Claude, betas: Collection[str]) -> Iter
         cast("Body", tool).get("name") for tool in list_of(body.get("tools")) if isinstance(tool, Mapping)
     }
     for at, message in enumerate(messages):
-        for field, beta in _MESSAGE_FIELDS.items():
-            if field in message and beta not in betas:
+        for field, headers in _MESSAGE_FIELDS.items():
+            if field in message and headers.isdisjoint(betas):
                 yield f"messages.{at}.{field}: Extra inputs are not permitted"
         blocks = [cast("Body", each) for each in list_of(message.get("content")) if isinstance(each, Mapping)]
         for piece, block in enumerate(blocks):

@@ -107,7 +107,7 @@ def edit_messages(body: Body, prompt: Prompt, model: Model, signer: Signer, prot
     edits = _edits(body)
     if not edits:
         return Edited()
-    tokens = _tokens_behind(prompt, model, protocol)
+    tokens = tokens_read(prompt, model, protocol)
     content: tuple[AssistantContent, ...] = ()
     applied: list[object] = []
     for edit in edits:
@@ -136,7 +136,7 @@ def edit_responses(body: Body, prompt: Prompt, model: Model, signer: Signer, pro
     """Do what a request of the Responses API asks for."""
     for entry in _objects(body.get(_FIELD)):
         threshold = entry.get("compact_threshold")
-        is_long = _tokens_behind(prompt, model, protocol) > (threshold if threshold is not None else 200_000)
+        is_long = tokens_read(prompt, model, protocol) > (threshold if threshold is not None else 200_000)
         if entry.get("type") == "compaction" and is_long:
             token = signer.token(model.id, b"compaction", realm)
             block = {"type": "compaction", "id": f"cmp_{len(prompt.context.messages)}", "encrypted_content": token}
@@ -152,8 +152,12 @@ def find_item_refusal(body: Body, signer: Signer) -> str | None:
     return None
 
 
-def _tokens_behind(prompt: Prompt, model: Model, protocol: str) -> int:
-    """Estimate what the server reads: what follows the newest compaction; 0 if the content cannot be read."""
+def tokens_read(prompt: Prompt, model: Model, protocol: str) -> int:
+    """Estimate what the server reads: what follows the newest compaction; 0 if the content cannot be read.
+
+    Content before the block is ignored, so the usage of a reply does not count it.
+                                                              (Anthropic documentation: compaction, read 2026-11-17)
+    """
     messages = prompt.context.messages
     start = max(
         (

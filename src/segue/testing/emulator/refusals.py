@@ -28,16 +28,20 @@ from segue.calls.replies import encode_error
 from segue.errors import Path, SegueError
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
+from segue.foundation.safe_text import in_one_line
 from segue.models.catalogue import find_models, installed_catalogue
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
-from segue.protocols.api import WINDOW_EXCEEDED, check
+from segue.protocols.api import WINDOW_EXCEEDED, check, find_checked
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Violation
 from segue.protocols.registry import all_protocols, get_protocol, protocol_names
 from segue.requests.tokens import estimate_tokens
+from segue.testing.emulator.causes import find_cause
 from segue.testing.emulator.claude import claude_of
 
+RULE_HEADER: Final = "x-segue-rule"
+"""The header of a refusal that names the rule, its row and its source."""
 _NO_NAME: Final = re.compile(r"[^a-z0-9]")
 _SHORTEST_FAMILY: Final = 4
 """Characters from which the beginning of listed ids is taken for the name of a family."""
@@ -46,12 +50,13 @@ _DATED: Final = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|latest)$")
 
 @final
 class Refusal(NamedTuple):
-    """A refused request: the failure, the reason for tests, and the additional fields of OpenAI."""
+    """A refused request: the failure, the reason for tests, the additional fields of OpenAI, and the rule."""
 
     failure: Failure
     reason: str
     param: str | None = None
     code: str | None = None
+    rule: str | None = None
 
     def write(self, call: Call) -> tuple[int, dict[str, str], dict[str, object]]:
         """Write the status, the headers and the body of the refusal."""
@@ -60,6 +65,8 @@ class Refusal(NamedTuple):
         if isinstance(error, dict) and "param" in error:
             fields = cast("dict[str, object]", error)
             fields.update(param=self.param, code=self.code or fields["code"])
+        if self.rule is not None:
+            headers = {**headers, RULE_HEADER: in_one_line(self.rule).encode("ascii", "replace").decode()}
         return self.failure.status or status, headers, body
 
 
@@ -241,9 +248,11 @@ def refuse_body(call: Call, model: Model) -> Refusal | None:
     assert call.body is not None, "only requests with a body are checked"
     assert call.prompt is not None, "only requests with a prompt are checked"
     words = _WORDS.get(call.protocol, _DEFAULT)
-    found = check(_plain_body(call, call.body), protocol=call.protocol, model=model)
+    body = _plain_body(call, call.body)
+    found = check(body, protocol=call.protocol, model=model)
     if found and found[0].code != WINDOW_EXCEEDED:
         first = found[0]
+        rule = find_cause(first, body, find_checked(body, call.protocol, model, None)).describe()
         text, code = words.by_code.get(first.code, (f"{words.path(first.path)}: {first.message}".lstrip(": "), None))
         filled = text.format(
             path=words.path(first.path),
@@ -259,9 +268,11 @@ def refuse_body(call: Call, model: Model) -> Refusal | None:
         # The kind is the one that clients read from these words, or they would be replaced by words of that kind.
         read = classify(filled, status=status).kind
         kind = read if read in _BODY_KINDS else FailureKind.INVALID_REQUEST
-        failure = Failure(kind=kind, status=status, message=filled)
+        named = f"{filled} [rule: {rule}]"
+        is_same = classify(named, status=status).kind == read
+        failure = Failure(kind=kind, status=status, message=named if is_same else filled)
         reason = ", ".join(dict.fromkeys(one.code for one in found))
-        return Refusal(failure, reason, words.path(first.path) or None, code)
+        return Refusal(failure, reason, words.path(first.path) or None, code, rule)
     if not (words.has_window and model.context_window):
         return None
     try:

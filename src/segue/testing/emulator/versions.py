@@ -27,4 +27,5 @@ def refuse_by_version(call: Call, headers: Mapping[str, str], surface: str) -> A
         return None
     text = f"{'.'.join(map(str, violations[0].path))}: Extra inputs are not permitted"
     failure = Failure(kind=FailureKind.INVALID_REQUEST, status=400, message=text)
-    return refuse(call, Refusal(failure, violations[0].code))
+    rule = f"{versions.header} of the protocol {call.protocol} ({violations[0].message})"
+    return refuse(call, Refusal(failure, violations[0].code, rule=rule))

@@ -13,34 +13,21 @@ Token ids belong to one tokenizer (`logit_bias`, `stop_token_ids`), so no row ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
-from segue.models.model import Model
-from segue.models.provider_fields import common_fields, provider_fields
-from segue.models.providers import PROVIDERS
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_list, is_object, list_of, object_of, same
+from segue.protocols.kit.json_values import EMPTY, Block, is_object, list_of, object_of
 
-Level: TypeAlias = Literal["body", "message", "content"]
+Level: TypeAlias = Literal["body", "message", "content", "tool"]
 Kind: TypeAlias = Literal["number", "integer", "boolean", "text", "word", "object", "list"]
 Convert: TypeAlias = Callable[[object], object]
-
-_KINDS: Final[Mapping[str, Callable[[object], bool]]] = {
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
-    "boolean": lambda value: isinstance(value, bool),
-    "text": lambda value: isinstance(value, str),
-    "word": lambda value: isinstance(value, str),
-    "object": is_object,
-    "list": is_list,
-}
 
 
 class Column(NamedTuple):
     """The place of a shared field on one wire.
 
-    - `path`: keys joined by dots, from the body, the message or the part on.
+    - `path`: keys joined by dots, from the body, the message, the part or the tool on.
     - `values`: pairs of a neutral value and its form on the wire, where they differ; the first one is written, each is
       read. A value without a pair is not there on this wire.
     - `closest`: neutral values without a form of their own -> the neutral value that is written; None: it is the
@@ -72,19 +59,6 @@ class SharedField(NamedTuple):
     kind: Kind
     columns: Mapping[str, tuple[Column, ...]]
     level: Level = "body"
-
-
-class Carried(NamedTuple):
-    """A value that was moved to the target's place: the part without it, what to add, and a difference to report.
-
-    `source` is the path that it was read from.
-    """
-
-    rest: Block
-    added: Mapping[str, object]
-    member: str
-    difference: str
-    source: str
 
 
 # -- the rows ----------------------------------------------------------------------------------------------------------
@@ -142,7 +116,8 @@ def _write_chat_allowed(value: object) -> object:
     return {"type": "allowed_tools", "allowed_tools": {"mode": _mode_of(value), "tools": tools}}
 
 
-def _write_responses_allowed(value: object) -> object:
+def write_responses_allowed(value: object) -> object:
+    """Write the choice among some functions as Responses has it."""
     tools = [{"type": "function", "name": name} for name in _names_of(value)]
     return {"type": "allowed_tools", "mode": _mode_of(value), "tools": tools}
 
@@ -207,14 +182,107 @@ def _read_map(value: object) -> object:
     return value if is_plain and value else None
 
 
+def _read_prediction(value: object) -> object:
+    """Read a predicted text; Chat may have it in parts."""
+    content = object_of(value).get("content")
+    if isinstance(content, str):
+        return content
+    texts = [object_of(part).get("text") for part in list_of(content)]
+    return "".join(map(str, texts)) if texts and all(isinstance(text, str) for text in texts) else None
+
+
+def _write_prediction(value: object) -> object:
+    return {"type": "content", "content": value}
+
+
+def _read_documents(value: object) -> object:
+    """Read documents of Cohere or Groq as pairs of an id and data; None if one has another form."""
+    documents: list[object] = []
+    for one in list_of(value):
+        held = object_of(one)
+        source = object_of(held.get("source"))
+        data = held.get("data", source.get("data", {"text": source["text"]} if "text" in source else None))
+        data = {"text": one} if isinstance(one, str) else data
+        if not is_object(data):
+            return None
+        documents.append({"id": held.get("id"), "data": data})
+    return documents or None
+
+
+def _write_documents(form: Convert) -> Convert:
+    def write(value: object) -> object:
+        found = [object_of(one) for one in list_of(value)]
+        return [
+            {**({"id": one["id"]} if one["id"] is not None else {}), **object_of(form(one["data"]))} for one in found
+        ]
+
+    return write
+
+
+def _read_google_speech(value: object) -> object:
+    """Read a voice and a language; None if there is more, such as several speakers."""
+    given = object_of(value)
+    voice = object_of(object_of(given.get("voiceConfig")).get("prebuiltVoiceConfig")).get("voiceName")
+    speech = {"voice": voice, "language": given.get("languageCode")}
+    found = {key: one for key, one in speech.items() if isinstance(one, str)}
+    return found if found and found.keys() == {_SPEECH.get(key) for key in given} else None
+
+
+_SPEECH: Final = {"voiceConfig": "voice", "languageCode": "language"}
+
+
+def _write_google_speech(value: object) -> object:
+    given = object_of(value)
+    voice = {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": given["voice"]}}} if "voice" in given else {}
+    return {**voice, **({"languageCode": given["language"]} if "language" in given else {})}
+
+
+def _read_interactions_speech(value: object) -> object:
+    configs = [value] if is_object(value) else list_of(value)
+    one = object_of(configs[0]) if len(configs) == 1 else EMPTY
+    return dict(one) if one and one.keys() <= {"voice", "language"} else None
+
+
+def _write_interactions_speech(value: object) -> object:
+    return [value]
+
+
+def _read_fireworks_grammar(value: object) -> object:
+    given = object_of(value)
+    return given.get("grammar") if given.get("type") == "grammar" else None
+
+
+def _write_fireworks_grammar(value: object) -> object:
+    return {"type": "grammar", "grammar": value}
+
+
+def _read_nothing(_: object) -> object:
+    return None
+
+
+def _write_alternatives(value: object) -> object:
+    """Write texts to choose from as a regular expression."""
+    return "(" + "|".join(re.escape(str(one)) for one in list_of(value)) + ")"
+
+
 _OPENAI: Final = frozenset({"openai", "azure"})
 _JSON: Final = {"type": "json_object"}
 _GROQ: Final = frozenset({"groq"})
 _VLLM: Final = frozenset({"vllm"})
+_CEREBRAS: Final = frozenset({"cerebras"})
+_FIREWORKS: Final = frozenset({"fireworks"})
+_OPENROUTER: Final = frozenset({"openrouter"})
+_SGLANG: Final = frozenset({"sglang"})
+_ZAI: Final = frozenset({"zai", "zai-coding-cn"})
 _TIERS: Final = "auto default flex priority"
 _MOONSHOT: Final = frozenset({"moonshotai", "moonshotai-cn", "kimi-coding"})
 _NAMED: Final = _OPENAI | _MOONSHOT | {"deepseek", "openrouter", "cerebras", "fireworks", "vllm", "xai"}
 """Providers of Chat whose messages have a name. Groq documents a 400 for it (console.groq.com/docs/openai)."""
+_VIDEO: Final[tuple[tuple[str, Kind, str, str], ...]] = (
+    ("video_fps", "number", "fps", "fps"),
+    ("video_start", "text", "startOffset", "start_offset"),
+    ("video_end", "text", "endOffset", "end_offset"),
+)
 _LARGEST: Final = {"medium": "high", "original": "high"}
 
 SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
@@ -277,6 +345,23 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
     _row("ignore_eos", "boolean", openai_chat="ignore_eos"),
     _row("skip_special_tokens", "boolean", openai_chat="skip_special_tokens"),
     _row("echo", "boolean", openai_chat="echo"),
+    _row("include_stop", "boolean", openai_chat=["include_stop_str_in_output", "no_stop_trim"]),
+    _row("prompt_limit", "integer", openai_chat=["truncate_prompt_tokens", "prompt_truncate_len"]),
+    _row("return_token_ids", "boolean", openai_chat="return_token_ids"),
+    _row("request_id", "text", openai_chat=["request_id", "rid"]),
+    _row("cache_salt", "text", openai_chat="cache_salt"),
+    _row(
+        "prompt_logprobs",
+        "boolean",
+        openai_chat=Column("prompt_logprobs", values=((True, 0),)),
+        mistral_chat="prompt_logprobs",
+    ),
+    _row(
+        "top_prompt_logprobs",
+        "integer",
+        openai_chat="prompt_logprobs",
+        mistral_chat=Column("top_prompt_logprobs", beside={"prompt_logprobs": True}),
+    ),
     _row(
         "n",
         "integer",
@@ -319,25 +404,68 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
         "word",
         openai_chat=[
             _words("service_tier", "auto flex", default="on_demand", priority="performance", only=_GROQ),
-            _words("service_tier", f"{_TIERS} scale", only=_OPENAI),
+            _words("service_tier", f"{_TIERS} scale fast", only=_OPENAI),
             _words("service_tier", _TIERS),
         ],
-        openai_responses=_words("service_tier", f"{_TIERS} scale"),
-        anthropic_messages=_words("service_tier", "auto", default="standard_only"),
+        openai_responses=_words("service_tier", f"{_TIERS} scale fast ultrafast"),
+        anthropic_messages=[_words("service_tier", "auto", default="standard_only"), _words("speed", "fast")],
+        mistral_chat=_words("service_tier", "auto", default="standard_only"),
         google_genai=_words("serviceTier", "flex priority", default="standard"),
         google_interactions=_words("service_tier", "flex priority", default="standard"),
         bedrock_converse=_words("serviceTier.type", "default flex priority reserved"),
     ),
+    _row("moderation", "object", openai_chat="moderation", openai_responses="moderation"),
+    _row("prompt_cache_options", "object", openai_chat="prompt_cache_options", openai_responses="prompt_cache_options"),
+    _row(
+        "include_obfuscation",
+        "boolean",
+        openai_chat=Column("stream_options.include_obfuscation", only=_OPENAI),
+        openai_responses="stream_options.include_obfuscation",
+    ),
     _row(
         "metadata",
         "object",
-        openai_chat=Column("metadata", read=_read_map),
+        openai_chat=[Column("meta", read=_read_map, only=_ZAI), Column("metadata", read=_read_map)],
         openai_responses=Column("metadata", read=_read_map),
         bedrock_converse=Column("requestMetadata", read=_read_map),
         mistral_chat=Column("metadata", read=_read_map),
     ),
     _row("labels", "object", google_genai="labels", google_interactions="labels"),
-    _row("prediction", "object", openai_chat="prediction", mistral_chat="prediction"),
+    _row(
+        "prediction",
+        "text",
+        openai_chat=Column("prediction", read=_read_prediction, write=_write_prediction),
+        mistral_chat=Column("prediction", read=_read_prediction, write=_write_prediction),
+    ),
+    *(
+        _row(
+            name,
+            "text",
+            openai_chat=Column(f"image_config.{name}", only=_OPENROUTER),
+            google_genai=f"generationConfig.imageConfig.{camel}",
+            google_interactions=f"generation_config.image_config.{name}",
+        )
+        for name, camel in (("aspect_ratio", "aspectRatio"), ("image_size", "imageSize"))
+    ),
+    _row(
+        "speech",
+        "object",
+        google_genai=Column("generationConfig.speechConfig", read=_read_google_speech, write=_write_google_speech),
+        google_interactions=Column(
+            "generation_config.speech_config", read=_read_interactions_speech, write=_write_interactions_speech
+        ),
+    ),
+    _row(
+        "documents",
+        "list",
+        cohere_chat=Column("documents", read=_read_documents, write=_write_documents(lambda data: {"data": data})),
+        openai_chat=Column(
+            "documents",
+            read=_read_documents,
+            write=_write_documents(lambda data: {"source": {"type": "json", "data": data}}),
+            only=_GROQ,
+        ),
+    ),
     _row(
         "modalities",
         "list",
@@ -359,7 +487,18 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
     _row(
         "grammar",
         "text",
-        openai_chat=["grammar", "ebnf", Column("structured_outputs.grammar", only=_VLLM), "guided_grammar"],
+        openai_chat=[
+            Column("response_format", read=_read_fireworks_grammar, write=_write_fireworks_grammar, only=_FIREWORKS),
+            *("grammar", "ebnf", Column("structured_outputs.grammar", only=_VLLM), "guided_grammar"),
+        ],
+    ),
+    _row(
+        "output_choices",
+        "list",
+        openai_chat=[
+            *(Column("structured_outputs.choice", only=_VLLM), "guided_choice"),
+            Column("regex", read=_read_nothing, write=_write_alternatives, only=_SGLANG),
+        ],
     ),
     _row(
         "safety_settings",
@@ -379,15 +518,31 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
         "allowed_tools",
         "object",
         openai_chat=Column("tool_choice", read=_read_allowed, write=_write_chat_allowed, only=_OPENAI),
-        openai_responses=Column("tool_choice", read=_read_allowed, write=_write_responses_allowed),
+        openai_responses=Column("tool_choice", read=_read_allowed, write=write_responses_allowed),
         google_genai=Column("toolConfig.functionCallingConfig", read=_read_google_allowed, write=_write_google_allowed),
         google_interactions=Column(
             "generation_config.tool_choice", read=_read_interactions_allowed, write=_write_interactions_allowed
         ),
     ),
     _row(
+        "thinking_kept",
+        "word",
+        openai_chat=[
+            Column("clear_thinking", values=(("all", False), ("current", True)), only=_CEREBRAS),
+            Column("thinking.clear_thinking", values=(("all", False), ("current", True)), only=_ZAI),
+            _words("reasoning_history", "", all="preserved", current="interleaved", none="disabled", only=_FIREWORKS),
+            Column("preserve_thinking", values=(("all", True), ("current", False))),
+        ],
+        openai_responses=_words("reasoning.context", "", all="all_turns", current="current_turn"),
+    ),
+    _row(
         "thinking_shown",
         "word",
+        openai_chat=[
+            _words("reasoning_format", "hidden", shown="parsed", only=_GROQ | _CEREBRAS),
+            Column("reasoning.exclude", values=(("hidden", True), ("shown", False)), only=_OPENROUTER),
+            Column("include_reasoning", values=(("hidden", False), ("shown", True))),
+        ],
         openai_responses=Column(
             "reasoning.summary", values=(("shown", "auto"), ("shown", "detailed"), ("shown", "concise"))
         ),
@@ -421,184 +576,23 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
         ),
     ),
     _row("citable", "object", "content", anthropic_messages="citations", bedrock_converse="citations"),
+    *(
+        _row(
+            name,
+            kind,
+            "content",
+            google_genai=f"videoMetadata.{camel}",
+            google_interactions=Column(f"processing.{wire}", beside={"processing.type": "static"}),
+        )
+        for name, kind, camel, wire in _VIDEO
+    ),
+    _row("defer_loading", "boolean", "tool", anthropic_messages="defer_loading", openai_responses="defer_loading"),
+    _row(
+        "allowed_callers",
+        "word",
+        "tool",
+        anthropic_messages=Column("allowed_callers", values=(("direct", ["direct"]),)),
+        openai_responses=Column("allowed_callers", values=(("direct", ["direct"]),)),
+    ),
+    _row("result_schema", "object", "tool", google_genai="responseJsonSchema", openai_responses="output_schema"),
 )
-
-
-# -- blocks ------------------------------------------------------------------------------------------------------------
-
-
-class SharedBlock(NamedTuple):
-    """The form of a native block on one wire: its `type`, or the key that `wraps` its fields."""
-
-    type: str = ""
-    wraps: str = ""
-    models: str = ""
-
-
-_RESULT_KEYS: Final = {"source", "title", "content", "citations"}
-SEARCH_RESULT: Final[Mapping[str, SharedBlock]] = {
-    "anthropic-messages": SharedBlock(type="search_result"),
-    "bedrock-converse": SharedBlock(wraps="searchResult", models="claude"),  # AWS documentation: for Claude alone
-}
-"""A search result of texts. (anthropic 2.9.0: SearchResultBlockParam; botocore 1.44.3: SearchResultBlock)"""
-
-
-def share_block(block: Block, protocol: str, model: Model) -> Block | None:
-    """Return a native block of a protocol in the form that a model has for it; None if it has none."""
-    source, place = SEARCH_RESULT.get(protocol), SEARCH_RESULT.get(model.protocol)
-    if source is None or place is None or place.models not in model.id:
-        return None
-    held = dict(object_of(block.get(source.wraps)) if source.wraps else block)
-    texts = [object_of(one) for one in list_of(held.get("content"))]
-    is_plain = all(one.keys() - {"type"} == {"text"} for one in texts)  # without a field that only one wire has
-    if held.pop("type", "") != source.type or not is_plain or {*held, "citations"} != _RESULT_KEYS:
-        return None
-    start = {"type": "text"} if place.type else {}
-    held["content"] = [{**start, "text": one["text"]} for one in texts]
-    return {place.wraps: held} if place.wraps else {"type": place.type, **held}
-
-
-# -- finding -----------------------------------------------------------------------------------------------------------
-
-
-@lru_cache
-def _index(level: Level, protocol: str) -> Mapping[str, tuple[tuple[SharedField, Column], ...]]:
-    """Return the columns of a protocol by their first key."""
-    index: dict[str, tuple[tuple[SharedField, Column], ...]] = {}
-    for row in SHARED_FIELDS:
-        for column in row.columns.get(protocol, ()) if row.level == level else ():
-            key = column.path.partition(".")[0]
-            index[key] = (*index.get(key, ()), (row, column))
-    return index
-
-
-def shared_keys(level: Level, protocol: str) -> frozenset[str]:
-    """Return the keys of a protocol that hold a shared field."""
-    return frozenset(_index(level, protocol))
-
-
-def has_field(protocol: str, provider: str, key: str) -> bool:
-    """Whether a provider of a protocol has a key of the body; so has one whose keys are not known."""
-    fields = provider_fields(protocol, provider)
-    if fields is None and (provider not in PROVIDERS or PROVIDERS[provider].any_id):
-        return True
-    fields = fields or common_fields(protocol)
-    return fields is None or key in fields
-
-
-def column_of(row: SharedField, model: Model) -> Column | None:
-    """Return the place that a model has for a shared field; None if it has none."""
-    for column in row.columns.get(model.protocol, ()):
-        if column.only and model.provider not in column.only:
-            continue
-        if column.models not in model.id:
-            continue
-        if row.level != "body" or has_field(model.protocol, model.provider, column.path.partition(".")[0]):
-            return column
-    return None
-
-
-def move_fields(level: Level, part: Block, protocol: str, model: Model, defaults: Block = EMPTY) -> Iterator[Carried]:
-    """Move the shared fields of a part of `extra`, one after the other, to the places that a model has for them.
-
-    Yields what is left of the part each time. A field that the model has no place for stays in it, and so does one of
-    the `defaults` of the protocol, which says nothing.
-    """
-    index = _index(level, protocol)
-    for key in tuple(part):
-        for row, column in index.get(key, ()):
-            default = _at(defaults, column.path)
-            if default is not None and same(default, _at(part, column.path)):
-                continue
-            value, rest = read_column(row, column, part)
-            place = column_of(row, model) if value is not None else None
-            written = None if place is None else write_column(row, place, value)
-            if place is None or written is None:
-                continue
-            added, difference = written
-            part = rest
-            yield Carried(part, added, place.member, difference, column.path)
-            if key not in part:
-                break
-
-
-def find_unplaced(name: str, parts: Mapping[str, Block], model: Model) -> tuple[Block, dict[str, Block]] | None:
-    """Return an object that a model has no place for, and the parts of `extra` without it; None if there is none."""
-    row = next(row for row in SHARED_FIELDS if row.name == name)
-    for key, part in parts.items():
-        for column in row.columns.get(key.partition(":")[0], ()):
-            value, rest = read_column(row, column, part)
-            if value is not None and column_of(row, model) is None:
-                others = {other: held for other, held in parts.items() if other != key}
-                return object_of(value), {**others, key: rest} if rest else others
-    return None
-
-
-def read_column(row: SharedField, column: Column, part: Block) -> tuple[object, Block]:
-    """Return the neutral value of a field, None if there is none, and the part without the field."""
-    held = _at(part, column.path)
-    if held is None:
-        return None, part
-    if column.member:
-        others = [one for one in list_of(held) if one != column.member]
-        rest = put(without(part, column.path), column.path, others) if others else without(part, column.path)
-        return (True, rest) if len(others) < len(list_of(held)) else (None, part)
-    if column.values:
-        value = next((neutral for neutral, wire in column.values if same(wire, held)), None)
-    else:
-        value = held if column.read is None else column.read(held)
-    if value is None or not _KINDS[row.kind](value):
-        return None, part
-    return value, without(part, column.path)
-
-
-def write_column(row: SharedField, column: Column, value: object) -> tuple[Mapping[str, object], str] | None:
-    """Return what to write at which paths, and what differs; None if the wire cannot say it."""
-    difference = ""
-    if column.member:
-        return ({column.path: column.member}, "") if value is True else None
-    if isinstance(value, str) and value in column.closest:
-        closest = column.closest[value]
-        if closest is None:
-            return {}, ""
-        value, difference = closest, f"{row.name}: {closest} instead of {value}"
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        fitted = value if column.least is None else max(column.least, value)
-        fitted = fitted if column.most is None else min(column.most, fitted)
-        if fitted != value:
-            value, difference = fitted, f"{row.name}: {fitted} instead of {value}"
-    if column.values:
-        wire = next((wire for neutral, wire in column.values if same(neutral, value)), None)
-        if wire is None:
-            return None
-        value = wire
-    elif column.write is not None:
-        value = column.write(value)
-    return {**column.beside, column.path: value}, difference
-
-
-def _at(part: object, path: str) -> object:
-    for key in path.split("."):
-        part = object_of(part).get(key)
-    return part
-
-
-def without(part: Block, path: str) -> Block:
-    """Remove a field at a path, and the objects that are empty then."""
-    key, _, inner = path.partition(".")
-    rest = {name: value for name, value in part.items() if name != key}
-    if inner and (held := without(cast("Block", part[key]), inner)):
-        rest[key] = held
-    return rest
-
-
-def put(part: Block, path: str, value: object, member: str = "") -> Wire:
-    """Set a field at a path, or add a member to the list there; a field that is set already stays as it is."""
-    key, _, inner = path.partition(".")
-    held = part.get(key)
-    if inner:
-        return {**part, key: put(held if is_object(held) else {}, inner, value, member)}
-    if member:
-        items = list_of(held)
-        return part if member in items else {**part, key: [*items, member]}  # pyright: ignore[reportReturnType]
-    return {**part, key: value} if held is None else dict(part)

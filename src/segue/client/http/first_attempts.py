@@ -1,0 +1,109 @@
+"""The first attempt of a request without a flow, for programs that pass whole replies on.
+
+Nearly every request succeeds at once: then there is nothing to retry, and no flow has to be made. One that does not is
+not sent again: the flow begins with what was received (`AsyncClient.begin(first=...)`), and decides as usual.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from msgspec.structs import replace
+
+from segue.client.flow.attempts import Attempt
+from segue.client.flow.billing import find_usage
+from segue.client.flow.misreported_errors import is_empty_reply
+from segue.client.flow.reading import is_streamed, read_whole
+from segue.client.flow.request_flow import KnownAccounts, find_request_id
+from segue.client.flow.steps import Broken, Head, Moment
+from segue.client.http.async_sending import AsyncWire
+from segue.client.http.outgoing_request import OutgoingRequest, RequestBuilder
+from segue.client.http.shell import read_moment
+from segue.conversation.context import Context
+from segue.conversation.messages import AssistantMessage, StopReason
+from segue.errors import DecodeError, SettingsError
+from segue.failures.classify import is_context_overflow
+from segue.models.model import Model
+from segue.requests.prepare import Request
+
+_OK: Final = 200
+
+
+@final
+class FirstAttempt:
+    """One request that was sent, and what was received. `message` is None if only a flow can decide what follows."""
+
+    __slots__ = ("_builder", "_context", "_head", "attempt", "began", "data", "message", "model", "request", "wire")
+
+    def __init__(
+        self, request: Request, model: Model, context: Context, wire: AsyncWire, builder: RequestBuilder
+    ) -> None:
+        self.request: Request = request
+        self.model: Model = model
+        self.wire: AsyncWire = wire
+        self._context = context
+        self._builder = builder
+        self.began: Moment = read_moment()
+        self.data: bytes = b""
+        """The body of the reply, as far as it was read."""
+        self.message: AssistantMessage | None = None
+        self.attempt: Attempt | None = None
+        self._head: Head | Broken | None = None
+
+    async def send(self) -> None:
+        """Send the request, read the reply, and decode it."""
+        outgoing = self._write()
+        head = self._head = outgoing if isinstance(outgoing, Broken) else await self.wire.send(outgoing)
+        if isinstance(head, Broken) or head.status != _OK or is_streamed(self.request, head.headers):
+            return
+        pieces: list[bytes] = []
+        while isinstance(chunk := await self.wire.read(), bytes):
+            pieces.append(chunk)
+        self.data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        if chunk is None:
+            message = self._decode(head, self._builder.accounts)
+            if message is not None and self._is_answer(message):
+                await self.wire.close()
+                self._end(head, message)
+
+    def _write(self) -> OutgoingRequest | Broken:
+        builder = self._builder
+        try:
+            return builder.write(self.request, None, None, self.model.provider)
+        except SettingsError as error:
+            return builder.explain(error)
+
+    def _decode(self, head: Head, accounts: KnownAccounts) -> AssistantMessage | None:
+        account = accounts.learn(self.model, self.request.account_in(head.headers))
+        try:
+            return read_whole(self.data, self.request, account, accounts.key_label(self.model))
+        except DecodeError:
+            return None
+
+    def _is_answer(self, message: AssistantMessage) -> bool:
+        """Whether no further attempt follows a reply, and it reports nothing that was dropped."""
+        return (
+            message.stop_reason not in (StopReason.ERROR, StopReason.ABORTED)
+            and not is_context_overflow(message, self.model.context_window)
+            and not is_empty_reply(message, self._context)
+            and not self.request.note_dropped(message)
+        )
+
+    def _end(self, head: Head, message: AssistantMessage) -> None:
+        self.message = replace(message, timestamp=self.began.unix_ms)
+        usage = find_usage(message, is_whole=True, request=self.request, model=self.model)
+        self.attempt = Attempt(
+            model=self.model,
+            report=self.request.report,
+            started=self.began.unix_ms,
+            duration=read_moment().clock - self.began.clock,
+            request_id=find_request_id(head.headers),
+            usage=usage,
+            is_estimated=usage is not message.usage,
+        )
+
+    def rewind(self) -> AsyncWire:
+        """Return what a flow reads from: what was received, again."""
+        if self._head is not None:
+            self.wire.rewind(self._head, self.data)
+        return self.wire

@@ -1,0 +1,385 @@
+"""Fields of replies that several wires have: where each has them, and how the value is read and written.
+
+A field of a reply that no neutral type holds is kept in `extra` as a patch of the body (`kit.json_patch`), or next to
+the usage or the text that it belongs to. A row says that several wires mean the same by such fields.
+
+Facts (read 2026-11-18; openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, botocore 1.44.3, mistralai 3.7.0, ollama
+0.6.3, cohere 7.3.1):
+- The tier that a request was served with decides its price: `service_tier` of Chat, Responses and Interactions,
+  `usage.service_tier` of Claude (standard, priority, batch) and Mistral, `serviceTier.type` of Bedrock. Claude's
+  `usage.speed` is what OpenAI calls the tier `fast`.
+- Tokens of audio and images have their own price: details of the usage in Chat, a list by modality at Google. So have
+  cache entries that live for an hour, and searches.
+- Log probabilities are in the answer (Chat, Mistral, Google), in the text (Responses) or in the body (Ollama, Cohere;
+  an entry of Cohere may hold several tokens).
+- A citation of a document or of a search result has the same parts at Claude and at Bedrock.
+- Reasoning that the server left out is listed by OpenAI with the id of its item, by Claude with its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from segue.protocols.kit.json_values import Block, Wire, is_object, list_of, object_of
+
+Convert: TypeAlias = Callable[[object], object]
+
+
+class ReplyPlace(NamedTuple):
+    """The place of a field in the replies of one wire: keys joined by dots, `0` is the first of a list.
+
+    `read` gives the neutral value, `write` the value of the wire; None if there is none.
+    """
+
+    path: str
+    read: Convert = lambda value: value
+    write: Convert = lambda value: value
+
+
+class ReplyField(NamedTuple):
+    """A concept that replies of several wires have; the first place that can say a value is written."""
+
+    name: str
+    places: Mapping[str, tuple[ReplyPlace, ...]]
+
+
+def _field(name: str, **places: ReplyPlace | tuple[ReplyPlace, ...]) -> ReplyField:
+    """Return a row; the places are named like protocols, with underscores."""
+    listed = {key: (one,) if isinstance(one, ReplyPlace) else one for key, one in places.items()}
+    return ReplyField(name, {key.replace("_", "-"): one for key, one in listed.items()})
+
+
+# -- tiers -------------------------------------------------------------------------------------------------------------
+
+
+def _tier(path: str, default: str = "default") -> ReplyPlace:
+    def read(value: object) -> object:
+        return ("default" if value == default else value) if isinstance(value, str) else None
+
+    def write(value: object) -> object:
+        return default if value == "default" else value
+
+    return ReplyPlace(path, read, write)
+
+
+def _fast(value: object) -> object:
+    return value if value == "fast" else None
+
+
+# -- tokens by modality ------------------------------------------------------------------------------------------------
+
+
+def _by_modality(path: str, number: str, *, upper: bool) -> ReplyPlace:
+    """Return the place of a list of tokens by modality; the neutral value has those of other modalities than text."""
+
+    def read(value: object) -> object:
+        found: Wire = {}
+        for one in list_of(value):
+            kind, count = object_of(one).get("modality"), object_of(one).get(number)
+            if (
+                isinstance(kind, str)
+                and isinstance(count, int)
+                and kind.lower() not in ("text", "modality_unspecified")
+            ):
+                found[kind.lower()] = count
+        return found or None
+
+    def write(value: object) -> object:
+        return [
+            {"modality": kind.upper() if upper else kind, number: count} for kind, count in object_of(value).items()
+        ]
+
+    return ReplyPlace(path, read, write)
+
+
+def _named(path: str, kinds: tuple[str, ...]) -> ReplyPlace:
+    """Return the place of tokens by modality in an object with a key for each."""
+
+    def read(value: object) -> object:
+        held = object_of(value)
+        found = {kind: held[f"{kind}_tokens"] for kind in kinds if held.get(f"{kind}_tokens")}
+        return found or None
+
+    def write(value: object) -> object:
+        given = {kind: count for kind, count in object_of(value).items() if kind != "text"}
+        return {f"{kind}_tokens": count for kind, count in given.items()} if given.keys() <= set(kinds) else None
+
+    return ReplyPlace(path, read, write)
+
+
+# -- log probabilities -------------------------------------------------------------------------------------------------
+
+
+def _read_tokens(value: object) -> object:
+    """Read the form of OpenAI: a list of tokens, each with its alternatives."""
+    entries = [object_of(one) for one in list_of(value)]
+    is_known = entries and all(isinstance(one.get("token"), str) for one in entries)
+    return [{"alternatives": list_of(one.get("top_logprobs")), **_token(one)} for one in entries] if is_known else None
+
+
+def _token(entry: Block) -> Wire:
+    return {key: entry[key] for key in ("token", "logprob", "bytes") if entry.get(key) is not None}
+
+
+def _write_tokens(value: object) -> object:
+    return [
+        {**_whole(one), "top_logprobs": [_whole(object_of(other)) for other in list_of(one.get("alternatives"))]}
+        for one in map(object_of, list_of(value))
+    ]
+
+
+def _whole(entry: Block) -> Wire:
+    """Return a token with the bytes that OpenAI's types require."""
+    token = str(entry.get("token"))
+    return {"bytes": list(token.encode("utf-8", "replace")), **_token(entry)}
+
+
+def _read_choice(value: object) -> object:
+    return _read_tokens(object_of(value).get("content"))
+
+
+def _write_choice(value: object) -> object:
+    return {"content": _write_tokens(value), "refusal": None}
+
+
+def _read_google(value: object) -> object:
+    chosen, tops = (list_of(object_of(value).get(key)) for key in ("chosenCandidates", "topCandidates"))
+    entries: list[object] = []
+    for position, one in enumerate(chosen):
+        others = list_of(object_of(tops[position]).get("candidates")) if position < len(tops) else []
+        entries.append({**_of_google(one), "alternatives": [_of_google(other) for other in others]})
+    return entries or None
+
+
+def _of_google(entry: object) -> Wire:
+    held = object_of(entry)
+    return {"token": held.get("token"), "logprob": held.get("logProbability")}
+
+
+def _write_google(value: object) -> object:
+    entries = [object_of(one) for one in list_of(value)]
+    return {
+        "chosenCandidates": [_for_google(one) for one in entries],
+        "topCandidates": [
+            {"candidates": [_for_google(object_of(other)) for other in list_of(one.get("alternatives"))]}
+            for one in entries
+        ],
+    }
+
+
+def _for_google(entry: Block) -> Wire:
+    return {"token": entry.get("token"), "logProbability": entry.get("logprob")}
+
+
+def _read_cohere(value: object) -> object:
+    entries: list[object] = []
+    for one in map(object_of, list_of(value)):
+        numbers = list_of(one.get("logprobs"))
+        if len(numbers) != 1:
+            return None  # the text of a single token is not known
+        entries.append({"token": one.get("text"), "logprob": numbers[0], "alternatives": []})
+    return entries or None
+
+
+def _write_cohere(value: object) -> object:
+    entries = map(object_of, list_of(value))
+    return [{"text": one.get("token"), "token_ids": [], "logprobs": [one.get("logprob")]} for one in entries]
+
+
+# -- others ------------------------------------------------------------------------------------------------------------
+
+
+def _read_searches(value: object) -> object:
+    counts = [one.get("count") for one in map(object_of, list_of(value)) if one.get("type") == "google_search"]
+    return counts[0] if counts else None
+
+
+def _write_searches(value: object) -> object:
+    return [{"type": "google_search", "count": value}]
+
+
+def _read_claude_writes(value: object) -> object:
+    held = object_of(value)
+    found = {ttl: held[key] for ttl, key in _TTLS.items() if held.get(key)}
+    return found if found.get("1h") else None
+
+
+_TTLS: Final = {"1h": "ephemeral_1h_input_tokens", "5m": "ephemeral_5m_input_tokens"}
+
+
+def _write_claude_writes(value: object) -> object:
+    return {key: object_of(value).get(ttl, 0) for ttl, key in _TTLS.items()}
+
+
+def _read_bedrock_writes(value: object) -> object:
+    found = {str(one.get("ttl")): one.get("inputTokens") for one in map(object_of, list_of(value))}
+    return found if found.get("1h") else None
+
+
+def _write_bedrock_writes(value: object) -> object:
+    return [{"ttl": ttl, "inputTokens": count} for ttl, count in object_of(value).items() if count]
+
+
+def _read_chat_moderation(value: object) -> object:
+    """Read Chat's lists of results; each has one result, for the whole of the input or of the output."""
+    found: Wire = {}
+    for side, one in object_of(value).items():
+        results = list_of(object_of(one).get("results"))
+        if len(results) > 1:
+            return None
+        found[side] = results[0] if results else one
+    return found or None
+
+
+def _write_chat_moderation(value: object) -> object:
+    return {
+        side: {"type": "moderation_results", "model": object_of(one).get("model"), "results": [one]}
+        if object_of(one).get("type") == "moderation_result"
+        else one
+        for side, one in object_of(value).items()
+    }
+
+
+_REASONS: Final = {"prefix_binding_mismatch": "prefix_mismatch"}
+"""Claude's reasons for reasoning that was left out -> OpenAI's, where they differ."""
+
+
+def _read_withheld(value: object) -> object:
+    entries = [object_of(one) for one in list_of(value)]
+    return [{"at": one.get("path", one.get("id")), "reason": _reason(one, _REASONS)} for one in entries] or None
+
+
+def _reason(entry: Block, names: Mapping[str, str]) -> object:
+    reason = entry.get("reason")
+    return names.get(str(reason), reason)
+
+
+def _write_claude_withheld(value: object) -> object:
+    names = {other: own for own, other in _REASONS.items()}
+    entries = map(object_of, list_of(value))
+    return [{"type": "thinking_dropped", "path": one.get("at"), "reason": _reason(one, names)} for one in entries]
+
+
+def _write_openai_withheld(value: object) -> object:
+    entries = map(object_of, list_of(value))
+    return [
+        {"id": one.get("at"), "type": "reasoning", "action": "removed", "reason": one.get("reason")} for one in entries
+    ]
+
+
+REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
+    _field(
+        "service_tier",
+        openai_chat=_tier("service_tier"),
+        openai_responses=_tier("service_tier"),
+        anthropic_messages=(ReplyPlace("usage.speed", _fast, _fast), _tier("usage.service_tier", "standard")),
+        bedrock_converse=_tier("serviceTier.type"),
+        google_interactions=_tier("service_tier", "standard"),
+        mistral_chat=_tier("usage.service_tier"),
+    ),
+    _field("metadata", openai_chat=ReplyPlace("metadata"), openai_responses=ReplyPlace("metadata")),
+    _field(
+        "moderation",
+        openai_chat=ReplyPlace("moderation", _read_chat_moderation, _write_chat_moderation),
+        openai_responses=ReplyPlace("moderation"),
+    ),
+    _field(
+        "input_transformations",
+        anthropic_messages=ReplyPlace("input_transformations", _read_withheld, _write_claude_withheld),
+        openai_responses=ReplyPlace("input_transformations", _read_withheld, _write_openai_withheld),
+    ),
+    _field(
+        "input_modalities",
+        openai_chat=_named("usage.prompt_tokens_details", ("audio", "image")),
+        google_genai=_by_modality("usageMetadata.promptTokensDetails", "tokenCount", upper=True),
+        google_interactions=_by_modality("usage.input_tokens_by_modality", "tokens", upper=False),
+    ),
+    _field(
+        "output_modalities",
+        openai_chat=_named("usage.completion_tokens_details", ("audio",)),
+        google_genai=_by_modality("usageMetadata.candidatesTokensDetails", "tokenCount", upper=True),
+        google_interactions=_by_modality("usage.output_tokens_by_modality", "tokens", upper=False),
+    ),
+    _field(
+        "searches",
+        openai_responses=ReplyPlace("tool_usage.web_search.num_requests"),
+        anthropic_messages=ReplyPlace("usage.server_tool_use.web_search_requests"),
+        google_interactions=ReplyPlace("usage.grounding_tool_count", _read_searches, _write_searches),
+    ),
+    _field(
+        "cache_writes",
+        anthropic_messages=ReplyPlace("usage.cache_creation", _read_claude_writes, _write_claude_writes),
+        bedrock_converse=ReplyPlace("usage.cacheDetails", _read_bedrock_writes, _write_bedrock_writes),
+    ),
+    _field(
+        "logprobs",
+        openai_chat=ReplyPlace("choices.0.logprobs", _read_choice, _write_choice),
+        mistral_chat=ReplyPlace("choices.0.logprobs", _read_choice, _write_choice),
+        openai_responses=ReplyPlace("text.logprobs", _read_tokens, _write_tokens),
+        google_genai=ReplyPlace("candidates.0.logprobsResult", _read_google, _write_google),
+        ollama_chat=ReplyPlace("logprobs", _read_tokens, _write_tokens),
+        cohere_chat=ReplyPlace("logprobs", _read_cohere, _write_cohere),
+    ),
+)
+
+
+# -- texts -------------------------------------------------------------------------------------------------------------
+
+_LOCATIONS: Final[Mapping[str, tuple[str, str, str, str]]] = {
+    "char_location": ("documentChar", "documentIndex", "start_char_index", "end_char_index"),
+    "page_location": ("documentPage", "documentIndex", "start_page_number", "end_page_number"),
+    "content_block_location": ("documentChunk", "documentIndex", "start_block_index", "end_block_index"),
+    "search_result_location": ("searchResultLocation", "searchResultIndex", "start_block_index", "end_block_index"),
+}
+"""Claude's kinds of places -> Bedrock's, with Bedrock's key of the index and Claude's keys of start and end."""
+
+
+def _for_bedrock(citation: Block) -> Wire | None:
+    form = _LOCATIONS.get(str(citation.get("type")))
+    if form is None:
+        return None
+    kind, index, start, end = form
+    at = {
+        index: citation.get("document_index", citation.get("search_result_index")),
+        "start": citation.get(start),
+        "end": citation.get(end),
+    }
+    title = citation.get("document_title", citation.get("title"))
+    named = {"title": title, "source": citation.get("source")}
+    return {
+        **{key: value for key, value in named.items() if isinstance(value, str)},
+        "sourceContent": [{"text": citation.get("cited_text", "")}],
+        "location": {kind: at},
+    }
+
+
+def _for_claude(citation: Block) -> Wire | None:
+    location = object_of(citation.get("location"))
+    for type_, (kind, index, start, end) in _LOCATIONS.items():
+        at = location.get(kind)
+        if not is_object(at):
+            continue
+        text = "".join(str(object_of(one).get("text", "")) for one in list_of(citation.get("sourceContent")))
+        wire: Wire = {"type": type_, "cited_text": text, start: at.get("start"), end: at.get("end")}
+        if type_ == "search_result_location":
+            named = {"source": citation.get("source", ""), "title": citation.get("title")}
+            return {**wire, **named, "search_result_index": at.get(index)}
+        return {**wire, "document_index": at.get(index), "document_title": citation.get("title")}
+    return None
+
+
+_CITATIONS: Final[Mapping[tuple[str, str], Callable[[Block], Wire | None]]] = {
+    ("anthropic-messages", "bedrock-converse"): _for_bedrock,
+    ("bedrock-converse", "anthropic-messages"): _for_claude,
+}
+
+
+def share_citations(part: Block, source: str, client: str) -> list[Wire] | None:
+    """Return the citations of a text as the client's wire has them; None if one of them has no form there."""
+    convert = _CITATIONS.get((source, client))
+    given = list_of(part.get("citations"))
+    if convert is None or not given:
+        return None
+    shown = [convert(object_of(one)) for one in given]
+    return [one for one in shown if one is not None] if None not in shown else None

@@ -1,0 +1,515 @@
+"""Bodies in pairs, for the cases of rules: one that some rule is about, and the one next to it without that.
+
+A pair is made from a neutral conversation, encoded without projection, so that the same pair exists on every protocol;
+what no conversation can hold is set in the body. `named_by` tells whether a rule names something in a body: what is
+found with the rule, and not without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from segue.conversation.content import (
+    CacheMark,
+    FileContent,
+    ImageContent,
+    NativeContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
+from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
+from segue.conversation.messages import AssistantMessage, StopReason, SystemMessage, ToolResultMessage, UserMessage
+from segue.errors import SegueError
+from segue.models.thinking import THINKING_LEVELS
+from segue.protocols.api import check_for, encode_request
+from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.registry import get_protocol
+
+Pair = tuple[dict[str, Any], dict[str, Any]]
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+GIF = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+TEXT = TextContent(text="Answer in JSON.")
+HI = UserMessage(content=(TEXT,))
+PICTURE = ImageContent(data=PNG, mime_type="image/png")
+PAPER = FileContent(data="JVBERi0xLjcKdHJhaWxlcgo8PD4+CiUlRU9GCg==", mime_type="application/pdf", name="a")
+SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": False}
+LOOK = ToolDefinition(name="look", description="Look.", parameters=SCHEMA)
+ID = "abcdefghi"
+
+
+def said(endpoint: Endpoint, *content: Any, **fields: Any) -> AssistantMessage:
+    model = endpoint.model
+    return AssistantMessage(
+        content=content,
+        protocol=model.protocol,
+        provider=model.provider,
+        model=model.id,
+        stop_reason=StopReason.STOP,
+        **fields,
+    )
+
+
+def called(endpoint: Endpoint, *content: Any, call_id: str = ID, name: str = "look") -> tuple[Any, ...]:
+    """Make a call and its result."""
+    call = ToolCall(id=call_id, name=name, arguments={"q": "x"})
+    result = ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content or (TextContent(text="found"),))
+    return said(endpoint, call), result
+
+
+def make(
+    endpoint: Endpoint, *messages: Any, tools: Any = (), system: str | None = None, **options: Any
+) -> dict[str, Any]:
+    """Encode a conversation, without projection."""
+    context = Context(messages=messages or (HI,), tools=tuple(tools), system_prompt=system)
+    prompt = Prompt(context=context, options=Options(**options), model=endpoint.model.id or None)
+    return encode_request(prompt, protocol=endpoint.model.protocol, model=endpoint.model)
+
+
+def with_key(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Set a value in a copy of a body."""
+    changed = deepcopy(body)
+    *outer, last = path.split(".")
+    place: Any = changed
+    for key in outer:
+        place = place.setdefault(key, {})
+    place[last] = value
+    return changed
+
+
+def named_by(endpoint: Endpoint, without: Endpoint, body: dict[str, Any]) -> list[Violation]:
+    """Return what is found in a body because of a rule: `without` is the endpoint without it."""
+    kept = {(one.code, one.path) for one in check_for(body, without)}
+    return [one for one in check_for(body, endpoint) if (one.code, one.path) not in kept]
+
+
+# -- pairs -------------------------------------------------------------------------------------------------------------
+
+ODD_SCHEMAS: tuple[dict[str, Any], ...] = (
+    {"type": "array", "items": {"type": "string"}},
+    {"properties": {}},
+    {"type": "object"},
+    {**SCHEMA, "oneOf": [{"required": ["q"]}]},
+    {**SCHEMA, "anyOf": [{"required": ["q"]}]},
+    {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]},
+    {"type": "object", "properties": {"q": {"type": "string"}}, "required": [], "additionalProperties": False},
+    *(
+        {**SCHEMA, "properties": {"q": inner}}
+        for inner in (
+            {"type": "any"},
+            {"type": "array"},
+            {"type": "string", "format": "uri-reference"},
+            {"type": "string", "format": "color"},
+            {"type": "string", "pattern": "a", "minLength": 1, "maxLength": 2},
+            {"type": "integer", "minimum": 1, "maximum": 2, "multipleOf": 2, "exclusiveMinimum": 0},
+            {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 3, "uniqueItems": True},
+            {"type": "array", "items": {"type": "string"}, "contains": {"type": "string"}},
+            {"allOf": [{"type": "string"}]},
+            {"oneOf": [{"type": "string"}]},
+            {"not": {"type": "string"}},
+            {"type": "string", "anyOf": [{"type": "string"}]},
+            {"description": "anything"},
+            {"enum": [1, 2], "type": "integer"},
+            {"type": "string", "properties": {}},
+            {"type": "object", "properties": {}},
+            {"$ref": "#/x"},
+            {"$ref": "#/$defs/a", "description": "x"},
+            {"type": "object", "properties": {"q": {"$ref": "#"}}, "required": ["q"], "additionalProperties": False},
+            {"type": ["string", "null"]},
+        )
+    ),
+    {**SCHEMA, "$defs": {"a": {"type": "string"}}},
+    {**SCHEMA, "required": ["q", "z"]},
+    {**SCHEMA, "properties": {"q q": {"type": "string"}}, "required": ["q q"]},
+    {**SCHEMA, "dependentRequired": {"q": ["q"]}, "patternProperties": {"a": {}}, "unevaluatedProperties": False},
+)
+
+
+def deep(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"q": schema}, "required": ["q"], "additionalProperties": False}
+    return schema
+
+
+def wide(count: int, **inner: Any) -> dict[str, Any]:
+    names = [f"p{at}" for at in range(count)]
+    return {**SCHEMA, "properties": {name: {"type": "string", **inner} for name in names}, "required": names}
+
+
+def optional(count: int) -> dict[str, Any]:
+    return {**wide(count), "required": []}
+
+
+def unions(count: int) -> dict[str, Any]:
+    return {**wide(count), "properties": {f"p{at}": {"type": ["string", "null"]} for at in range(count)}}
+
+
+LARGE_SCHEMAS: tuple[Callable[[], dict[str, Any]], ...] = (
+    partial(deep, 12),
+    partial(wide, 5001),
+    partial(wide, 1, enum=[f"v{at}" for at in range(1001)]),
+    partial(optional, 25),
+    partial(unions, 17),
+)
+
+
+def option_pairs(endpoint: Endpoint) -> Iterator[Callable[[], Pair]]:
+    """Yield pairs that differ in an option."""
+    many = tuple(f"s{at}" for at in range(2501))
+    values: dict[str, tuple[Any, ...]] = {
+        "temperature": (0.5, 2.5, 1.5, 1.1, 0.0),
+        "top_p": (0.5, 0.0, 1.0),
+        "seed": (3, -1, 2**40),
+        "stop": (("END",), (" ",), ("x" * 40,), many[:6], many[:18], many),
+        "max_tokens": (100, 5, -1, 10**9),
+        "user_id": ("u", "a@b.com", "x" * 600),
+        "session_id": ("s",),
+        "cache_retention": ("long", "short"),
+        "output_schema": (SCHEMA, {"type": "object", "properties": {"q": {"type": "string"}}}, *ODD_SCHEMAS),
+        "stream": (True,),
+        "thinking": (*THINKING_LEVELS, 1, 100, 2000, 1_000_000),
+        "parallel_tool_calls": (False, True),
+    }
+    for name, given in values.items():
+        tools = (LOOK,) if name == "parallel_tool_calls" else ()
+        for value in given:
+            yield lambda name=name, value=value, tools=tools: (
+                make(endpoint, tools=tools, max_tokens=8000, **{name: value})
+                if name != "max_tokens"
+                else make(endpoint, max_tokens=value),
+                make(endpoint, tools=tools, max_tokens=8000),
+            )
+    sampled: list[dict[str, Any]] = [{"temperature": 0.5}, {"top_p": 0.5}]
+    for given_too in sampled:
+        for level in ("high", "low", 2000, "off", None):
+            yield lambda given_too=given_too, level=level: (
+                make(endpoint, max_tokens=8000, thinking=level, **given_too),
+                make(endpoint, max_tokens=8000, thinking=level),
+            )
+    yield lambda: (make(endpoint, temperature=0.5, top_p=0.5), make(endpoint, temperature=0.5))
+    yield lambda: (make(endpoint, temperature=0.0, top_p=0.5), make(endpoint, temperature=0.0))
+    for choice in ("none", "required", "look", "auto"):
+        for level in (None, "high", 2000, "off"):
+            yield lambda choice=choice, level=level: (
+                make(endpoint, tools=(LOOK,), tool_choice=choice, thinking=level, max_tokens=8000),
+                make(endpoint, tools=(LOOK,), thinking=level, max_tokens=8000),
+            )
+        yield lambda choice=choice: (
+            make(endpoint, tools=(LOOK,), tool_choice=choice, output_schema=SCHEMA),
+            make(endpoint, tools=(LOOK,), tool_choice=choice),
+        )
+    yield lambda: (make(endpoint, tools=(LOOK,), output_schema=SCHEMA), make(endpoint, tools=(LOOK,)))
+    for level in ("high", "minimal", 2000):
+        yield lambda level=level: (
+            make(endpoint, tools=(LOOK,), thinking=level, max_tokens=8000),
+            make(endpoint, tools=(LOOK,), thinking="off", max_tokens=8000),
+        )
+    yield lambda: (make(endpoint, thinking="max", max_tokens=8000), make(endpoint, thinking="low", max_tokens=8000))
+
+
+def tool_pairs(endpoint: Endpoint) -> Iterator[Callable[[], Pair]]:
+    """Yield pairs that differ in a tool or its schema."""
+    plain = partial(make, endpoint)
+
+    def tools_of(*tools: Any) -> Pair:
+        return plain(tools=tools), plain()
+
+    yield lambda: tools_of(LOOK)
+    for name in ("1a", "a b", "a.b", "x" * 300, "-a", "_a"):
+        yield lambda name=name: (plain(tools=(replace(LOOK, name=name),)), plain(tools=(LOOK,)))
+    for count in {129, endpoint.rules.max_tools + 1} - {1}:
+        yield lambda count=count: (
+            plain(tools=[replace(LOOK, name=f"t{at}") for at in range(count)]),
+            plain(tools=[replace(LOOK, name=f"t{at}") for at in range(count - 1)]),
+        )
+    for strict in (False, True):
+        for schema in ODD_SCHEMAS:
+            yield lambda schema=schema, strict=strict: (
+                plain(tools=(replace(LOOK, parameters=schema, strict=strict),)),
+                plain(tools=(replace(LOOK, strict=strict),)),
+            )
+    for make_schema in LARGE_SCHEMAS if any(name.startswith("strict_") for name in endpoint.rules.rows) else ():
+        yield lambda make_schema=make_schema: (
+            plain(tools=(replace(LOOK, parameters=make_schema(), strict=True),)),
+            plain(tools=(replace(LOOK, strict=True),)),
+        )
+        yield lambda make_schema=make_schema: (plain(output_schema=make_schema()), plain(output_schema=SCHEMA))
+    yield lambda: (
+        plain(tools=[replace(LOOK, name=f"t{at}", strict=True) for at in range(21)]),
+        plain(tools=[replace(LOOK, name=f"t{at}", strict=True) for at in range(20)]),
+    )
+    rows = [row for row in get_protocol(endpoint.model.protocol).server_tools if row.template is not None]
+    for row in rows:
+        native = NativeTool(protocol=endpoint.model.protocol, definition=dict(row.template or {}))
+        yield lambda native=native: tools_of(native)
+        yield lambda native=native: (plain(tools=(native, LOOK)), plain(tools=(LOOK,)))
+        yield lambda native=native: (
+            plain(tools=(native,), thinking="minimal", max_tokens=8000),
+            plain(tools=(native,), max_tokens=8000),
+        )
+        yield lambda native=native: (plain(tools=(native,), tool_choice="required"), plain(tools=(native,)))
+    for kind in (*sorted(endpoint.rules.refused_tool_types), "web_search", "image_generation", "bash_20250124"):
+        for fields in ({"type": kind}, {"type": kind, "name": kind.rpartition("_")[0] or kind}):
+            native = NativeTool(protocol=endpoint.model.protocol, definition=fields)
+            yield lambda native=native: tools_of(native)
+
+
+def turn_pairs(endpoint: Endpoint) -> Iterator[Callable[[], Pair]]:
+    """Yield pairs that differ in their turns."""
+    plain = partial(make, endpoint)
+    reply = said(endpoint, TextContent(text="Yes."))
+    system = SystemMessage(content=(TextContent(text="Be brief."),))
+    looped = partial(make, endpoint, HI, tools=(LOOK,))
+    one = called(endpoint)
+    yield lambda: (plain(HI, HI), plain())
+    yield lambda: (plain(HI, reply, reply, HI), plain(HI, reply, HI))
+    yield lambda: (plain(reply, HI), plain(HI))
+    yield lambda: (plain(*one, HI, tools=(LOOK,)), plain(HI, *one, tools=(LOOK,)))
+    yield lambda: (plain(HI, reply), plain(HI, reply, HI))
+    yield lambda: (plain(HI, said(endpoint, TextContent(text="Yes. "))), plain(HI, reply))
+    yield lambda: (plain(system), plain())
+    yield lambda: (plain(system="Be brief."), plain())
+    yield lambda: (plain(HI, reply, system, HI), plain(HI, reply, HI))
+    yield lambda: (plain(HI, reply, HI, system), plain(HI, reply, HI))
+    yield lambda: (plain(HI, reply, HI, system, HI), plain(HI, reply, HI))
+    yield lambda: (plain(HI, system, HI), plain(HI))
+    for text in ("", " ", "\n"):
+        yield lambda text=text: (plain(UserMessage(content=(TextContent(text=text),))), plain())
+        yield lambda text=text: (plain(HI, said(endpoint, TextContent(text=text)), HI), plain(HI, reply, HI))
+        yield lambda text=text: (plain(UserMessage(content=(TEXT, TextContent(text=text)))), plain())
+    yield lambda: (looped(*called(endpoint)[:1], HI), looped(*one))
+    yield lambda: (looped(*called(endpoint)[1:]), looped(*one))
+    yield lambda: (looped(*one, HI), looped(*one))
+    yield lambda: (
+        looped(one[0], ToolResultMessage(tool_call_id=ID, tool_name="look", content=())),
+        looped(*one),
+    )
+    yield lambda: (plain(HI, *one), looped(*one))
+    yield lambda: (
+        looped(said(endpoint, one[0].content[0], TextContent(text="I look.")), one[1]),
+        looped(*one),
+    )
+    for call_id in ("x" * 41, "x" * 65, "a:b/c d", "a", "a.b"):
+        yield lambda call_id=call_id: (looped(*called(endpoint, call_id=call_id)), looped(*one))
+    for thinking in (
+        ThinkingContent(thinking="Hm."),
+        ThinkingContent(thinking="Hm.", thinking_signature="c2ln"),
+        ThinkingContent(thinking="", thinking_signature="c2ln", redacted=True),
+    ):
+        yield lambda thinking=thinking: (
+            plain(HI, said(endpoint, thinking, TextContent(text="Yes.")), HI),
+            plain(HI, reply, HI),
+        )
+        yield lambda thinking=thinking: (plain(HI, said(endpoint, thinking), HI), plain(HI, reply, HI))
+        yield lambda thinking=thinking: (plain(HI, said(endpoint, TEXT, thinking), HI), plain(HI, reply, HI))
+        yield lambda thinking=thinking: (
+            looped(said(endpoint, thinking, one[0].content[0]), one[1]),
+            looped(*one),
+        )
+        for level in ("high", 2000, "off"):
+            yield lambda thinking=thinking, level=level: (
+                looped(*one, thinking=level, max_tokens=8000),
+                looped(said(endpoint, thinking, one[0].content[0]), one[1], thinking=level, max_tokens=8000),
+            )
+            yield lambda thinking=thinking, level=level: (
+                looped(said(endpoint, thinking, one[0].content[0]), one[1], thinking=level, max_tokens=8000),
+                looped(*one, thinking=level, max_tokens=8000),
+            )
+    signed = ToolCall(id=ID, name="look", arguments={"q": "x"}, thought_signature="c2ln")
+    yield lambda: (looped(*one), looped(said(endpoint, signed), one[1]))
+    yield lambda: (looped(*one), looped(said(endpoint, ThinkingContent(thinking="Hm."), one[0].content[0]), one[1]))
+    yield lambda: (looped(*one), plain())
+
+
+def media_pairs(endpoint: Endpoint) -> Iterator[Callable[[], Pair]]:
+    """Yield pairs that differ in media and cache marks."""
+    plain = partial(make, endpoint)
+
+    def shown(*content: Any) -> Pair:
+        return plain(UserMessage(content=(TEXT, *content))), plain()
+
+    pieces: list[Any] = [PICTURE, PAPER]
+    pieces += [ImageContent(url=f"{scheme}://example.org/a.png", mime_type="image/png") for scheme in ("https", "http")]
+    pieces += [
+        FileContent(file_id=name, mime_type="image/png", name="a") for name in ("file-1", "s3://bucket/a", "files/a")
+    ]
+    pieces += [ImageContent(data=GIF, mime_type=mime) for mime in ("image/gif", "image/png", "image/bmp", "image/tiff")]
+    for mime in ("application/pdf", "text/plain", "audio/wav", "audio/mpeg", "audio/ogg", "video/mp4", "text/csv"):
+        pieces += [
+            FileContent(data="aGVsbG8=", mime_type=mime, name="a"),
+            FileContent(url="https://example.org/a", mime_type=mime, name="a"),
+            FileContent(file_id="file-1", mime_type=mime, name="a"),
+            FileContent(file_id="s3://bucket/a", mime_type=mime, name="a"),
+        ]
+    for piece in pieces:
+        yield lambda piece=piece: shown(piece)
+        yield lambda piece=piece: (
+            make(endpoint, HI, *called(endpoint, TEXT, piece), tools=(LOOK,)),
+            make(endpoint, HI, *called(endpoint), tools=(LOOK,)),
+        )
+    yield lambda: (plain(UserMessage(content=(PAPER,))), plain())
+    yield lambda: shown(*([PAPER] * 6))
+    for count in (6, 9, 21, 101):
+        yield lambda count=count: (
+            plain(UserMessage(content=(TEXT, *([PICTURE] * count)))),
+            plain(UserMessage(content=(TEXT, *([PICTURE] * (count - 1))))),
+        )
+    result = ToolResultMessage(tool_call_id=ID, tool_name="look", content=(TEXT, PICTURE), is_error=True)
+    yield lambda: (
+        make(endpoint, HI, called(endpoint)[0], result, tools=(LOOK,)),
+        make(endpoint, HI, called(endpoint)[0], replace(result, content=(TEXT,)), tools=(LOOK,)),
+    )
+    mark, hour = CacheMark(ttl="5m"), CacheMark(ttl="1h")
+    marked = replace(TEXT, cache_mark=mark)
+    yield lambda: (plain(UserMessage(content=(marked,) * 5)), plain(UserMessage(content=(marked,) * 4)))
+    yield lambda: (
+        plain(UserMessage(content=(marked, replace(TEXT, cache_mark=hour)))),
+        plain(UserMessage(content=(replace(TEXT, cache_mark=hour), marked))),
+    )
+    yield lambda: (
+        plain(tools=(replace(LOOK, cache_mark=mark),)),
+        plain(tools=(LOOK,)),
+    )
+    yield lambda: (
+        plain(HI, said(endpoint, marked), HI),
+        plain(HI, said(endpoint, TEXT), HI),
+    )
+    yield lambda: (
+        make(endpoint, HI, *called(endpoint, marked), tools=(LOOK,)),
+        make(endpoint, HI, *called(endpoint), tools=(LOOK,)),
+    )
+    for mime in ("text/markdown", "application/msword"):
+        paper = FileContent(data="aGk=", mime_type=mime, name="a", cache_mark=mark)
+        yield lambda paper=paper: (
+            plain(UserMessage(content=(TEXT, paper))),
+            plain(UserMessage(content=(TEXT, replace(paper, cache_mark=None)))),
+        )
+    yield lambda: shown(NativeContent(protocol=endpoint.model.protocol, block={"type": "brand_new"}))
+
+
+SAMPLES: dict[str, Any] = {
+    "reasoning": {"effort": "medium"},
+    "reasoning_effort": "medium",
+    "web_search_options": {},
+    "max_tokens": 400,
+    "parallel_tool_calls": True,
+    "thinking.type": "enabled",
+    "output_config.effort": "high",
+    "temperature": 0.5,
+    "top_k": 5,
+}
+
+
+def raw_pairs(endpoint: Endpoint) -> Iterator[Callable[[], Pair]]:
+    """Yield pairs of which one has a key or a value that no conversation holds."""
+    base = partial(make, endpoint, max_tokens=8000)
+    for key in sorted(endpoint.rules.refused_extra):
+        path, _, value = key.partition("=")
+        yield lambda path=path, value=value: (with_key(base(), path, value or SAMPLES.get(path, "x")), base())
+    for path, value in (
+        ("brand_new", 1),
+        ("temperature", "hot"),
+        ("top_k", 5),
+        ("generationConfig.topK", 5),
+        ("inferenceConfig.brandNew", 1),
+        ("generation_config.brand_new", 1),
+        ("response_format", {"type": "json_object"}),
+        ("generationConfig.responseMimeType", "application/json"),
+        ("response_mime_type", "application/json"),
+        ("thinking", {"type": "enabled", "budget_tokens": 2000}),
+        ("thinking", {"type": "adaptive"}),
+        ("thinking", {"type": "disabled"}),
+        ("thinking", {"type": "enabled", "budget_tokens": 10}),
+        ("thinking", {"type": "enabled", "budget_tokens": 9000}),
+        ("cache_control", {"type": "ephemeral"}),
+        ("reasoning", {"generate_summary": "auto"}),
+        ("previous_response_id", "resp_1"),
+        ("tool_choice", "required"),
+        ("output_config", {"effort": "max"}),
+    ):
+        yield lambda path=path, value=value: (with_key(base(), path, value), base())
+        yield lambda path=path, value=value: (
+            with_key(base(tools=(LOOK,)), path, value),
+            base(tools=(LOOK,)),
+        )
+    for effort in ("max", "xhigh"):
+        disabled = partial(with_key, path="thinking", value={"type": "disabled"})
+        yield lambda effort=effort, disabled=disabled: (
+            with_key(disabled(base()), "output_config.effort", effort),
+            with_key(disabled(base()), "output_config.effort", "low"),
+        )
+
+    def without_word() -> Pair:
+        plain = make(endpoint, UserMessage(content=(TextContent(text="hi"),)))
+        said_so = make(endpoint, HI)
+        key, value = (
+            ("text", {"format": {"type": "json_object"}})
+            if "input" in plain
+            else (
+                "response_format",
+                {"type": "json_object"},
+            )
+        )
+        return with_key(plain, key, value), with_key(said_so, key, value)
+
+    yield without_word
+    turns = get_protocol(endpoint.model.protocol).turns_key or "messages"
+
+    def with_turns(*added: Any, at: int = 0) -> dict[str, Any]:
+        body = base()
+        given = body.get(turns)
+        listed = given if isinstance(given, list) else [{"role": "user", "content": given}]
+        return {**body, turns: [*listed[:at], *added, *listed[at:]]}
+
+    for role in ("developer", "function", "system"):
+        yield lambda role=role: (with_turns({"role": role, "content": "x", "name": "f"}), base())
+    parts = [{"type": "text", "text": "x"}]
+    yield lambda: (
+        with_turns({"role": "user", "content": "x"}, {"role": "assistant", "content": parts}),
+        with_turns({"role": "user", "content": "x"}, {"role": "assistant", "content": "x"}),
+    )
+    call = {"id": ID, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    asked = ({"role": "user", "content": "x"}, {"role": "assistant", "content": "x", "tool_calls": [call]})
+    yield lambda: (
+        with_turns(*asked, {"role": "tool", "tool_call_id": ID, "content": parts}),
+        with_turns(*asked, {"role": "tool", "tool_call_id": ID, "content": "x"}),
+    )
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}
+    yield lambda: (with_turns(item, item), with_turns(item))
+    tool = {"type": "object", "properties": {}, "additionalProperties": False}
+    declared = {"functionDeclarations": [{"name": "f", "parameters": tool}]}
+    bare = {"functionDeclarations": [{"name": "f", "parameters": {"type": "object", "properties": {}}}]}
+    yield lambda: (with_key(base(), "tools", [declared]), with_key(base(), "tools", [bare]))
+    yield lambda: (
+        with_key(base(), "tools", [{"name": "f", "input_schema": tool, "defer_loading": True, **_EPHEMERAL}]),
+        with_key(base(), "tools", [{"name": "f", "input_schema": tool, **_EPHEMERAL}]),
+    )
+    modes = {"generationConfig": {"responseModalities": ["AUDIO"]}}
+    yield lambda: (base(), {**base(), **modes})
+    server = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}]}
+    use = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
+    tools = [{"name": "f", "input_schema": tool}]
+    yield lambda: (
+        {**with_turns({"role": "assistant", "content": [server, use]}, result, at=1), "tools": tools},
+        {**with_turns({"role": "assistant", "content": [use]}, result, at=1), "tools": tools},
+    )
+
+
+_EPHEMERAL = {"cache_control": {"type": "ephemeral"}}
+MAKERS = {"options": option_pairs, "tools": tool_pairs, "turns": turn_pairs, "media": media_pairs, "raw": raw_pairs}
+
+
+def pairs_of(endpoint: Endpoint, kind: str) -> Iterator[Pair]:
+    """Yield the pairs of an endpoint: of its `options`, `tools`, `turns`, `media`, or `raw` ones."""
+    for build in MAKERS[kind](endpoint):
+        try:
+            yield build()
+        except (SegueError, AttributeError, TypeError, KeyError):  # the protocol cannot encode it
+            continue
