@@ -112,8 +112,8 @@ machine slow everything down: compare figures of one run with each other, not wi
 _NOTES: Final = """\
 - Times are CPU times. Compared subjects run in turn, and a value is the best time divided by the best time of the
   reference. Rows that compare code with itself show the measurement error.
-- Transcripts are generated with a fixed seed: 55 % tool results of 0.2 to 8 KB, 38 % assistant messages with signed
-  thinking and one to three calls, 6 % user messages; every seventh string has non-ASCII characters.
+- Transcripts are generated with a fixed seed: 55% tool results of 0.2 to 8 KB, 38% assistant messages with signed
+  thinking and one to three calls, 6% user messages; every seventh string has non-ASCII characters.
 - orjson checks nothing; segue makes frozen values, checks every field, and reports the changes.
 - segue is imported with only msgspec installed; the others as their users import them for messages. They include more
   than segue, such as network clients.

@@ -137,9 +137,15 @@ IN_PAGES: Final[dict[str, re.Pattern[str]]] = {
     "as it came": re.compile(r"\bas (?:it|they) (?:came|stands?)\b", re.IGNORECASE),
     "of your own": re.compile(r"\bof (?:my|our|your) own\b", re.IGNORECASE),
     "in the place of": re.compile(r"\bin (?:the )?place of\b", re.IGNORECASE),
+    "also after": re.compile(
+        r", also (?:after|before|for|if|in|inside|on|over|through|to|when|while|with|without)\b", re.IGNORECASE
+    ),
+    "switch of models": re.compile(r"\bswitch(?:es)? of (?:the )?models?\b", re.IGNORECASE),
+    "10 %": re.compile(r"\d %(?!\w)"),
     "somebody else's": re.compile(r"\bof somebody\b|\bwhoever\b(?! (?:sees|sends)\b)", re.IGNORECASE),
 }
-"""Further phrases that pages had: `so that it ...`, gets, returns, continues, unchanged, your own, instead of."""
+"""Further phrases that pages had: `so that it ...`, gets, returns, continues, unchanged, your own, instead of, even
+after, switching models, 10%."""
 
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs", "integrations")
 """The pages of the project, and folders of them, which have none of these phrases."""

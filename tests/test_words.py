@@ -101,12 +101,16 @@ PAGE = {
     "told": ("The limit, which is told to the program.", "is told", 1),
     "a list that is none": ("The script is\nno list.", "is no", 1),
     "the second page of a list": ("- One\n- Write it behind `segue ask`.\n", "behind", 1),
+    "also for even": ("Ids come back, also after a restart.", "also after", 1),
+    "a genitive": ("What a switch of models costs.", "switch of models", 1),
+    "a space before a sign": ("Within 10 % of it.", "10 %", 1),
     "in its place": ("A note in place of the steps.", "in the place of", 1),
 }
 PLAIN_PAGE = {
     "code": "`beside` is a field.\n\n```text\nwhat stands behind it\n```\n",
     "a generated part": "<!-- begin: rules x -->\nwhat stands behind it\n<!-- end: rules x -->\n",
     "an address": "[decision 14](decisions/0014-summaries-are-values-beside-the-messages.md)",
+    "also": "Ids, also called names, are 10% of it. `{:.0f} %`",
     "a purpose": "Write them so that every program can read them.",
 }
 
