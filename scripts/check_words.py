@@ -150,22 +150,7 @@ after, switching models, 10%."""
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs", "integrations")
 """The pages of the project, and folders of them, which have none of these phrases."""
 
-PLAIN_ROOMS: Final = (
-    "src/segue/calls",
-    "src/segue/client",
-    "src/segue/conversation",
-    "src/segue/corpus",
-    "src/segue/counting",
-    "src/segue/envelope",
-    "src/segue/failures",
-    "src/segue/foundation",
-    "src/segue/framing",
-    "src/segue/histories",
-    "src/segue/inspector",
-    "src/segue/projection/replies",
-    "src/segue/projection/workspace",
-    "src/segue/testing",
-)
+PLAIN_ROOMS: Final = ("src/segue",)
 """Folders whose docstrings, comments and messages have none of these phrases."""
 
 ALLOWED_NAMES: Final = frozenset(

@@ -5,7 +5,7 @@
     context = Context().add("Do I need an umbrella in Bergen?")
     reply = complete(context, "openai/gpt-5.4")
 
-What stands for a conversation, and how one becomes another (docs/types.md):
+What represents a conversation, and how one becomes another (docs/types.md):
 
     Context       a conversation, immutable: what you store     `Context().add("Hello")`, `load(data)`
     Prompt        a decoded request: a Context and its options  `decode_request(body, protocol=...)`
@@ -17,7 +17,7 @@ What stands for a conversation, and how one becomes another (docs/types.md):
 `dir(segue)` lists the names that a first program uses. The rest is in modules: `segue.events` (streamed replies),
 `segue.errors`, `segue.wire` (encode and decode requests and replies), `segue.framing` (SSE and other streams of bytes)
 and `segue.protocols` (add a protocol). Public names of these modules can also be imported from `segue`.
-`segue.corpus` (many conversations at once) has names of its own.
+`segue.corpus` (many conversations at once) has its own names.
 
 `import segue` imports nothing else: a name is imported when it is first used. The list of names is `__init__.pyi`
 (docs/decisions/0002-lazy-public-face.md).

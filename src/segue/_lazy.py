@@ -8,10 +8,10 @@ run time this module reads it, when the first name is needed. A line of the list
 and `from segue import errors as errors` names a submodule. `__all__` in the stub is what `import *` and tab completion
 show; every other name of the list can be imported as well.
 
-Facts this file relies on:
+Facts:
 - A name imported as itself (`as`) is public for type checkers.            (typing specification, "Stub files")
 - `from package import *` asks the package's `__getattr__` for `__all__`.  (tests/test_public_face.py)
-- A loader reads files that lie beside a module, also in a zip file.        (PEP 302, `get_data`)
+- A loader reads files that lie next to a module, also in a zip file.        (PEP 302, `get_data`)
 """
 
 # Type checkers know this name. Importing `typing` would take longer than the rest of `import segue`; `__future__` is
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def read_stub(text: str) -> tuple[dict[str, str], list[str]]:
-    """Give the module of each name that a stub lists, and the names of its `__all__` in their order."""
+    """Return the module of each name that a stub lists, and the names of its `__all__` in their order."""
     modules: dict[str, str] = {}
     imports, _, listed = f"\n{text}".partition("\n__all__ =")
     for line in imports.split("\nfrom ")[1:]:
@@ -35,7 +35,7 @@ def read_stub(text: str) -> tuple[dict[str, str], list[str]]:
 def attach(
     package: str, folder: str, get_data: "Callable[[str], bytes]", namespace: dict[str, object]
 ) -> "tuple[Callable[[str], object], Callable[[], list[str]]]":
-    """Make `__getattr__` and `__dir__` of a package whose public names stand in its stub.
+    """Make `__getattr__` and `__dir__` of a package whose public names are in its stub.
 
     `get_data` is the function of the package's loader that reads a file. A name that was found is kept in `namespace`,
     the globals of the package, and is not looked up again.

@@ -3,7 +3,7 @@
 A stream is one `StartEvent`, then the parts of the message, then exactly one `DoneEvent` or `ErrorEvent`. A part is a
 text, thinking or a tool call: a start, any number of deltas and an end, each with the `index` of the part in the
 content of the message. A block that only one protocol has is one `NativeEvent`; `UsageEvent`, `NoticeEvent` and
-`PingEvent` may stand anywhere between the start and the end. Match on `event.type`; `Event` is the union of all events.
+`PingEvent` may come anywhere between the start and the end. Match on `event.type`; `Event` is the union of all events.
 """
 
 from segue.conversation.events import (

@@ -336,7 +336,7 @@ def test_handover_takes_a_part_of_a_session_and_says_what_becomes_of_reasoning(h
     assert messages[0].text() not in texts
     wrong = run("handover", "claude-code:last", *to, "--from-message", len(messages))
     assert wrong.status == 2
-    assert "this is no message of the user; the nearest are" in wrong.err
+    assert "this is not a message of the user; the nearest are" in wrong.err
     branch = run("handover", "claude-code:last", *to, "--branch", "none-of-them")
     assert (branch.status, "none-of-them" in branch.err) == (2, True)
     assert run("handover", "claude-code:last", *to, "--view", "full", "-o", home / "full").status == 0

@@ -172,6 +172,6 @@ def test_the_command_prints_a_card_and_writes_a_catalogue(tmp_path):
         again = run("probe", f"{server.url}/v1", "--protocol", "openai-chat", "--model", "gpt-4o", "-o", path)
         assert (again.status, "is there already" in again.err) == (2, True)
     assert run("probe", f"{server.url}/v1", "--protocol", "openai-chat", "--model", "gpt-4o").status == Status.FAILED
-    assert "nowhere is no address" in run("probe", "nowhere", "--protocol", "openai-chat").err
+    assert "nowhere is not an address" in run("probe", "nowhere", "--protocol", "openai-chat").err
     unset = run("probe", server.url, "--protocol", "openai-chat", "--key-variable", "NO_SUCH_KEY")
     assert (unset.status, "is not set" in unset.err) == (2, True)

@@ -198,7 +198,7 @@ def print_end(message: AssistantMessage) -> None:
 
 
 def status_of(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> Status:
-    """Give the exit status of a request."""
+    """Return the exit status of a request."""
     if message.stop_reason == "aborted":
         return Status.INTERRUPTED
     if message.stop_reason in ("error", "length"):

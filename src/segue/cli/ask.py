@@ -131,7 +131,7 @@ def _read_content(question: tuple[str, ...], files: tuple[Path, ...]) -> list[st
             content.append(make_attachment(piped, "stdin"))
     content = [each for each in (*content, asked) if each]
     if not content:
-        raise click.UsageError("there is no question; write it behind `segue ask`, or send it in a pipe")
+        raise click.UsageError("there is no question; write it after `segue ask`, or send it in a pipe")
     return content
 
 

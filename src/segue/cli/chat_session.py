@@ -190,7 +190,7 @@ class ChatSession:
         click.echo(f"{path.name} will be sent with your next message.")
 
     def complete(self, text: str) -> list[str]:
-        """Give what a line that is being typed can be completed to: commands, and names of models behind /model."""
+        """Return what a line that is being typed can be completed to: commands, and names of models after /model."""
         command, space, rest = text.partition(" ")
         if not space:
             return [name for name in (*self._commands, "/quit") if name.startswith(command) and command]

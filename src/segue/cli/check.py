@@ -184,7 +184,7 @@ def command(
                 for each in _documents(opened, source, advance)
                 for finding in _findings(each, model, known if wire_only else None, before, api_version, facts=rows)
                 if harmless or finding.level != "notice" or finding.grade != "refused"
-                if not (is_of_rows and finding.path == (ID_COLUMN,))  # the id of a row is no field of its request
+                if not (is_of_rows and finding.path == (ID_COLUMN,))  # the id of a row is not a field of its request
             ]
     _PRINTERS[form](found)
     if explain:
@@ -256,7 +256,7 @@ def _findings(
     *,
     facts: Sequence[Fact] = (),
 ) -> Iterator[Problem]:
-    """Give the problems for a model; with the `known` models, those for the model that a request names.
+    """Yield the problems for a model; with the `known` models, those for the model that a request names.
 
     `before` is the request before; a request of another protocol than it cannot be compared with it.
     """

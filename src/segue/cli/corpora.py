@@ -140,7 +140,7 @@ def _steps(job: Job, shards: list[Shard], output: str, settings: CorpusSettings,
 
 
 def _until_stopped(steps: Iterator[RunStep]) -> Iterator[RunStep | None]:
-    """Give the steps of a run; None in place of the error of an engine that a bad row stopped."""
+    """Yield the steps of a run; None in place of the error of an engine that a bad row stopped."""
     try:
         yield from steps
     except RowStopped as stopped:
@@ -177,7 +177,7 @@ def _to_file(job: Job, source: Input, output: str | None, settings: CorpusSettin
 
 
 def _shard_of(source: Input) -> Shard | None:
-    """Give the whole file as one shard; None for a pipe."""
+    """Return the whole file as one shard; None for a pipe."""
     if source.opened is not None and source.path is None:
         return None
     (shard,) = plan(source.name, span=sys.maxsize).shards
@@ -237,7 +237,7 @@ def _to_resumable(job: Job, source: Input, shard: Shard | None, output: str, set
     if done:
         out.finish()
     else:
-        click.echo(f"segue: stopped; --resume continues behind the bad line and writes {output}", err=True)
+        click.echo(f"segue: stopped; --resume continues after the bad line and writes {output}", err=True)
     if settings.form == "table":
         _print_total(out.summary, out.quarantine_path)
     return _status(out.summary.bad)
@@ -283,9 +283,9 @@ def _to_standard_output(job: Job, source: Input, shard: Shard | None, settings: 
 
 
 def _to_batch(job: Job, source: Input, output: str | None, settings: CorpusSettings) -> Status:
-    """Write the batch files of the target's provider, and beside each a table of ids."""
+    """Write the batch files of the target's provider, and next to each a table of ids."""
     if output is None:
-        raise click.UsageError("a batch file has a table of ids beside it; name the file or the folder with --output")
+        raise click.UsageError("a batch file has a table of ids next to it; name the file or the folder with --output")
     if settings.engine or settings.resume or settings.share != (1, 1):
         raise click.UsageError("--engine, --shard and --resume do not work with --as batch; run it without them")
     folder, stem = _batch_place(output)
@@ -336,7 +336,7 @@ def _to_batch(job: Job, source: Input, output: str | None, settings: CorpusSetti
 
 
 def _batch_place(output: str) -> tuple[str, str]:
-    """Give the folder of the batch files, and the beginning of their names."""
+    """Return the folder of the batch files, and the beginning of their names."""
     if output.endswith(".jsonl") and not files_at(output).is_folder(output):
         folder, _, name = output.rpartition("/")
         return folder or ".", name.removesuffix(".jsonl")
@@ -351,7 +351,7 @@ def _as_lines(shard: Shard, source: Input) -> Shard:
 
 
 def _status(found: object) -> Status:
-    """Give the status of a run that went through; `found` is true if a line was bad."""
+    """Return the status of a run that went through; `found` is true if a line was bad."""
     return Status.FOUND if found else Status.SUCCESS
 
 

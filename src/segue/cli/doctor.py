@@ -34,7 +34,7 @@ _NOT_OFFERED: Final = frozenset({"all", "dev", "docs", "release"})
 
 @final
 class Finding(NamedTuple):
-    """One thing that was looked at. `none`: it is not there, which is no fault; `fail`: it does not work."""
+    """One thing that was looked at. `none`: it is not there, which is not a fault; `fail`: it does not work."""
 
     state: Literal["ok", "none", "fail"]
     subject: str

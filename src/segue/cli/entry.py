@@ -4,7 +4,7 @@ An error prints one sentence, without a traceback; `segue.cli.statuses` has the 
 ends the program quietly. Ctrl-C ends it with the status that shells expect, and without a traceback, whatever the
 program is doing.
 
-Facts this file relies on:
+Facts:
 - Python sets a standard stream to None if its descriptor is closed (`>&-`). The next file that is opened gets the
   lowest free descriptor, so output to descriptor 1 would go into that file.        (open(2), POSIX; CPython 3.11, sys)
 - A terminal or a locale without UTF-8 makes `print` fail at the first character that it cannot encode.

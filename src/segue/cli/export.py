@@ -70,8 +70,9 @@ def command(
 ) -> None:
     """Write FILE in the format of an agent or a framework, and report what could not be kept.
 
-    `--to markdown` and `--to html` write it for people to read: html is a page that stands alone, with thinking and
-    calls folded. They are made to be given to others, so keys and passwords are taken out unless you add --no-redact.
+    `--to markdown` and `--to html` write it for people to read: html is a page that needs no other file, with thinking
+    and calls folded. They are made to be given to others, so keys and passwords are taken out unless you add
+    --no-redact.
 
     FILE is a session file of segue, a request, or any SOURCE of `segue import`. A file that exists is never changed.
     """

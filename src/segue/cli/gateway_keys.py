@@ -160,7 +160,7 @@ def revoke(*, name: str, config: Path | None, store: str | None) -> None:
 def _read_duration(text: str) -> int:
     found = _DURATION.fullmatch(text.strip())
     if found is None:
-        raise click.UsageError(f"--expires {text!r} is no time; use 12h, 30d or 4w")
+        raise click.UsageError(f"--expires {text!r} is not a time; use 12h, 30d or 4w")
     return int(found[1]) * _UNITS[found[2]] * 1000
 
 
@@ -171,7 +171,7 @@ def _read_budgets(given: tuple[str, ...]) -> dict[Period, Budget]:
         period = cast("Period", "" if found is None else found["period"].lower())
         if found is None or period not in PERIODS:
             raise click.UsageError(
-                f"--budget {text!r} is no budget; use 20$/month or 1000000tokens/day ({', '.join(PERIODS)})"
+                f"--budget {text!r} is not a budget; use 20$/month or 1000000tokens/day ({', '.join(PERIODS)})"
             )
         before = budgets.get(period, Budget())
         if (found["unit"] or "$").lower() == "tokens":

@@ -36,7 +36,7 @@ def _options(command: _Command) -> _Command:
 
 
 def _read(config: Path | None, store: str | None) -> tuple[Config, str]:
-    """Give the configuration, and the name of its store."""
+    """Return the configuration, and the name of its store."""
     known = load_config("") if config is None else read_config(config)
     return known, read_store_name(store or known.state.store, os.environ)
 
@@ -56,7 +56,7 @@ def _opened(config: Path | None, store: str | None) -> Generator[tuple[Config, S
 
 
 def _file_of(name: str, task: str, instead: str) -> Path:
-    """Give the file of a SQLite store."""
+    """Return the file of a SQLite store."""
     if (file := file_of_store(name)) is None:
         raise click.UsageError(f"{task} is for SQLite; for PostgreSQL use its own tools: {instead}")
     return file
@@ -129,7 +129,7 @@ def restore(*, file: Path, replaces: bool, config: Path | None, store: str | Non
 @click.command("gc")
 @_options
 def gc(*, config: Path | None, store: str | None) -> None:
-    """Delete what has expired, and give its space back to the disk. The gateway itself deletes once an hour."""
+    """Delete what has expired, and return its space to the disk. The gateway itself deletes once an hour."""
     with _opened(config, store) as (known, found):
         deleted = found.sweep(Limits.of_days(known.state), time.time_ns() // 1_000_000)
         found.database.compact()

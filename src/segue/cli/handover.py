@@ -263,7 +263,7 @@ def _from_message(history: History, first: int) -> History:
         users = [at for at, message in enumerate(messages) if message.role == "user"]
         near = sorted(users, key=lambda at: abs(at - first))[:3]
         raise LoadError(
-            f"--from-message {first}: this is no message of the user;"
+            f"--from-message {first}: this is not a message of the user;"
             f" the nearest are {', '.join(map(str, sorted(near))) or 'none'}"
         )
     pins = tuple(at - first for at in history.context.pins if at >= first)

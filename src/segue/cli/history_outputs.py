@@ -86,7 +86,10 @@ def save_fresh(
 
 
 def commands_of(written: Written, path: Path, *, elsewhere: bool) -> list[list[str]]:
-    """Give the commands that continue a stored session; empty if the program continues only files of its own folder."""
+    """Return the commands that continue a stored session.
+
+    Empty if the program continues only files of its own folder.
+    """
     resume = written.resume_file if elsewhere else written.resume
     if not resume:
         return []
@@ -109,7 +112,7 @@ def render_commands(commands: Sequence[Sequence[str]], cwd: str | None) -> str:
 
 
 def run_commands(commands: Sequence[Sequence[str]], cwd: str | None) -> int:
-    """Run commands in the folder of the project, in this terminal, and give the status of the last one.
+    """Run commands in the folder of the project, in this terminal, and return the status of the last one.
 
     Raises:
         LoadError: the folder or a program is not there.

@@ -24,7 +24,7 @@ RECORDS: Final = "records"
 @name_option
 @click.option("--session", metavar="ID", help="The conversation to read, of a source with several.  [default: newest]")
 @view_options
-@click.option("--keep-records", is_flag=True, help="Also store records that are no part of the conversation.")
+@click.option("--keep-records", is_flag=True, help="Also store records that are not part of the conversation.")
 @click.option(
     "-o",
     "--output",

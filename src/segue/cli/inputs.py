@@ -68,7 +68,7 @@ def check_input(file: object | None, *, example: bool, is_required: bool = True,
 
 
 def choose_input(file: BinaryIO | None, *, example: bool) -> BinaryIO:
-    """Give the FILE of a command, or the example session.
+    """Return the FILE of a command, or the example session.
 
     Raises:
         UsageError: there are both or neither.
@@ -91,7 +91,7 @@ def view_options(command: _Command) -> _Command:
 
 
 def chosen_view(view: str, branch: str | None) -> str:
-    """Give the view that these options name."""
+    """Return the view that these options name."""
     return view if branch is None else f"branch={branch}"
 
 
@@ -161,7 +161,7 @@ def _head(path: Path) -> bytes:
 
 @final
 class _Place(io.BytesIO):
-    """A SOURCE that is no text: it is opened by its name."""
+    """A SOURCE that is not text: it is opened by its name."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class SourceFile(click.ParamType[BinaryIO]):
     _files: Final = click.File("rb")
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> BinaryIO:
-        """Give the file; `open_input` reads it."""
+        """Return the file; `open_input` reads it."""
         if not isinstance(value, str):
             return cast("BinaryIO", value)
         if _check_place(value):
@@ -185,7 +185,7 @@ class SourceFile(click.ParamType[BinaryIO]):
 
 
 def given_source(file: BinaryIO) -> object:
-    """Give what `open_source` takes of a SOURCE."""
+    """Return what `open_source` takes of a SOURCE."""
     return _replayed(file.name) if isinstance(file, _Place) else file
 
 
@@ -227,7 +227,10 @@ def open_input(file: BinaryIO, protocol: str | None, model: Model | None = None)
 
 
 def summarise(report: Report) -> str:
-    """Count what a history has beside its messages: other branches, sub-agents, messages that were compacted."""
+    """Count what a history has in addition to its messages.
+
+    Other branches, sub-agents, messages that were compacted.
+    """
     counts = Counter(change.code for change in report.changes if change.loss == Loss.CONTENT)
     return ", ".join(f"{count} x {code.value}" for code, count in sorted(counts.items()))
 

@@ -20,7 +20,7 @@ _LOOPBACK = "127.0.0.1"
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
-    help="Also read files below this folder, beside the sessions of agents; can be repeated.",
+    help="Also read files below this folder, in addition to the sessions of agents; can be repeated.",
 )
 @click.option("--allow-writes", is_flag=True, help="Also offer `hand_over`, which stores a session for another agent.")
 @click.option(

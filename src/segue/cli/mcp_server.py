@@ -195,7 +195,7 @@ class _Tools:
     def search_sessions(
         self, text: str, agent: str | None = None, project: str | None = None, limit: int = 10
     ) -> dict[str, list[SessionRow]]:
-        """Find the sessions that contain a text, in any case of its letters, with where it stands.
+        """Find the sessions that contain a text, in any case of its letters, with where it is.
 
         Words of the person and of the model come first, then the newest.
         """
@@ -269,7 +269,7 @@ class _Tools:
 
     @_with_reasons
     def hand_over(self, source: str, to: str, model: str | None = None, project: str | None = None) -> str:
-        """Write a session for another agent, as a new session of it, and give the command that continues it there."""
+        """Write a session for another agent, as a new session of it, and return the command that continues it there."""
         record = agent_format(to)
         history = restore_history(self._gate.open(source, "active"))
         fence = self.fence()

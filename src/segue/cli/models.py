@@ -181,7 +181,7 @@ def _show_table(models: Iterable[Model]) -> None:
 _WIDE: Final = {"model": "<", "protocol": "<", "input": "<", "reasoning": "<"} | dict.fromkeys(
     ("window", "output", "$ in", "$ out"), ">"
 )
-"""The columns, and at which side their cells stand."""
+"""The columns, and at which side their cells are."""
 _NARROW: Final = {"input": "<", "": "<", "window": ">", "$ in": ">", "$ out": ">"}
 
 
@@ -211,7 +211,7 @@ def _aligned(columns: Mapping[str, str], rows: Iterable[tuple[str, ...]]) -> lis
 def _narrow(models: Sequence[Model], width: int) -> list[str]:
     """Write the models for a narrow terminal: short columns, without the protocol and the output limit.
 
-    A name that is longer than its column has a line of its own.
+    A name that is longer than its column has its own line.
     """
     lines = _aligned(_NARROW, map(_short_cells, models))
     names = ["model", *(model.full_name() for model in models)]

@@ -56,7 +56,7 @@ class LinesOfPaths:
         return 1 + self._text.count("\n", 0, position)
 
     def _find(self, path: Path) -> int:
-        """Give the position of the value at a path, or of the nearest value above it that exists."""
+        """Return the position of the value at a path, or of the nearest value above it that exists."""
         text = self._text
         position = _skip(text, 0)
         for step in path:
@@ -69,7 +69,7 @@ class LinesOfPaths:
         return position
 
     def _in_document(self, path: Path) -> Path:
-        """Give the path in the document of a path in the conversation."""
+        """Return the path in the document of a path in the conversation."""
         document = self._document
         match path:
             case ("system_prompt", *rest):
@@ -83,7 +83,7 @@ class LinesOfPaths:
                 return path
 
     def _turns_key(self) -> str | None:
-        """Give the key of the turns of a request; None for a stored conversation."""
+        """Return the key of the turns of a request; None for a stored conversation."""
         protocol = self._document.protocol
         return None if protocol is None else get_protocol(protocol).turns_key
 
@@ -127,7 +127,7 @@ def _skip(text: str, position: int) -> int:
 
 
 def _members(text: str, position: int) -> Mapping[str | int, int]:
-    """Give the positions of the members of a list or object, by key or index; empty for any other value."""
+    """Return the positions of the members of a list or object, by key or index; empty for any other value."""
     found: dict[str | int, int] = {}
     kind = text[position : position + 1]
     if kind not in ("{", "["):

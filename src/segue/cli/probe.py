@@ -62,7 +62,7 @@ def command(
     Exit status: 0 if the server answers, 3 if it refuses the key, 4 if it fails.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise click.UsageError(f"{url} is no address; it begins with http:// or https://")
+        raise click.UsageError(f"{url} is not an address; it begins with http:// or https://")
     key = None if key_variable is None else os.environ.get(key_variable)
     if key_variable is not None and not key:
         raise click.UsageError(f"--key-variable {key_variable}: the variable is not set")

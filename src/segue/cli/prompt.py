@@ -1,6 +1,6 @@
 """Reading questions in a terminal: one line each, and a pasted text as one question.
 
-Facts this file relies on:
+Facts:
 - A terminal sends pasted text between ESC[200~ and ESC[201~ after a program has printed ESC[?2004h.  (xterm, 2026-11)
 - GNU readline does both and returns the lines as one, if `enable-bracketed-paste` is on; Python turns it off.
                                                                            (readline 8.0; CPython 3.11, readline.c)

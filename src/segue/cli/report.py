@@ -35,7 +35,7 @@ from segue.foundation.plurals import counted
 def command(*, path: str, form: Literal["table", "json", "html"], output: str | None) -> None:
     """Show what `segue convert` did to a corpus: the changes with samples, the bad lines, the tokens and their price.
 
-    PATH is the folder or the file that was written. The notes beside the files are merged; the input is not read.
+    PATH is the folder or the file that was written. The notes next to the files are merged; the input is not read.
     """
     notes = _read(path)
     jobs = {note.job.fingerprint: note.job for note in notes}
@@ -44,7 +44,7 @@ def command(*, path: str, form: Literal["table", "json", "html"], output: str | 
     if len(jobs) > 1:
         names = ", ".join(sorted({each.target for each in jobs.values()}))
         raise CorpusError(
-            f"{path}: it has the output of {counted(len(jobs), 'run')} ({names}); give the folder of one of them"
+            f"{path}: it has the output of {counted(len(jobs), 'run')} ({names}); name the folder of one of them"
         )
     if form == "table" and output is None:
         _show(job, total, len(notes))

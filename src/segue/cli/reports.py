@@ -35,7 +35,7 @@ _SEVERITY: Final = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
 _WIDE: Final = 160
 """Columns of a table in a pipe: a narrow table would split words and could not be searched."""
 _NARROW: Final = 72
-"""Columns of a terminal below which a table would have one word on a line: each change has lines of its own."""
+"""Columns of a terminal below which a table would have one word on a line: each change has its own lines."""
 _DETAIL: Final = 120
 """Characters of what was changed in one place."""
 _PLACES: Final = 3
@@ -149,7 +149,7 @@ def measured_report(report: Report, length: Length | None = None) -> bytes:
 
 
 def length_json(length: Length) -> dict[str, object]:
-    """Give the length of a request as JSON."""
+    """Return the length of a request as JSON."""
     return {
         "fits": length.fits,
         "tokens": length.whole,

@@ -1,4 +1,4 @@
-"""`segue results`: the answers of a provider's batch, put behind the conversations that they answer."""
+"""`segue results`: the answers of a provider's batch, put after the conversations that they answer."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _named_fields(path: str) -> Iterator[tuple[str, Fields]]:
 
 
 def _fields(path: str) -> Iterator[tuple[str, Fields]]:
-    """Give the results of a file of lines, or of one JSON document."""
+    """Yield the results of a file of lines, or of one JSON document."""
     data = Path(path).read_bytes().removeprefix(BOM_UTF8)
     try:
         document: object = msgspec.json.decode(data)

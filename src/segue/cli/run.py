@@ -1,4 +1,4 @@
-"""`segue run`: run a client on another model, behind a gateway of its own."""
+"""`segue run`: run a client on another model, through its own gateway."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def command(*, model: str | None, config: Path | None, store: str | None, progra
     if store is not None:
         known = replace(known, state=replace(known.state, store=store))
     gateway = Gateway(with_model(known, model))
-    # The program has a key of its own, whatever keys the store has; its conversations are those of clients without one.
+    # The program has its own key, whatever keys the store has; its conversations are those of clients without one.
     secret = token_urlsafe(32)
     gateway.runtime.keys[digest_of(secret)] = ANYONE
     check_usable(gateway, model)

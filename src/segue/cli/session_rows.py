@@ -51,7 +51,7 @@ class _Column(NamedTuple):
 
 
 def session_lines(sessions: Sequence[Session], width: int | None, found: Sequence[str] = ()) -> list[str]:
-    """Give a heading and one line for each session, none wider than `width`; None is a pipe.
+    """Return a heading and one line for each session, none wider than `width`; None is a pipe.
 
     `found` are texts to show in the place of the titles.
     """
@@ -133,7 +133,7 @@ def _width(text: str) -> int:
 
 
 def short_ids(sessions: Sequence[Session]) -> dict[tuple[str, str], str]:
-    """Give the beginning of each id that no other session of its agent in the list has."""
+    """Return the beginning of each id that no other session of its agent in the list has."""
     names = sorted({(session.format, session.id) for session in sessions})
     shortened: dict[tuple[str, str], str] = {}
     for at, (agent, name) in enumerate(names):
@@ -204,7 +204,7 @@ def pick_session(sessions: Sequence[Session], width: int) -> Session | None:
 
 @contextmanager
 def _keys() -> Generator[Iterator[str]]:
-    """Give the keys that are typed, one at a time; what is typed ahead is not lost."""
+    """Yield the keys that are typed, one at a time; what is typed ahead is not lost."""
     try:
         import termios
         import tty

@@ -119,7 +119,7 @@ def pick_one(sessions: Sequence[Session]) -> Session | None:
     """Let the user pick a session.
 
     Raises:
-        UsageError: this is no terminal.
+        UsageError: this is not a terminal.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError("a session can be picked in a terminal only; name one, as `segue sessions` lists them")

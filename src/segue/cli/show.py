@@ -64,7 +64,7 @@ _SHORT: Final = 2000
     metavar="MODEL",
     multiple=True,
     shell_complete=complete_model,
-    help="Also print the length for this model, beside those that wrote answers. Can be repeated.",
+    help="Also print the length for this model, in addition to those that wrote answers. Can be repeated.",
 )
 @click.option(
     "--dropped",
@@ -77,7 +77,7 @@ _SHORT: Final = 2000
     type=click.Choice(["text", *PAGES]),
     default="text",
     show_default=True,
-    help="text for a terminal, or a document: html is a page that stands alone.",
+    help="text for a terminal, or a document: html is a page that needs no other file.",
 )
 @redact_option
 @catalogue_option
@@ -99,7 +99,7 @@ def command(
 
     Of a file with one conversation on each line, the first is printed, and how many there are.
 
-    At the end stands how long the next request would be for each model that wrote an answer, how much of its window
+    The last line says how long the next request would be for each model that wrote an answer, how much of its window
     that is, and what its input would cost. With --dropped only what would be left out or shortened is printed, those
     messages first that share most names with what is sent; `segue pin FILE NUMBER` keeps one of them.
     """

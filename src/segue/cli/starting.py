@@ -48,7 +48,7 @@ class Sending(NamedTuple):
     catalogue: str | None
 
     def client_settings(self, provider: str, known: Catalogue) -> ClientSettings:
-        """Give the settings of a client: key and URL are those of the provider that is asked."""
+        """Return the settings of a client: key and URL are those of the provider that is asked."""
         settings: ClientSettings = {"catalogue": known}
         if (key := read_key(self.key)) is not None:
             settings["api_key"] = {provider: key}
@@ -100,7 +100,7 @@ _OPTIONS: Final = (
 
 
 def read_key(given: str | None) -> str | None:
-    """Give the key of the option; `@FILE` is read.
+    """Return the key of the option; `@FILE` is read.
 
     Raises:
         OSError: the file cannot be read.
@@ -234,7 +234,7 @@ def find_start(name: str | None, sending: Sending, session: Path | None, words: 
 
 
 def offer_models(known: Catalogue) -> Iterator[Start]:
-    """Give the models that can be used at once, with the reasons; the echo model is not among them."""
+    """Yield the models that can be used at once, with the reasons; the echo model is not among them."""
     from segue.client.local.servers import find_keyed_models, find_local_models
 
     sources = key_sources(os.environ)

@@ -1,6 +1,6 @@
 """The exit statuses of the program. Each has one meaning, so that a script can tell what happened.
 
-Facts this file relies on:
+Facts:
 - A shell reports a program that a signal ended as 128 plus the number of the signal; 130 is SIGINT, 141 SIGPIPE.
                                                                                         (POSIX, shell command language)
 - Python ends with 1 after an exception that nobody caught, which would look like a finding.

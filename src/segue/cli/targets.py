@@ -147,10 +147,10 @@ def complete_provider(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def open_catalogue(path: str | None) -> Catalogue:
-    """Give the catalogue of segue and of installed packages, with the models and providers of a user's own file.
+    """Return the catalogue of segue and of installed packages, with the models and providers of a user's own file.
 
     Raises:
-        ModelError: the file is no catalogue.
+        ModelError: the file is not a catalogue.
     """
     return installed_catalogue() if path is None else load_catalogue(path)
 
@@ -189,7 +189,7 @@ IN_CHAT: Final = ModelWords(
 def find_target(name: str | None, protocol: str | None, catalogue: str | None, words: ModelWords = TO) -> Model:
     """Find a model by its name, or any model of a protocol.
 
-    A name that the catalogue does not have needs a protocol; what stands before its first slash is the provider.
+    A name that the catalogue does not have needs a protocol; what comes before its first slash is the provider.
 
     Raises:
         UsageError: there is neither a name nor a protocol, or the name is that of a protocol.

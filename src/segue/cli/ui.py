@@ -67,7 +67,7 @@ def command(
     redacts: bool | None,
     catalogue: str | None,
 ) -> None:
-    """Open the inspector, with the conversation in FILE if it is given, and OTHER beside it. Ctrl-C ends it.
+    """Open the inspector, with the conversation in FILE if it is given, and OTHER next to it. Ctrl-C ends it.
 
     The address contains a random token that every request needs. Nothing is sent to a provider or another server. A
     forwarded port works as it is: `ssh -L 8000:127.0.0.1:8000 NAME` with --port 8000.
@@ -137,7 +137,7 @@ def _has_display() -> bool:
     """Whether a browser with a window can be started.
 
     On a Linux machine without a display, the program that opens addresses would start a browser in the terminal, or
-    print errors of its own.
+    print its own errors.
     """
     if not sys.platform.startswith("linux"):
         return True

@@ -42,7 +42,7 @@ class _NewKey(Rights, frozen=True, kw_only=True):
 
 
 def admin_routes(gateway: Gateway) -> list[Route]:
-    """Give the routes."""
+    """Return the routes."""
 
     async def work(do: Callable[[Database], _T]) -> _T:
         store = gateway.store.store

@@ -80,7 +80,7 @@ async def send_failure(
     transport: str | None = None,
     drop: Callable[[], Awaitable[None]] | None = None,
 ) -> int:
-    """Send a failure in the form of a protocol; give the status. `drop` runs before the end of the reply."""
+    """Send a failure in the form of a protocol; return the status. `drop` runs before the end of the reply."""
     reply = encode_error(failure, protocol=protocol, transport=transport)
     code = reply.status if status is None else status
     await send_json(send, code, reply.body, {**reply.headers, **(headers or {})}, drop=drop)
@@ -341,7 +341,7 @@ def _run_soon(work: Awaitable[None]) -> None:
 async def _relay(
     exchange: Exchange, stream: AsyncStream, writer: StreamWriter, encode: Callable[[Event], list[Any]]
 ) -> Failure | None:
-    """Write the events of a reply; give the failure if it ends with one before its end was written."""
+    """Write the events of a reply; return the failure if it ends with one before its end was written."""
     held: list[Event] = []
     has_content = False
     async for first in stream:
@@ -404,7 +404,7 @@ async def _write_events(
     *,
     is_stored: bool = False,
 ) -> Failure | None:
-    """Write events in the client's protocol; give the failure if they cannot be."""
+    """Write events in the client's protocol; return the failure if they cannot be."""
     last = events[-1]
     is_last = last.type in ("done", "error")
     converted = exchange.convert(events, stream.model)

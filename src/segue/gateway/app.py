@@ -1,6 +1,6 @@
 """The gateway as an ASGI application: `create_app(config)`.
 
-Paths of protocols are read by `read_call`; `/segue/...` and `/health` are the gateway's own. Decisions rest on the
+Paths of protocols are read by `read_call`; `/segue/...` and `/health` are the gateway's own. Decisions depend on the
 parsed path alone, and nothing that a request has becomes code, a command or an address.
 """
 
@@ -98,9 +98,9 @@ def create_app(
 
 
 class _Application(Starlette):
-    """Gives requests for most endpoints of protocols to the last route at once, without a look at all others.
+    """Passes requests for most endpoints of protocols to the last route at once, without a look at all others.
 
-    Where the application stands below a path or has a middleware, requests go the usual way. Every request passes the
+    Where the application is below a path or has a middleware, requests go the usual way. Every request passes the
     fair gate (`gate.py`) first, but those of who watches the process.
     """
 
@@ -179,7 +179,7 @@ class ProtocolApp:
             await refuse_socket(send, refused.failure, scope.get("extensions") or {}, refused.status)
 
     def _admit(self, runtime: Runtime, scope: Scope, path: str, headers: dict[str, str]) -> ClientKey:
-        """Decide by the head alone whether a request is served; give its key.
+        """Decide by the head alone whether a request is served; return its key.
 
         Raises:
             Refused: it is not.
@@ -304,7 +304,7 @@ async def _list_models(admission: Admission, protocol: str) -> bytes:
 def _find_listed(runtime: Runtime, protocol: str, key: ClientKey) -> list[Model]:
     """Find what a list has: the names of the routes; else the models of the protocol's own vendor; else all with a key.
 
-    Each stands for the models that answer for it: under a route for every name those are the route's own.
+    Each represents the models that answer for it: under a route for every name those are the route's own.
     """
     router = runtime.router
 
@@ -333,12 +333,12 @@ def _find_listed(runtime: Runtime, protocol: str, key: ClientKey) -> list[Model]
 
 
 def _as_listed(model: Model, name: str, protocol: str) -> Model:
-    """Give a model under the name that clients ask for."""
+    """Return a model under the name that clients ask for."""
     return replace(model, id=name, protocol=protocol, name=model.name or model.id)
 
 
 def _read_head(scope: Scope) -> tuple[dict[str, str], str]:
-    """Give the headers of a request, and its path with the query."""
+    """Return the headers of a request, and its path with the query."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     raw = scope.get("raw_path")
     path: str = raw.decode("latin-1") if raw else quote(scope["path"])  # the server decoded it

@@ -17,7 +17,7 @@ _MARKED: Final = frozenset({"anthropic", "bedrock"})
 _KEYED: Final = "openai-key"
 """The format with a key, by which requests of one conversation reach the same cache."""
 _NEWEST: Final = 16
-"""How many messages are searched for marks, so that a turn costs the same behind any history."""
+"""How many messages are searched for marks, so that a turn costs the same after any history."""
 
 
 def with_caching(options: Options, context: Context, model: Model, conversation: str) -> Options:
@@ -52,7 +52,7 @@ def _is_marked(context: Context) -> bool:
 
 
 def find_saving(model: Model, usage: Usage) -> float | None:
-    """Give what a reply would have cost more without a cache, in dollars; None if no price is known.
+    """Return what a reply would have cost more without a cache, in dollars; None if no price is known.
 
     It is negative where more was written to the cache than was read from it.
     """

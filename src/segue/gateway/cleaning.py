@@ -1,6 +1,6 @@
 """Removes texts that clients put into a prompt for their own provider.
 
-Facts this file relies on:
+Facts:
 - The first system text of Claude Code is `x-anthropic-billing-header: ...`. Other providers have no use for it, and
   where it changes with each request it spoils their prompt caches.                       (claude-code 2.1.325, 2026-11)
 """

@@ -4,7 +4,7 @@ The provider of the model compacts it where the client asks for that model by it
 endpoint. Elsewhere the model of the route writes a summary, which the client gets in an item that only this gateway
 reads; the next request with that item works for every model.
 
-Facts this file relies on:
+Facts:
 - The output is all messages of the user, followed by one compaction item; `usage` is that of the compaction.
                                                                               (openai 3.49.0: CompactedResponse)
 
@@ -49,7 +49,7 @@ _NOT_SERVED: Final = frozenset({401, 403, 404, 405, 501})
 _KEPT: Final = frozenset({"user", "system", "developer"})
 """Roles of messages that stay as they are."""
 _FAILED: Final = 300
-"""The first status that is no answer."""
+"""The first status that is not an answer."""
 _NO_SUMMARY: Final = Failure(kind=FailureKind.SERVER, status=502, message="The model wrote no summary; try again.")
 
 

@@ -68,7 +68,7 @@ class Listen(_Table, frozen=True, kw_only=True):
     `metrics_key` is the key for `/metrics`, which counts the requests of all clients: their own keys do not open it.
 
     `provider_ids`: clients with a key may name files, containers, stored conversations and the like that the operator's
-    accounts have. Else they may name only those of which they got the id in a reply of this gateway.
+    accounts have. Else they may name only those whose id they got in a reply of this gateway.
     """
 
     address: str = "127.0.0.1:8787"
@@ -90,7 +90,7 @@ class KeyTable(Rights, frozen=True, kw_only=True):
 
 @final
 class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
-    """What a name that clients ask for stands for.
+    """What a name that clients ask for represents.
 
     - `try`: the models, in order; the next one is tried when one fails before the first content.
     - `sticky`: a conversation stays with the model that answered last.
@@ -119,9 +119,9 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
 
 @final
 class AccountTable(_Table, frozen=True, kw_only=True):
-    """One of several accounts or deployments at a provider. The name of the table is shown in reports; it is no secret.
+    """One of several accounts or deployments at a provider. Reports show the name of the table, so it is not a secret.
 
-    `weight` is its share of new conversations beside the others; `base_url` is its own address, as of a deployment.
+    `weight` is its share of new conversations among the others; `base_url` is its own address, as of a deployment.
     """
 
     key: str
@@ -298,13 +298,11 @@ def load_config(data: bytes | str, *, name: str = "the configuration") -> Config
                 f"{name}: providers.{provider} has a key and accounts; make the key that of an account", key=name
             )
         if "" in table.accounts:
-            raise SettingsError(
-                f"{name}: an account in providers.{provider}.accounts has no name; give it one", key=name
-            )
+            raise SettingsError(f"{name}: an account in providers.{provider}.accounts has no name; add one", key=name)
     endpoint = config.telemetry.endpoint
     if endpoint is not None and not endpoint.startswith(("http://", "https://")):
         raise SettingsError(
-            f'{name}: telemetry.endpoint is no address over HTTP; write "http://127.0.0.1:4318"', key=name
+            f'{name}: telemetry.endpoint is not an address over HTTP; write "http://127.0.0.1:4318"', key=name
         )
     return config
 
@@ -353,7 +351,7 @@ def _place_of(table: str, name: str, parsed: Mapping[str, Any]) -> str:
 
 
 def read_secret(given: str, environment: Mapping[str, str], *, key: str) -> str:
-    """Give the secret that a value names: `env:NAME` or `file:PATH`.
+    """Return the secret that a value names: `env:NAME` or `file:PATH`.
 
     Raises:
         SettingsError: the value is neither, the variable is not set, or the file cannot be read.

@@ -1,9 +1,9 @@
 """Limits on connections, in the server itself: an application does not see a request before its head is complete.
 
-Facts this file relies on (uvicorn 0.54, `protocols/http`):
+Facts (uvicorn 0.54, `protocols/http`):
 - There is no limit on the time to the first byte or to the end of a head; the time of an idle connection ends with the
   first byte of the next head.
-- With httptools the size of a head, and of the trailers of a body, is not limited; h11 has a limit of its own.
+- With httptools the size of a head, and of the trailers of a body, is not limited; h11 has its own limit.
 - `cycle` is the request that was read last; it is set when its head is complete.
 - At its end, the server closes every connection on which no request has been read, also one that was opened just now.
 - The head and the body of a reply are two writes, and two packets: also with uvloop (0.23, counted 2026-11-18).
@@ -28,7 +28,7 @@ from segue.gateway.config import LimitsTable
 from segue.gateway.leaving import LEAVING, Connection
 
 _LARGE: Final = 256_000
-"""Bytes of a body of which nothing is read before the application wants it; smaller ones come with the head."""
+"""Bytes of a body that are not read before the application wants it; smaller ones come with the head."""
 _ARRIVING: Final = 0.5
 """Seconds at the end of a server in which the requests of connections that were opened before arrive."""
 _ACCEPTED: Final = 128
@@ -316,7 +316,7 @@ def draining_server(config: uvicorn.Config) -> uvicorn.Server:
 
 
 def guarded_protocols(limits: Callable[[], LimitsTable]) -> dict[str, Any]:
-    """Give the settings of `uvicorn.Config` that keep to the limits. Without websockets there are no WebSockets."""
+    """Return the settings of `uvicorn.Config` that keep to the limits. Without websockets there are no WebSockets."""
     counts = _Counts()
     given = {"limits": staticmethod(limits), "counts": counts}
     try:
@@ -336,5 +336,5 @@ def guarded_protocols(limits: Callable[[], LimitsTable]) -> dict[str, Any]:
 
 
 def guarded_protocol(limits: Callable[[], LimitsTable]) -> type[asyncio.Protocol]:
-    """Give the protocol for HTTP alone, for servers without WebSockets (`ws="none"`)."""
+    """Return the protocol for HTTP alone, for servers without WebSockets (`ws="none"`)."""
     return guarded_protocols(limits)["http"]

@@ -119,7 +119,7 @@ class Console:
         self._parts: dict[str, tuple[str, _Sums]] = {}
 
     def routes(self, guarded: Callable[[ScopedEndpoint], Callable[[Request], object]]) -> list[Route]:
-        """Give the routes; `guarded` finds out whose requests an endpoint may show.
+        """Return the routes; `guarded` finds out whose requests an endpoint may show.
 
         With an admin key, clients without a key of their own see rows and figures; what requests said, and what changes
         or sends something, is for the admin key.
@@ -150,7 +150,7 @@ class Console:
         ]
 
     async def _settle(self) -> None:
-        """Wait until everything is stored that was put before: rows and contents are written behind the replies."""
+        """Wait until everything is stored that was put before: rows and contents are written after the replies."""
         await self._gateway.store.put(UsedStates(()), now_ms())
 
     async def requests(self, request: Request, scope: Scope) -> Response:
@@ -200,7 +200,7 @@ class Console:
         return found if isinstance(found, Response) else await self._apart(request, scope, lambda: json_response(found))
 
     async def series(self, request: Request, scope: Scope) -> Response:
-        """Give figures over time: `hours` back from now, in so many `steps` of the same length."""
+        """Return figures over time: `hours` back from now, in so many `steps` of the same length."""
         store, given = self._gateway.store.store, request.query_params
         steps = min(max(number_of(given.get("steps"), 48), 1), _MOST_STEPS)
         hours = min(max(number_of(given.get("hours"), 24), 1), _MOST_HOURS)
@@ -272,7 +272,7 @@ class Console:
         return json_response({"id": name, "requests": [msgspec.Raw(data) for _, _, data in reversed(rows)]})
 
     async def export(self, request: Request, scope: Scope) -> Response:
-        """Give a conversation as a session of segue."""
+        """Return a conversation as a session of segue."""
         store, name = self._gateway.store.store, str(request.path_params["name"])
         if store is None or self._gateway.config.state.content != "full":
             return json_response(
@@ -303,7 +303,7 @@ class Console:
         return json_response({"conversation": name, "model": model})
 
     async def choose_after(self, request: Request, scope: Scope) -> Response:
-        """Send what continues a request to a model; its conversation, if that has a name of its own."""
+        """Send what continues a request to a model; its conversation, if that has its own name."""
         model = await self._read_model(request, scope)
         if isinstance(model, Response):
             return model
@@ -389,7 +389,7 @@ class Console:
         return await turn.in_thread(lambda measured: run(scope or "", measured), work)
 
     async def _offered(self) -> list[str]:
-        """Give the names that a conversation can be switched to: those of routes, else the models that have a key."""
+        """Return the names that a conversation can be switched to: those of routes, else the models that have a key."""
         runtime = self._gateway.runtime
         if self._models is None or self._models[0] is not runtime:  # the keys are those of the configuration
             self._models = runtime, await asyncio.to_thread(_find_offered, runtime)
@@ -435,7 +435,7 @@ class Console:
 
 
 def _part_of(data: bytes) -> tuple[str, _Sums]:
-    """Give the conversation of a row, and what the row adds to its sums."""
+    """Return the conversation of a row, and what the row adds to its sums."""
     row = _ROWS.decode(data)
     usage, billed = row.usage or row.spent, row.spent or row.usage
     if usage is None:

@@ -57,7 +57,7 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class _Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """What is stored beside the row: the marks of signatures that a provider refused."""
+    """What is stored next to the row: the marks of signatures that a provider refused."""
 
     refused: tuple[str, ...] = ()
 
@@ -113,10 +113,10 @@ class Conversations:
             self._keep_later(known._replace(refused=joined), now)
 
     def refused(self, conversation: str, tenant: str, messages: Sequence[Message]) -> frozenset[str]:
-        """Give the marks of a history that a provider refused, without those that its replies remember.
+        """Return the marks of a history that a provider refused, without those that its replies remember.
 
-        What was refused in another conversation may be valid in this one, if something is remembered of it. Blocks of
-        which nothing is remembered are not sent again.
+        What was refused in another conversation may be valid in this one, if something is remembered of it. Blocks
+        about which nothing is remembered are not sent again.
         """
         known = self._rows.get(conversation)
         here = frozenset(() if known is None else known.refused)
@@ -142,7 +142,7 @@ class Conversations:
     async def choose(self, conversation: str, name: str | None, tenant: str | None, now: int) -> bool:
         """Send a conversation to a model from now on; None ends that. The choice is stored when this returns.
 
-        Gives False if there is no such conversation of the tenant; None stands for any of them.
+        Gives False if there is no such conversation of the tenant; None represents any of them.
 
         Raises:
             StoreError: the conversation cannot be looked up, or the choice cannot be stored; it does not hold.
@@ -195,7 +195,7 @@ class Conversations:
         return next((name for key in turns[-1].keys if (name := self._branches.get(key))), None) if turns else None
 
     def chosen(self, conversation: str) -> str | None:
-        """Give the model that was chosen for a conversation."""
+        """Return the model that was chosen for a conversation."""
         known = self._rows.get(conversation)
         return None if known is None else known.row.chosen
 
@@ -213,7 +213,7 @@ class Conversations:
         router: Router,
         label_of: Callable[[Model], str | None],
     ) -> tuple[Model, ...]:
-        """Give each model once for each account of its provider, in the order in which they are tried.
+        """Return each model once for each account of its provider, in the order in which they are tried.
 
         The account that holds the newest state of the history comes first, then the one that answered last. A new
         conversation begins with an account that its name decides: on every gateway the same one, and each account gets
@@ -240,7 +240,7 @@ class Conversations:
             self._rows.drop(conversation)
 
     async def list_rows(self, tenant: str | None) -> list[ConversationRow]:
-        """Give the conversations of a tenant or of all, the latest first."""
+        """Return the conversations of a tenant or of all, the latest first."""
         store = self._store.store
         if store is not None:
             # Read in the thread of the store: hundreds of rows take the time of many requests.
@@ -301,7 +301,7 @@ def _find_holders(messages: Sequence[Message], provider: str, labels: Mapping[st
 def _rank(
     account: str, holders: AbstractSet[str], last: str | None, conversation: str, weights: Mapping[str, float]
 ) -> tuple[bool, bool, float]:
-    """Give the place of an account. By the digest, another account less or more moves no other conversation.
+    """Return the place of an account. By the digest, another account less or more moves no other conversation.
 
     The smallest of exponential variables with these rates is each with a probability that is its share of the weights.
     """

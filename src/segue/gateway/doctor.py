@@ -112,7 +112,7 @@ def _look_at_store(config: Config, environment: Mapping[str, str]) -> Iterator[F
 
 
 def _models_of(runtime: Runtime) -> dict[str, Model]:
-    """Give the models that routes name, by their full names."""
+    """Return the models that routes name, by their full names."""
     router, found = runtime.router, dict[str, Model]()
     for name in runtime.config.models:
         try:

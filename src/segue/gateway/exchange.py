@@ -71,7 +71,7 @@ _SYMBOLS: Final = bytes.maketrans(b"+/", b"Aa")
 
 
 def random_name() -> str:
-    """Give 22 random letters and digits, of 132 random bits: the random part of an id."""
+    """Return 22 random letters and digits, of 132 random bits: the random part of an id."""
     return b2a_base64(os.urandom(18)).translate(_SYMBOLS)[:22].decode()
 
 
@@ -188,14 +188,14 @@ class Exchange:
         return stream
 
     def _progress(self) -> Usage | None:
-        """Give what the attempt that runs has cost so far; None if nothing of a reply is there."""
+        """Return what the attempt that runs has cost so far; None if nothing of a reply is there."""
         stream = self._stream
         if stream is None or stream.is_over or not stream.message.content:
             return None
         return find_usage(stream.message, is_whole=False, request=None, model=stream.model)
 
     def _sent(self) -> Sent | None:
-        """Give what the reply is made after, as far as it is known."""
+        """Return what the reply is made after, as far as it is known."""
         message = self.message if self._stream is None else self._stream.message
         return None if message is None else message.sent
 
@@ -262,7 +262,7 @@ class Exchange:
         else:
             context = without_client_texts(context)
         # A client whose bodies can pass as they are has its own marks, or none: instructions with a mark are written
-        # in another form, and its reasoning would be invalid behind that.
+        # in another form, and its reasoning would be invalid after that.
         if asked.routed.route.caching and options is not None and not asked.raw:
             options = with_caching(options, context, model, asked.conversation)
         if asked.outboxes is not None:
@@ -348,7 +348,7 @@ class Exchange:
         return lease is not None and lease.rights.has_reserve and lease.reserving != "loose"
 
     def rest_after(self, candidates: tuple[Model, ...], failed: Model) -> tuple[Model, ...]:
-        """Give the models after the one that failed."""
+        """Return the models after the one that failed."""
         names = [name_of(model) for model in candidates]
         at = names.index(name_of(failed)) if name_of(failed) in names else len(names)
         return candidates[at + 1 :]
@@ -391,11 +391,11 @@ class Exchange:
         return self._attachment
 
     def _show(self, event: Event) -> list[Event]:
-        """Give what the client may see of an event."""
+        """Return what the client may see of an event."""
         return [event] if self._projector is None else self._projector.feed(event)
 
     def convert(self, events: list[Event], model: Model) -> list[Event]:
-        """Give the events for the client in place of the provider's."""
+        """Return the events for the client in place of the provider's."""
         attachment = self._attachment or self.attach(model)
         if len(events) == 1 and type(events[0]) in DELTAS:  # nearly all events
             return attachment.feed(events[0], self._show(events[0]))
@@ -422,7 +422,7 @@ class Exchange:
         return replace(message, response_id=self.reply_id, response_model=self.asked.name)
 
     def convert_whole(self, message: AssistantMessage, model: Model) -> AssistantMessage:
-        """Give a whole reply as the client sees it."""
+        """Return a whole reply as the client sees it."""
         attachment = self.attach(model)
         events = message_events(message, with_deltas=False)
         attachment.look_ahead(events)
@@ -432,7 +432,7 @@ class Exchange:
         return self._named(attachment.seen)
 
     def reply_model(self) -> Model:
-        """Give the model that the client believes it speaks with, for encoders."""
+        """Return the model that the client believes it speaks with, for encoders."""
         return _reply_model(self.asked.name, self.asked.call.protocol)
 
     # -- the end -------------------------------------------------------------------------------------------------------
@@ -483,7 +483,7 @@ class Exchange:
         self.is_unstored = not all(durable)
 
     def unanswered(self) -> Continuation:
-        """Give what the next request of the same connection continues if no reply was asked for."""
+        """Return what the next request of the same connection continues if no reply was asked for."""
         asked = self.asked
         return Continuation(
             conversation=asked.conversation,
@@ -496,7 +496,7 @@ class Exchange:
         )
 
     def continuation(self) -> Continuation | None:
-        """Give what the next request of the same connection continues; None if the reply is not complete."""
+        """Return what the next request of the same connection continues; None if the reply is not complete."""
         attachment = self._attachment
         if self.message is None or attachment is None or attachment.seen is None:
             return None
@@ -567,7 +567,7 @@ class Exchange:
         self.gateway.keep_row(row, asked.tenant, None if self._trace is None else self._trace.trace_id)
 
     def _find_usage(self) -> Usage | None:
-        """Give the usage of the reply, within what is possible."""
+        """Return the usage of the reply, within what is possible."""
         given = None if self.message is None else self.message.usage
         return self._clamp(given, self.attempts[-1].model) if given is not None and self.attempts else given
 
@@ -577,7 +577,7 @@ class Exchange:
         return None if not billed else "estimated" if any(each.is_estimated for each in billed) else "measured"
 
     def _find_spent(self, usage: Usage | None) -> Usage | None:
-        """Give what all attempts were billed, if it is not the usage of the reply alone."""
+        """Return what all attempts were billed, if it is not the usage of the reply alone."""
         billed = [attempt.usage for attempt in self.attempts if attempt.usage is not None]
         alone = self.message is not None and len(billed) == 1 and billed[0] == usage
         return None if alone or not billed else add_usage(billed)
@@ -613,7 +613,7 @@ class Exchange:
             put(dump())
 
     def _reports(self) -> list[Report]:
-        """Give the reports of the history, of the request, and of the reply."""
+        """Return the reports of the history, of the request, and of the reply."""
         reports = [self.asked.report]
         if self.attempts:
             reports.append(self.attempts[-1].report)
@@ -622,7 +622,7 @@ class Exchange:
         return reports
 
     def response_headers(self, model: Model | None, *, is_running: bool = False) -> dict[str, str]:
-        """Give the headers that describe the exchange; `is_running`: the last attempt has not ended."""
+        """Return the headers that describe the exchange; `is_running`: the last attempt has not ended."""
         reports = (self.asked.report, *(attempt.report for attempt in self.attempts[-1:]))
         changes = sum(len(report.losses) for report in reports)
         headers = {
@@ -654,7 +654,7 @@ def is_content(event: Event) -> bool:
 
 
 def failure_of(stream: AsyncStream) -> Failure:
-    """Give the failure with which a reply ended."""
+    """Return the failure with which a reply ended."""
     failure = stream.attempts[-1].failure if stream.attempts else None
     return failure or Failure(kind=FailureKind.UNKNOWN, message=stream.message.error_message or "")
 

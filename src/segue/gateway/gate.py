@@ -8,7 +8,7 @@ is the CPU time of its requests, which halves every two seconds.
 - Few requests of a name have a turn at once. One that only waits, for its client or a database, gives its place up.
 - A name does not begin while a request of a poorer one is under way, for a tenth of a second at most.
 
-Facts this file relies on:
+Facts:
 - Admission alone does not help: each later step of a request waits for one step of every other that has begun. With 40
   connections of one key, another client's p50 went from 6 ms to 5 s; with the rules 100 ms. (measured 2026-11-18)
 - `time.thread_time` counts the thread's own CPU time; a step of a task runs in one piece between two awaits.
@@ -70,7 +70,7 @@ class Turn:
             await self._gate.wait(self)
 
     def leave(self) -> None:
-        """Give up the place."""
+        """Free the place."""
         self._gate.leave(self)
 
     def finish(self) -> None:

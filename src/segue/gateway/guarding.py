@@ -19,7 +19,7 @@ _LOCAL_NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 
 def find_digest(headers: Mapping[str, str], query: str) -> bytes | None:
-    """Give the digest of the key that a request has in its headers or its query; None if it has none."""
+    """Return the digest of the key that a request has in its headers or its query; None if it has none."""
     given = next((value for name in _KEY_HEADERS if (value := headers.get(name))), None)
     authorization = headers.get("authorization", "")
     if given is None and authorization[:7].lower() == "bearer ":

@@ -1,7 +1,7 @@
 """Which client sent a request and which conversation it belongs to, by what clients send, as data.
 
-Facts this file relies on (clients of 2026-11; each was run):
-- Claude Code sends its session in a header; sub-agents share it and have an id of their own.
+Facts (clients of 2026-11; each was run):
+- Claude Code sends its session in a header; sub-agents share it and have their own id.
 - codex sends its thread in a header and in `prompt_cache_key`; opencode and pi send a session in headers.
 - pi's user agent is `pi (linux 6.18; arm64)`, on every wire and without a version (pi 0.87.1, run 2026-11-17).
 - gemini-cli, qwen-code and cline send nothing: there the first message of the user names the conversation, and others
@@ -16,7 +16,7 @@ Facts this file relies on (clients of 2026-11; each was run):
   and gemini-cli repeat a 429 (gemini-cli and pi over Gemini's protocol, opencode whatever its headers and code say) and
   stop after a 402; so does Claude Code.
           (codex 0.166.0, gemini-cli 0.61.0, opencode 1.18, pi 0.87.1, claude-code 2.1.325 against a probe, 2026-11-18)
-- The title request of opencode has the session of the conversation, so the hint alone is no key for states.
+- The title request of opencode has the session of the conversation, so the hint alone is not a key for states.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _SHOWN_AT_ONCE: Final = frozenset({"codex", "gemini-cli", "qwen-code", "opencode
 
 
 def status_of_refused_key(client: str) -> int:
-    """Give the status that tells a client that a provider refused the gateway's own key, and that it shows at once.
+    """Return the status that tells a client that a provider refused the gateway's own key, and that it shows at once.
 
     Not 401 or 403: these are about the key of the client itself.
     """
@@ -166,14 +166,14 @@ def _digest(*parts: str) -> str:
 
 
 def find_client(headers: Mapping[str, str]) -> str:
-    """Give the name of the client by its user agent."""
+    """Return the name of the client by its user agent."""
     agent = headers.get("user-agent", "").lower()
     found = next((name for part, name in _AGENTS if part in f" {agent}"), None)
     return found or agent.partition("/")[0][:40] or "unknown"
 
 
 def fit_last_frame(client: str, frame: dict[str, object]) -> None:
-    """Give the last frame of a reply without calls the event on which this client ends its turn.
+    """Add to the last frame of a reply without calls the event on which this client ends its turn.
 
     The reply in it is unchanged: it has the status `incomplete` and the reason. A call that was cut keeps the event of
     the protocol, so that no client runs it.

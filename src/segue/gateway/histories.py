@@ -74,7 +74,7 @@ class Seam(NamedTuple):
 
 @final
 class History:
-    """A request as it was read, with the bytes of its turns and of what stands beside them."""
+    """A request as it was read, with the bytes of its turns and of what is next to them."""
 
     __slots__ = ("call", "conversation", "fields", "found_at", "outboxes", "runtime", "seams", "size", "turns", "whole")
 
@@ -105,7 +105,7 @@ class History:
 
 @final
 class Text(NamedTuple):
-    """The body of a request as JSON in pieces: its turns, and what stands beside them, in order."""
+    """The body of a request as JSON in pieces: its turns, and what is next to them, in order."""
 
     place: tuple[str, str, bytes]
     fields: Mapping[str, bytes]
@@ -147,7 +147,7 @@ class Histories:
         return sum(self._sizes.values())
 
     def held_of(self, tenant: str) -> int:
-        """Give how much of that is one tenant's."""
+        """Return how much of that is one tenant's."""
         return self._sizes.get(tenant, 0)
 
     def read(  # noqa: PLR0917 - a request as `read_call` takes it, whose it is, and how it is read

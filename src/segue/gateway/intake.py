@@ -1,6 +1,6 @@
 """Takes requests in: how many run at once, how much of them is held, how long a body may take, where it is parsed.
 
-Facts this file relies on:
+Facts:
 - A server that closes a connection with unread bytes resets it, and the client may lose the answer. So the rest of a
   small body is read and dropped after the answer.                                                      (RFC 9112, 9.6)
 - `msgspec` holds the interpreter's lock while it decodes; plain Python code gives it up every 5 ms. (measured, 2026-11)
@@ -45,7 +45,7 @@ _DROPPED: Final = 1_000_000
 _DROP_SECONDS: Final = 2.0
 _MEGA: Final = 1_000_000
 _HEAVY: Final = 1_000_000
-"""Bytes of a body of which few of a tenant arrive at once: each of them takes the event loop's time as it arrives."""
+"""Bytes of a large body; few of a tenant arrive at once: each of them takes the event loop's time as it arrives."""
 _PAUSE_SECONDS: Final = 0.05
 """How long a piece of a large body waits for heavy work: a body of 30 MB comes in some hundred pieces."""
 _WINDOW: Final = 2**23
@@ -317,7 +317,7 @@ class Admission:
         self.held += size
 
     async def decompress(self, body: bytes, encoding: str) -> bytes:
-        """Give the content of a body that a client compressed, within the limits of a body.
+        """Return the content of a body that a client compressed, within the limits of a body.
 
         Raises:
             Refused: the encoding is not supported, the content is too large, or it cannot be read.

@@ -113,17 +113,17 @@ ANYONE: Final = ClientKey(id="", name="", tenant="")
 
 
 def tenant_of(digest: bytes) -> str:
-    """Give the tenant of a key by its digest."""
+    """Return the tenant of a key by its digest."""
     return digest.hex()[:16]
 
 
 def digest_of(key: str) -> bytes:
-    """Give the digest by which a key is stored and found."""
+    """Return the digest by which a key is stored and found."""
     return sha256(key.encode("utf-8", "replace")).digest()
 
 
 def make_key(name: str, rights: Rights, now: int) -> tuple[str, ClientKey]:
-    """Make a key: the secret, which is shown once, and what is stored of it beside its digest.
+    """Make a key: the secret, which is shown once, and what is stored of it with its digest.
 
     Raises:
         SettingsError: the name cannot be one.

@@ -1,6 +1,6 @@
 """Counters for Prometheus, from the rows of requests: no content, names of keys only, a bounded number of labels.
 
-Facts this file rests on:
+Facts:
 - The text format: one HELP and TYPE line for a metric, `le` buckets that add up, escapes in labels.
                                               (Prometheus documentation: exposition formats, version 0.0.4, 2026-11-17)
 """
@@ -101,7 +101,7 @@ class Metrics:
         self._histograms[name].setdefault(key, _Histogram()).add(milliseconds / 1000)
 
     def label(self, model: str | None) -> str:
-        """Give the label of a model: its name, as long as there are few of them."""
+        """Return the label of a model: its name, as long as there are few of them."""
         if model is None:
             return ""
         if model not in self._models and len(self._models) >= _MOST_MODELS:

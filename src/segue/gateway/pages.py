@@ -42,11 +42,11 @@ _PAGE_HEADERS: Final = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
 }
-"""The page has no content of its own: its script asks the endpoints, with the key that the user typed."""
+"""The page has no content itself: its script asks the endpoints, with the key that the user typed."""
 
 
 def pages(gateway: Gateway) -> list[Route]:
-    """Give the routes."""
+    """Return the routes."""
 
     async def health(request: Request) -> Response:
         found: dict[str, object] = {"status": "ok", "version": __version__}
@@ -103,7 +103,7 @@ def pages(gateway: Gateway) -> list[Route]:
 
 
 def _operator_endpoints(gateway: Gateway) -> tuple[_Endpoint, _Endpoint]:
-    """Give the endpoints for who runs the gateway: whether it can take requests, and its counters."""
+    """Return the endpoints for who runs the gateway: whether it can take requests, and its counters."""
 
     async def ready(_: Request) -> Response:
         if gateway.has_store and not gateway.store.is_available:

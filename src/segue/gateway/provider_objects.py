@@ -219,7 +219,7 @@ def _explain(found: Finding, where: str, call: Call) -> str:
 
 
 def _shift(path: Path, turns_key: str | None, by: int) -> Path:
-    """Give the path in the whole body of one in its new turns."""
+    """Return the path in the whole body of one in its new turns."""
     if by and len(path) > 1 and path[0] == turns_key and isinstance(path[1], int):
         return (path[0], path[1] + by, *path[2:])
     return path
@@ -231,5 +231,5 @@ def _show(path: Path) -> str:
 
 
 def checked_bytes(raw: bytes, body: Mapping[str, object] | None) -> bytes:
-    """Give the bytes of the body that was checked, to be passed on in place of those that arrived."""
+    """Return the bytes of the body that was checked, to be passed on in place of those that arrived."""
     return raw if body is None else encode_json(body)

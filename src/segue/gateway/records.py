@@ -93,7 +93,7 @@ _CODE: Final = re.compile(r"(?:code|status) ([\w.-]{1,64})")
 
 
 def _code_of(failure: Failure) -> str | None:
-    """Give the code or status that decided the kind; None if it was the text."""
+    """Return the code or status that decided the kind; None if it was the text."""
     found = _CODE.fullmatch(failure.evidence)
     return None if found is None else found[1]
 

@@ -3,7 +3,7 @@
 The reply is decoded for its usage and its state alone, some kilobytes at a time. Its end is held back until the state
 is stored: so bytes that may be the end are decoded before they are passed on.
 
-Facts this file relies on:
+Facts:
 - The last frame of a stream, and an error in its place, has one of the texts below: decoders end a reply with it, or
   with the end of the bytes (`tests/gateway/test_relaying.py` checks it for all samples).
 - Decoding a frame alone costs about three times its share of a large piece.                       (measured 2026-11-18)
@@ -22,7 +22,7 @@ ENDS: Final[Mapping[str, tuple[bytes, ...]]] = {
     "anthropic-messages": (b"message_stop", b"error"),
     "openai-responses": (b"response.completed", b"response.incomplete", b"response.failed", b"error"),
 }
-"""By protocol: texts of which one is in the last frame of every stream. Other protocols are decoded frame by frame."""
+"""By protocol: texts, one of them in the last frame of every stream. Other protocols are decoded frame by frame."""
 _LONGEST: Final = max(len(text) for texts in ENDS.values() for text in texts)
 _KEPT: Final = 16_000
 """Bytes that are passed on at most before they are decoded: a client that leaves pays for what was decoded."""

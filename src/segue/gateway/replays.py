@@ -20,7 +20,7 @@ CLIENT = "segue console"
 
 
 async def send_again(gateway: Gateway, context: Context, options: Options, model: Model) -> dict[str, object]:
-    """Send a request and give the reply, its usage and how long it took; it has a row of its own.
+    """Send a request and give the reply, its usage and how long it took; it has its own row.
 
     Tools of the client are offered, and not run: the reply may end with their calls.
     """

@@ -10,7 +10,7 @@ nothing.
 Turns are stored as the client sent them, and a continued request is read like one that sends all of them: what is read
 from a turn depends on its place, on those before it, and on the model and the fields of the request.
 
-Facts this file relies on:
+Facts:
 - `instructions` of the request before are not carried over; its input and output items are.
                                                         (openai 3.49.0: response_create_params; read 2026-11-18)
 - Interactions are treated alike: `system_instruction`, `tools` and `generation_config` are those of each request.
@@ -127,7 +127,7 @@ def _form(record: Protocol) -> StoredForm:
 
 
 def previous_id(call: Call) -> str | None:
-    """Give the id of the reply that a request continues.
+    """Return the id of the reply that a request continues.
 
     Raises:
         CallError: it is longer than any id.
@@ -216,7 +216,7 @@ def _refusing(call: Call) -> Generator[None]:
 
 
 async def find_kept(gateway: Gateway, name: str, tenant: str) -> KeptReply | None:
-    """Give what is stored of one reply of a tenant; None if there is nothing, or if it cannot be read.
+    """Return what is stored of one reply of a tenant; None if there is nothing, or if it cannot be read.
 
     Raises:
         StoreError: the store cannot be read.

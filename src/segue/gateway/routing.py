@@ -164,7 +164,7 @@ class Router:
         )
 
     def at_account(self, model: Model, account: str) -> Model:
-        """Give a model with an account of its provider, at the address of that account."""
+        """Return a model with an account of its provider, at the address of that account."""
         table = self.config.providers.get(model.provider)
         own = None if table is None else table.accounts.get(account)
         return replace(
@@ -172,18 +172,18 @@ class Router:
         )
 
     def weight_of(self, model: Model) -> float:
-        """Give the weight of the account of a model."""
+        """Return the weight of the account of a model."""
         table = self.config.providers.get(model.provider)
         own = None if table is None else table.accounts.get(model.account)
         return 1.0 if own is None else own.weight
 
     def accounts_of(self, provider: str) -> tuple[str, ...]:
-        """Give the names of the accounts that the configuration has at a provider; empty if there is one key."""
+        """Return the names of the accounts that the configuration has at a provider; empty if there is one key."""
         table = self.config.providers.get(provider)
         return () if table is None else tuple(table.accounts)
 
     def base_url_of(self, provider: str, model_id: str, endpoint: str | None = None) -> str | None:
-        """Give the base URL that the configuration has for a model; None for the provider's own.
+        """Return the base URL that the configuration has for a model; None for the provider's own.
 
         If an account of the provider is at `endpoint` (`endpoint_label`), its address is given.
         """
@@ -208,7 +208,7 @@ class Router:
             return None
 
     def describe(self, name: str) -> Model:
-        """Give the model that answers first for a name, with this name as its id: what clients can be told about it.
+        """Return the model that answers first for a name, with this name as its id: what clients can be told about it.
 
         Raises:
             UnknownModel: there is no such model.
@@ -216,7 +216,7 @@ class Router:
         return replace(self.find(name).models[0], id=name)
 
     def listed(self) -> tuple[str, ...]:
-        """Give the names that lists of models have: those of the configuration that are no patterns."""
+        """Return the names that lists of models have: those of the configuration that are not patterns."""
         return tuple(name for name, route in self.config.models.items() if route.listed and name not in self._patterns)
 
 
@@ -227,7 +227,7 @@ def is_priced(model: Model) -> bool:
 
 
 def _output_price(model: Model) -> float | None:
-    """Give dollars for a million output tokens; None if the price is not known."""
+    """Return dollars for a million output tokens; None if the price is not known."""
     return model.cost.output if is_priced(model) else None
 
 
@@ -240,12 +240,12 @@ def _once(models: Sequence[Model]) -> list[Model]:
 
 
 def name_of(model: Model) -> tuple[str, str]:
-    """Give what identifies a candidate: the model, and the account that its requests are sent with."""
+    """Return what identifies a candidate: the model, and the account that its requests are sent with."""
     return model.full_name(), model.account
 
 
 class Breaker:
-    """Leaves out a model for some seconds after several failures in a row, for each account of its own.
+    """Leaves out a model for some seconds after several failures in a row, for each account separately.
 
     One of several accounts rests after one failure: the others are tried before it.
 

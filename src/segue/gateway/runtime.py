@@ -177,6 +177,6 @@ def _make_client(
 
 
 def catalogue_of(config: Config) -> Catalogue:
-    """Give the models that a configuration can name."""
+    """Return the models that a configuration can name."""
     known = installed_catalogue() if config.catalogue is None else load_catalogue(config.catalogue)
     return known.with_models(ECHO)

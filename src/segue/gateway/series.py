@@ -35,7 +35,7 @@ class Step(msgspec.Struct, rename="camel"):
     waits: list[int] = msgspec.field(default_factory=list[int])
 
     def figures(self) -> dict[str, float | None]:
-        """Give the figures of the step; None where there is nothing to divide."""
+        """Return the figures of the step; None where there is nothing to divide."""
         waits = sorted(self.waits)
         return {
             "requests": self.requests,
@@ -62,7 +62,7 @@ class Series:
         self._steps = [Step() for _ in range(steps)]
 
     def add(self, rows: Iterable[bytes]) -> tuple[int, str] | None:
-        """Add rows; give the time and id of the last one."""
+        """Add rows; return the time and id of the last one."""
         last: tuple[int, str] | None = None
         for data in rows:
             row = _ROWS.decode(data)
@@ -86,6 +86,6 @@ class Series:
             step.waits.append(row.first_byte_ms)
 
     def result(self) -> dict[str, object]:
-        """Give the figures of all steps."""
+        """Return the figures of all steps."""
         steps = [{"time": self.start + at * self._step, **step.figures()} for at, step in enumerate(self._steps)]
         return {"start": self.start, "step": self._step, "steps": steps, "isCut": self.is_cut}

@@ -165,7 +165,7 @@ class Gateway:
         return bool(runtime.keys) or bool(len(self.keys)) or runtime.config.listen.require_key
 
     def authenticate(self, headers: Mapping[str, str], query: str, runtime: Runtime) -> ClientKey:
-        """Give the key of a request; `ANYONE` if none is needed.
+        """Return the key of a request; `ANYONE` if none is needed.
 
         Raises:
             Refused: it has no valid key.
@@ -268,7 +268,7 @@ class Gateway:
     # -- life ----------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start what runs beside the requests."""
+        """Start what runs alongside the requests."""
         if self._is_started:
             return
         self._is_started = True
@@ -299,7 +299,7 @@ class Gateway:
                     _ = prepare(context, model).content
 
     def spawn(self, work: object) -> None:
-        """Do work beside the requests; the gateway waits for it when it ends."""
+        """Do work alongside the requests; the gateway waits for it when it ends."""
         self._spawn(work, keeps=True)
 
     def _spawn(self, work: object, *, keeps: bool = False) -> None:
@@ -335,7 +335,7 @@ class Gateway:
     # -- the configuration ---------------------------------------------------------------------------------------------
 
     def _fingerprint(self) -> bytes | None:
-        """Give a digest of the file; None if it cannot be read.
+        """Return a digest of the file; None if it cannot be read.
 
         Times are too coarse: two changes in one tick of the clock have the same.
         """
@@ -477,7 +477,10 @@ def freeze_memory() -> None:
 
 
 def _key_of_file(environment: Mapping[str, str]) -> bytes:
-    """Give the key of a file in the user's folder, made once: without a store, envelopes outlive the process by it."""
+    """Return the key of a file in the user's folder, made once.
+
+    Without a store, envelopes outlive the process by it.
+    """
     folder = Path(environment.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "segue"
     path = folder / "gateway.key"
     try:
@@ -489,5 +492,5 @@ def _key_of_file(environment: Mapping[str, str]) -> bytes:
 
 
 def now_ms() -> int:
-    """Give the time as Unix milliseconds."""
+    """Return the time as Unix milliseconds."""
     return time.time_ns() // 1_000_000

@@ -3,11 +3,12 @@
 Clients are told what the catalogue knows about the model that answers: its window, its output limit, what it reads, its
 thinking levels and its price, as far as they have settings for that. Otherwise they guess by the name.
 
-Facts this file relies on: each client was run with them (versions of 2026-11, see docs/clients), unless its function
+Facts: each client was run with them (versions of 2026-11, see docs/clients), unless its function
 says otherwise.
-- gemini-cli takes a base URL without settings for a method of authentication of its own, and refuses it; it reads
-  settings beside those of the user from GEMINI_CLI_SYSTEM_SETTINGS_PATH, if only the user can write to the folder.
-- pi gets a provider beside those of the user from an extension (`-e FILE`).
+- gemini-cli takes a base URL without settings for its own method of authentication, and refuses it; it reads
+  settings in addition to those of the user from GEMINI_CLI_SYSTEM_SETTINGS_PATH, if only the user can write to the
+  folder.
+- pi gets a provider in addition to those of the user from an extension (`-e FILE`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _OUTPUT: Final = 32_000
 
 @final
 class ClientSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """The set-up of one client: variables, arguments behind its name, and files below its home folder."""
+    """The set-up of one client: variables, arguments after its name, and files below its home folder."""
 
     environment: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     arguments: tuple[str, ...] = ()
@@ -62,7 +63,7 @@ class ClientRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _window(model: Model) -> int:
-    """Give the window for a client that has one number for it; 0 if it is not known.
+    """Return the window for a client that has one number for it; 0 if it is not known.
 
     It is the limit of the input, if there is one: such clients fill the window but for a small reserve.
     """
@@ -70,7 +71,7 @@ def _window(model: Model) -> int:
 
 
 def _output(model: Model, default: int = 0) -> int:
-    """Give the output limit, or the default if it is not known.
+    """Return the output limit, or the default if it is not known.
 
     Some entries have an output as large as the window, which holds the input as well. Clients that subtract one from
     the other would have no room left, so it is half of the window at most.
@@ -80,7 +81,7 @@ def _output(model: Model, default: int = 0) -> int:
 
 
 def _prompt(model: Model, output: int, default: int = 0) -> int:
-    """Give the input limit for a client that adds the output to it, or the default if the window is not known."""
+    """Return the input limit for a client that adds the output to it, or the default if the window is not known."""
     return model.max_input or (model.context_window - output if model.context_window else default)
 
 
@@ -124,7 +125,7 @@ def _codex(url: str, key: str, model: Model) -> ClientSetup:
     """Set up codex.
 
     It ignores `model_max_output_tokens`. Images and levels are in a catalogue file, whose entries need a system prompt
-    in place of its own, so they are left to it. (0.166.0, 2026-11-17)
+    in place of the one it has, so they are left to it. (0.166.0, 2026-11-17)
     """
     window = _window(model)
     # By default it compacts at nine tenths of the window; a limit in the settings of the user is for another model.
@@ -414,7 +415,7 @@ def find_client_row(program: str) -> ClientRow | None:
 
 
 def setup_text(client: str, url: str, key: str, model: Model, *, written: Path | None = None) -> str:
-    """Give the lines that point a client to a gateway, to read and to copy.
+    """Return the lines that point a client to a gateway, to read and to copy.
 
     `written` is the folder that its files are in already; empty if nothing else is needed then.
     """

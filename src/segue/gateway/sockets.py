@@ -4,7 +4,7 @@ A client sends `response.create` with the body of a request and gets the events 
 newest reply and its history stay in the memory of the connection, also with `store: false`: a request that names it
 sends new items alone, and only these are read, projected and encoded.
 
-Facts this file relies on (openai 3.49.0: resources/responses, types/responses; OpenAI documentation: WebSocket mode;
+Facts (openai 3.49.0: resources/responses, types/responses; OpenAI documentation: WebSocket mode;
 codex @343074d4; read 2026-11-17):
 - `response.create` is the body of a request without `stream` and `background`, with `generate` (false: nothing is
   generated, and the id can be continued) and `stream_id`. Without `stream_id` it belongs to the default lane, whose
@@ -119,7 +119,7 @@ class Socket:
         """Accept the connection and serve it to its end."""
         await self._receive()
         await self._send({"type": "websocket.accept"})
-        self._turn.leave()  # each message has a turn of its own
+        self._turn.leave()  # each message has its own turn
         limits = self._gateway.config.limits
         end = monotonic() + limits.socket_minutes * 60
         pump = asyncio.create_task(self._pump())

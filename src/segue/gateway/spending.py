@@ -49,7 +49,7 @@ _LOOSE_OUTPUT: Final = 4_000
 _LEAST_OUTPUT: Final = 16
 """Output tokens below which a request is refused in place of getting fewer."""
 _TOOL_ROUNDS: Final = 50
-"""How often a provider may read its window for one reply, as with tools of its own; more is a wrong figure."""
+"""How often a provider may read its window for one reply, as with its own tools; more is a wrong figure."""
 _INPUT_SHARE: Final = 1.1
 _INPUT_MORE: Final = 32
 """Input is estimated: a little more of it is reserved."""
@@ -176,7 +176,7 @@ class Spending:
 
 
 def amount_of(usage: Usage) -> Amount:
-    """Give the money and the tokens of a usage."""
+    """Return the money and the tokens of a usage."""
     cost = 0.0 if usage.cost is None else usage.cost.total
     tokens = usage.input + usage.output + usage.cache_read + usage.cache_write
     return Amount(round(cost * NANO), max(tokens, usage.total_tokens))  # the total has those of a compaction as well
@@ -343,7 +343,7 @@ def check_name(name: str, key: ClientKey, protocol: str) -> None:
 
 
 def usable_models(models: tuple[Model, ...], key: ClientKey) -> tuple[Model, ...]:
-    """Give the models that a key may use; those without a known price are left out if its money is limited."""
+    """Return the models that a key may use; those without a known price are left out if its money is limited."""
     rights = key.rights
     if not rights.models and not rights.has_money_budget:
         return models
@@ -355,7 +355,7 @@ def usable_models(models: tuple[Model, ...], key: ClientKey) -> tuple[Model, ...
 
 
 def select_models(models: tuple[Model, ...], key: ClientKey, protocol: str) -> tuple[Model, ...]:
-    """Give the models that a key may use (`usable_models`).
+    """Return the models that a key may use (`usable_models`).
 
     Raises:
         Refused: none is left.

@@ -3,7 +3,7 @@
 A reply that the gateway stored is answered from the store. One that the provider keeps belongs to the operator's
 account there: the provider is asked only if the reply is one that this client got itself.
 
-Facts this file relies on:
+Facts:
 - A reply is `{"id", "object": "response", ...}`, a deleted one `{"id", "object": "response", "deleted": true}`; a list
   of items has `first_id`, `last_id`, `has_more`, 20 of them by default, 100 at most, the newest first.
                                                                (openai 3.49.0: resources/responses, ResponseItemList)
@@ -106,7 +106,7 @@ async def _answer_own(gateway: Gateway, admission: Admission, call: Call, kept: 
 
 
 def list_items(turns: Sequence[object], name: str) -> list[dict[str, Any]]:
-    """Write turns as the items of the list `name`: each has a type, an id of its own, and parts."""
+    """Write turns as the items of the list `name`: each has a type, its own id, and parts."""
     entries = cast("Sequence[Mapping[str, Any]]", turns)
     items: list[dict[str, Any]] = []
     seen: set[str] = set()

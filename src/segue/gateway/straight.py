@@ -2,7 +2,7 @@
 
 That is so if the client asks for the model by its own id, over the model's own protocol, and every earlier turn is one
 that this model wrote and the client returned unchanged. The reply is read alongside, for its usage and its state.
-Reasoning that the model is known to refuse behind what stands before it now has to go, and so have options that it is
+Reasoning that the model is known to refuse after what comes before it now has to go, and so have options that it is
 known to refuse: such a body is projected.
 """
 

@@ -2,7 +2,7 @@
 
 The client of the gateway uses `send_directly`, without the HTTP client of httpx2 above it.
 
-Facts this file relies on:
+Facts:
 - httpx2's transport parses with h11, in Python; aiohttp parses with llhttp, in C.         (measured; docs/decisions)
 - aiohttp raises its own exceptions; callers of httpx2 expect those of httpx2.                    (httpx2: exceptions)
 - With `trust_env` aiohttp looks for a proxy and for a netrc file in a thread, for each request. So proxies of the
@@ -45,7 +45,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         self._addresses: dict[str, tuple[URL, str | None]] = {}  # by the URL as it is written
 
     def _find_proxy(self, url: httpx2.URL) -> str | None:
-        """Give the proxy that the environment names for a host."""
+        """Return the proxy that the environment names for a host."""
         key = (url.scheme, url.host)
         if key not in self._proxies:
             self._proxies[key] = None if proxy_bypass(url.host) else getproxies().get(url.scheme)

@@ -128,7 +128,7 @@ def _with_defaults(row: dict[str, object]) -> dict[str, object]:
 
 
 def _rename_fields(entry: dict[str, object], kind: type[msgspec.Struct], where: str) -> dict[str, object]:
-    """Give an entry with the field names of its type in JSON."""
+    """Return an entry with the field names of its type in JSON."""
     names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
     known = {**names, **{encoded: encoded for encoded in names.values()}}
     for key in entry:

@@ -1,6 +1,6 @@
 """Chinese providers that serve their own models; `first_party` has the others, and the order of all.
 
-Facts these rows rest on:
+Facts:
 - Base URLs, names of key variables, and differences on `openai-chat`: the role of the system prompt, the field of the
   output limit, the parameter for thinking.     (pi-ai 1.5.0: providers, env-api-keys, auto-detection; read 2026-11-15)
 - DeepSeek, Kimi and Xiaomi require reasoning on every assistant turn of the history.
@@ -100,7 +100,7 @@ _ZAI_USER: Final[Mapping[str, object]] = {
 
 
 def _at(site: str, provider: Provider, title: str, base_url: str, key_variable: str) -> Provider:
-    """Give a provider at another site of its own."""
+    """Return a provider at its own site."""
     return replace(provider, name=site, title=title, base_url=base_url, key_variables=(key_variable,))
 
 

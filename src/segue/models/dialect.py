@@ -71,7 +71,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     thinking_format: ThinkingFormat = "effort"
     """How thinking is asked for: as an effort, a budget, a level, a switch, or in the way of one provider."""
     thinking_budget_field: Literal["thinking_token_budget", "thinking_budget", "thinking_budget_tokens"] | None = None
-    """The field of a thinking budget that stands beside a switch; None: there is none."""
+    """The field of a thinking budget that is next to a switch; None: there is none."""
     thinking_budgets: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
     """Budgets of thinking levels, if they differ from the defaults. Used where only budgets are accepted."""
     off_value: str | None = None
@@ -79,7 +79,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     default_effort: Literal["low", "medium", "high"] = "high"
     """The effort of a request that asks for thinking without one, where the model decides how long it thinks."""
     effort: bool = True
-    """The provider accepts an effort besides its switch for thinking."""
+    """The provider accepts an effort in addition to its switch for thinking."""
     user_field: Literal["user", "user_id", "safety_identifier"] = "user"
     """The field of Chat that names the end user."""
     store: bool = False
@@ -105,7 +105,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cache_format: Literal["none", "anthropic", "openai-key", "bedrock"] = "none"
     """How caching is asked for: not at all, with the marks of Anthropic or Bedrock, or with the key of OpenAI."""
     cache_on_tools: bool = True
-    """Cache marks may stand on tools."""
+    """Cache marks may be on tools."""
     cache_long: Literal["none", "1h", "24h", "30m"] = "none"
     """The longer lifetime of a cache that can be asked for."""
     session_header: Literal["none", "openai", "openai-nosession", "openrouter"] = "none"
@@ -131,7 +131,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self.thinking_format in _WITH_BUDGET or self.thinking_budget_field is not None
 
     def takes_effort(self) -> bool:
-        """Whether the level is sent as an effort, alone or besides a switch."""
+        """Whether the level is sent as an effort, alone or with a switch."""
         return self.effort and self.thinking_format in _WITH_EFFORT
 
     def takes_level(self) -> bool:

@@ -1,6 +1,6 @@
 """Decide which model ids of different providers name the same model, so that signatures are valid at both.
 
-Facts this file rests on:
+Facts:
 - A Claude signature made on Bedrock or Vertex is valid at Anthropic and the other way round, for models before Sonnet
   5.5; later ones are bound to the account: see `models.readers`.
                                             (Anthropic documentation, extended thinking; pydantic-ai #3757)
@@ -8,7 +8,7 @@ Facts this file rests on:
                                             (litellm #32140, #24571; OpenRouterTeam/ai-sdk-provider #491; mastra #23433)
 - A gateway that serves models of others may replace or remove signatures: its ids are equivalent to no other.
                                             (opencode #6418)
-- Bedrock ids have a region (`us.`, `global.`, `us-gov.`) or an ARN before the name and a version behind it. Vertex ids
+- Bedrock ids have a region (`us.`, `global.`, `us-gov.`) or an ARN before the name and a version after it. Vertex ids
   end in `@` and a date or `@default`, and may be a resource path.
                                             (AWS and Google documentation; catalogue of 2026-11-15)
 

@@ -2,11 +2,11 @@
 
 The rows of Chinese ones are in `chinese_labs`.
 
-Facts these rows rest on:
+Facts:
 - Base URLs, names of key variables, and differences on `openai-chat`: the role of the system prompt, the field of the
   output limit, the parameter for thinking.     (pi-ai 1.5.0: providers, env-api-keys, auto-detection; read 2026-11-15)
 - Anthropic takes $10 for 1,000 searches, nothing for fetching pages; errors are not counted. Code runs without a fee
-  beside a search, else by the hour of a container, which no reply tells.
+  with a search, else by the hour of a container, which no reply tells.
                  (prices as public code and notes quote Anthropic's pages, 2026-11-17; anthropic 2.8.0: ServerToolUsage)
 - OpenAI takes $10 for 1,000 calls of the web search, for searches alone, not for pages that are opened, and $2.50 for
   1,000 calls of the file search. Containers of code are paid by their lifetime, which no reply tells.

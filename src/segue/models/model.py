@@ -87,5 +87,5 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
         return f"Model({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
 
     def full_name(self) -> str:
-        """Give the full name in the catalogue: `provider/id`."""
+        """Return the full name in the catalogue: `provider/id`."""
         return f"{self.provider}/{self.id}"

@@ -5,11 +5,11 @@ recognises a request, rules of several protocols select families, `models.equiva
 providers, and the scripts that write the catalogue find prices. A family that only the rules of one protocol need is in
 its `rules.py`; every other pattern is here. A test assigns every id of the packaged catalogue to its generation.
 
-Facts this file rests on:
+Facts:
 - The ids of each provider's own catalogue page.                       (catalogue of pi-ai 1.5.0; read 2026-11-15)
 - Cohere's first model was called `command`, without a suffix.         (cohere 7.3.1; read 2026-11-15)
 - Claude ids: a name and a generation (`-4-5`, elsewhere `-4.5`; once before the name: `claude-3-7-sonnet`), no date
-  from 4.6 on. Bedrock adds a region and `anthropic.` before the id and `-v1:0` behind it, Vertex adds `@date`.
+  from 4.6 on. Bedrock adds a region and `anthropic.` before the id and `-v1:0` after it, Vertex adds `@date`.
                                                   (Anthropic models overview; catalogue of pi-ai 1.5.0; read 2026-11-15)
 - OpenAI ids: `o1`, `o3`, `o4` and `gpt-5` onwards reason; gateways add `openai/` or `openai.` before the id, and a
   fine-tuned model is `ft:` and the id.                                (the same; OpenAI documentation: fine-tuning)
@@ -60,7 +60,7 @@ FIRST_PARTY_PREFIXES: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]]
 
 
 def first_party_providers(model_id: str) -> tuple[str, ...]:
-    """Give the first-party providers of a model id; empty if no prefix matches."""
+    """Return the first-party providers of a model id; empty if no prefix matches."""
     wanted = model_id.lower()
     return next((providers for prefixes, providers in FIRST_PARTY_PREFIXES if wanted.startswith(prefixes)), ())
 
@@ -110,7 +110,7 @@ VARIANTS: Final[tuple[Variant, ...]] = (
 
 
 def listed_variants(name: str, model_id: str) -> Iterator[tuple[Variant, str, str]]:
-    """Give the ids under which a model may be listed, each behind its variant and the part of the name that it matched.
+    """Yield the ids under which a model may be listed, each after its variant and the part of the name that it matched.
 
     `model_id` is the name without its provider. A form that one provider serves may be the whole name.
     """
@@ -171,7 +171,7 @@ CLAUDE_BINDS_PREFIX: Final = (
     r"claude-(?:(?:fable|mythos)-(?:5[-.](?:[1-9]|\d\d)(?!\d)|[6-9](?!\d)|\d\d(?!\d)|latest)"
     r"|(?:opus|sonnet|haiku)-(?:5[-.](?:[5-9]|\d\d)(?!\d)|[6-9](?!\d)|\d\d(?!\d)))"
 )
-"""Fable and Mythos from 5.1 on, Opus, Sonnet and Haiku from 5.5 on: thinking is accepted only behind what it was made
+"""Fable and Mythos from 5.1 on, Opus, Sonnet and Haiku from 5.5 on: thinking is accepted only after what it was made
 after. Ids that end in `latest` name the newest model.
 
 (Anthropic documentation: preserved thinking, 2026-11-09; probes of Opus 5.5, Fable 5.1 and Sonnet 5, 2026-09-26)
@@ -188,7 +188,7 @@ CLAUDE_READS_BOUND: Final = r"claude-opus-5[-.]5(?!\d)"
 """Models that read thinking of `CLAUDE_BINDS_ACCOUNT`, and whose own is read in every account: see `readers`."""
 
 GEMINI_1_AND_2: Final = r"gemini-[12]\."
-"""These have thinking budgets and no levels, and no JSON schema beside tools. (Roo-Code #10700, symfony/ai #1777)"""
+"""These have thinking budgets and no levels, and no JSON schema with tools. (Roo-Code #10700, symfony/ai #1777)"""
 GEMINI_UP_TO_2_0: Final = r"gemini-(?:1|2\.0)"
 """These count next to nothing for tools. (recorded usage, 2026-11-15)"""
 GEMINI_2_0: Final = r"gemini-2\.0"
@@ -207,7 +207,7 @@ GEMINI_MINIMAL: Final = r"gemini-3(?:\.[1-6])?-flash"
 """These have the level `minimal`; 3.7 and 3.8 Flash lack it. (Google documentation: thinking; pi-ai 1.5.0)"""
 
 _START: Final = r"(?:^|[/.:~]|openai-)"
-"""Where the name of a model of OpenAI's begins: behind the prefix of a gateway, a region or a fine-tuned model."""
+"""Where the name of a model of OpenAI's begins: after the prefix of a gateway, a region or a fine-tuned model."""
 _GPT: Final = r"(?:^|[/.:~_-])gpt[-_]?"
 """The same for GPT, also in the middle of the name of a deployment."""
 _NOT_A_SIZE: Final = r"(?!\d|(?:\.\d+)?b\b)"
@@ -232,7 +232,7 @@ OPENAI_GPT_5_5_UP: Final = rf"{_GPT}5(?:\.\d\d|[-_.]?[5-9])(?!\d)|{_DAYBREAK}"
 OPENAI_GPT_6_ON: Final = _GPT + r"(?:(?:[6-9](?:[-_.]?\d)?|1\d)" + _NOT_A_SIZE + r"|(?:astra|luna|sol|terra)-latest)"
 """No sampling parameters at all. (@ai-sdk/openai 4.0.73; the names ending in `latest`: catalogue of pi-ai 1.5.0)"""
 OPENAI_FUNCTIONS_WITHOUT_LEVEL: Final = _GPT + r"5[-_.]?[45](?!\d|[-_]chat)"
-"""Chat Completions refuses functions beside an effort. (pipecat #4043, openai-openapi #541; crush #2913 for 5.5)"""
+"""Chat Completions refuses functions with an effort. (pipecat #4043, openai-openapi #541; crush #2913 for 5.5)"""
 OPENAI_GPT_5_6_ON: Final = rf"{_GPT}5(?:\.\d\d|[-_.]?[6-9])(?!\d)|{_DAYBREAK}|{OPENAI_GPT_6_ON}"
 """Chat Completions refuses functions unless the effort is `none` (litellm #34569, livekit/agents #7169, live); cache
 breakpoints are explicit, and writes are billed (openai 3.49.0)."""

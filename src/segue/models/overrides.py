@@ -1,7 +1,7 @@
 """Override single fields of `Rules` or `Dialect` by their names, and rows by their places, with every value checked.
 
 Overrides come from rows of providers, families of models, entries of the catalogue, files of the user's own and
-callers. All of them are read here, so a mistake has the same error wherever it stands.
+callers. All of them are read here, so a mistake has the same error wherever it is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CUMULATIVE: Final = frozenset({"refused_options", "refused_extra", "added_field
 
 
 def override(settings: Settings, overrides: Mapping[str, object], *, where: str) -> Settings:
-    """Give settings with some fields replaced; `where` names the place of the overrides in error messages.
+    """Return settings with some fields replaced; `where` names the place of the overrides in error messages.
 
     Raises:
         SettingsError: a field does not exist, or cannot have this value.

@@ -76,7 +76,7 @@ def _is_mode(mode: PriceMode, field: str, value: str, model: Model) -> bool:
 def find_fees(
     model: Model, *, counts: Mapping[str, object] | None = None, blocks: Iterable[Mapping[str, object]] = ()
 ) -> float:
-    """Give the dollars that the provider takes for the runs of its own tools in a reply.
+    """Return the dollars that the provider takes for the runs of its own tools in a reply.
 
     `counts` is where the reply has the numbers of runs, `blocks` are its blocks or items, for runs without a number.
     """
@@ -109,7 +109,7 @@ def _number(value: object) -> int:
 
 
 def reduce_cost(cost: UsageCost, share: float) -> UsageCost:
-    """Give the part of a cost that is paid."""
+    """Return the part of a cost that is paid."""
     return UsageCost(
         input=cost.input * share,
         output=cost.output * share,
@@ -146,7 +146,7 @@ def _add_costs(costs: Sequence[UsageCost]) -> UsageCost:
 
 
 def batch_share(model: Model) -> float:
-    """Give the part of the list price that the model's provider takes for a batch; 1 if it has no such price."""
+    """Return the part of the list price that the model's provider takes for a batch; 1 if it has no such price."""
     row = find_row(model.provider, model.base_url)
     return 1.0 if row is None else row.batch_price
 

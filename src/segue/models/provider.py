@@ -10,7 +10,7 @@ import msgspec
 
 @final
 class ToolFee(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a provider takes for each run of a tool of its own, beside the tokens.
+    """What a provider takes for each run of its own tool, in addition to the tokens.
 
     - `dollars`: for one run; with `once`, for a reply with any number of them.
     - `count`: where the reply has the number of runs, or a list of them (`server_tool_use.web_search_requests`).

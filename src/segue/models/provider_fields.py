@@ -1,8 +1,8 @@
 """The keys of a request body that a provider of a shared protocol has.
 
-One protocol serves many providers, and each has its own keys besides those that all have. Rows that name a version are
-those of the provider's SDK. Rows marked "not verified" are gathered from clients and articles: a key may be missing
-there, or be one that the provider does not have.
+One protocol serves many providers, and each has its own keys in addition to those that all have. Rows that name a
+version are those of the provider's SDK. Rows marked "not verified" are gathered from clients and articles: a key may
+be missing there, or be one that the provider does not have.
 """
 
 from __future__ import annotations
@@ -113,5 +113,5 @@ def common_fields(protocol: str) -> frozenset[str] | None:
 
 
 def fields_of_providers() -> Mapping[str, frozenset[str]]:
-    """Return the keys of every provider of Chat that has a list of its own."""
+    """Return the keys of every provider of Chat that has its own list."""
     return _FIELDS

@@ -97,7 +97,7 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
 
 
 def provider_name(name: str) -> str:
-    """Give segue's name of a provider, in lower case; a name that is not in the tables is given back."""
+    """Return segue's name of a provider, in lower case; a name that is not in the tables is given back."""
     wanted = name.lower()
     return wanted if wanted in PROVIDERS else OTHER_NAMES.get(wanted, wanted)
 

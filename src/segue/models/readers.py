@@ -1,6 +1,6 @@
 """Which models read the reasoning of other models: signatures that are valid for more than the model that made them.
 
-Facts this file rests on:
+Facts:
 - Fable 5.2 and Mythos 5.2 read each other, and no other model reads theirs. Fable 5.1 and Mythos 5.1 read each other,
   every earlier Claude, and Opus 5.5 on the Claude API only. Opus 5.5 reads Opus 5 and earlier Opus, Sonnet and Haiku
   models, and Sonnet 5.5 on the Claude API and Google Cloud. Sonnet 5.5 reads Sonnet 5, Opus 4.8, Haiku 4.5 and earlier.
@@ -76,7 +76,7 @@ def reads_reasoning(writer: str, writer_id: str, reader: str, reader_id: str) ->
 
 
 def _parse(provider: str, model_id: str) -> tuple[str, Version] | None:
-    """Give the line and the version of a Claude: `claude-opus-5-5` is ("opus", (5, 5))."""
+    """Return the line and the version of a Claude: `claude-opus-5-5` is ("opus", (5, 5))."""
     family = find_model_family_id(provider, model_id)
     found = _CLAUDE.fullmatch(family[1]) if family is not None and family[0] == "claude" else None
     if found is None:

@@ -1,4 +1,4 @@
-"""Rows of rules: one thing that a target refuses, or has in a form of its own, with the evidence for it.
+"""Rows of rules: one thing that a target refuses, or has in its own form, with the evidence for it.
 
 A field of `Rules` describes a capability that many targets have or lack. What only some targets refuse is a row: the
 place names what it is about, the row what is refused there, who says so and when. Projection, `check` and the emulator
@@ -18,7 +18,7 @@ from segue.models.evidence import Grade
 
 
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Who says so, and when it was read; a row of a family has the evidence of the family if it has none of its own."""
+    """Who says so, and when it was read; a row of a family has the evidence of the family if it has none itself."""
 
     source: str = ""
     read: str = ""

@@ -73,7 +73,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_tools: int = 0
     """The most tools of a request."""
     tool_choices: frozenset[str] = frozenset({"auto", "none", "required", "name"})
-    """Supported values of `tool_choice`; `name` stands for one tool by name. If `auto` is not listed, it has no value
+    """Supported values of `tool_choice`; `name` represents one tool by name. If `auto` is not listed, it has no value
     on the wire: it is the default when no choice is sent."""
     forced_choice_with_thinking: bool = True
     """Whether a tool may be forced (`required` or by name) while thinking is on."""
@@ -96,7 +96,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     provider is replaced by the one of the same kind. None: unknown, so none is added, and a tool of the same protocol
     is sent unchanged."""
     server_tools_with_functions: Literal["allowed", "flag", "refused"] = "allowed"
-    """Whether server tools and functions may stand in one request; `flag`: only with a field that the row of the tool
+    """Whether server tools and functions may be in one request; `flag`: only with a field that the row of the tool
     names."""
     refused_tool_types: frozenset[str] = frozenset()
     """Types of tools that the protocol has and this model refuses."""
@@ -107,7 +107,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tool_error: Literal["flag", "text"] = "flag"
     """Whether a result has an error flag, or the error is marked in its text."""
     call_signature: Literal["free", "required", "thought"] = "free"
-    """Whether the first call of every step needs a signature; `thought`: signed thinking has to stand before it."""
+    """Whether the first call of every step needs a signature; `thought`: signed thinking has to come before it."""
     schema_root_object: bool = False
     """Whether the root of a tool's schema needs `"type": "object"`."""
     schema_needed: bool = True
@@ -161,8 +161,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_text: Literal["none", "empty", "blank"] = "none"
     """Which texts are refused: none, empty ones, or also those of white space. Projection removes them."""
     blank_beside: frozenset[str] = frozenset({"signed"})
-    """Content of a turn beside which a refused text is accepted: kinds, `signed` for thinking with a signature, `text`
-    for a text that is not blank. Where texts of white space are refused, an empty one is refused beside all of them."""
+    """Content of a turn next to which a refused text is accepted: kinds, `signed` for thinking with a signature, `text`
+    for a text that is not blank. Where texts of white space are refused, an empty one is refused with all of them."""
     text_signatures: bool = False
     """Whether a text can have a signature; a blank text with a signature is not removed."""
     empty_result: bool = True
@@ -182,7 +182,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether an assistant turn may end in thinking; otherwise a short text is added, or the thinking is removed."""
 
     bound_prefix: bool = False
-    """Whether signed reasoning is accepted only behind exactly the instructions, tools and messages that it was made
+    """Whether signed reasoning is accepted only after exactly the instructions, tools and messages that it was made
     after, and only as one unbroken run; otherwise the request is refused."""
     drops_unbound: bool = False
     """Whether a request can ask the server to drop reasoning whose prefix differs, instead of refusing the request."""
@@ -215,8 +215,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_fields: frozenset[str] = frozenset()
     """Keys that the SDK has and an endpoint refuses: `Object.key`."""
     added_fields: frozenset[str] = frozenset()
-    """Keys that an endpoint takes besides those of the SDK: `key` of the body, or `Object.key`, with `=value` for one
-    value of a key that the SDK has; overrides add to the set as for `refused_options`."""
+    """Keys that an endpoint takes in addition to those of the SDK: `key` of the body, or `Object.key`, with `=value`
+    for one value of a key that the SDK has; overrides add to the set as for `refused_options`."""
 
     # -- settings ------------------------------------------------------------------------------------------------------
     refused_options: frozenset[str] = frozenset()
@@ -227,7 +227,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_unless_off: frozenset[str] = frozenset()
     """Fields of `Options` that are refused unless thinking is explicitly off."""
     exclusive_options: frozenset[str] = frozenset()
-    """Fields of `Options` of which a request may have only one; the first one in the order of `Options` is kept."""
+    """Fields of `Options`; a request may have only one of them; the first one in the order of `Options` is kept."""
     refused_extra: frozenset[str] = frozenset()
     """Keys of the request body that this target refuses, `object.key` for keys of an inner object, `key=value` for one
     value; overrides add to the set as for `refused_options`."""

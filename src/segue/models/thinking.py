@@ -1,6 +1,6 @@
 """Thinking levels: which levels a model has, and the nearest one to a level that it does not have.
 
-Facts this file rests on:
+Facts:
 - A model without reasoning has only `off`. A level that is mapped to None does not exist. `xhigh` and `max` exist only
   if they are mapped; the others exist unless mapped to None.    (pi-ai 1.5.0 and ktsoator/or, read 2026-11-15)
 - A level that does not exist is replaced by the next higher one, else by the next lower one.           (the same)
@@ -56,7 +56,7 @@ def supported_thinking_levels(
 def clamp_thinking_level(
     model: Model | str, level: ThinkingLevel, default: Collection[str] = DEFAULT_LEVELS
 ) -> ThinkingLevel:
-    """Give the level if the model has it, else the next higher one, else the next lower one."""
+    """Return the level if the model has it, else the next higher one, else the next lower one."""
     supported = supported_thinking_levels(model, default)
     if level in supported:
         return level
@@ -68,12 +68,12 @@ def clamp_thinking_level(
 
 
 def budget_for_level(level: ThinkingLevel, dialect: Dialect) -> int:
-    """Give the budget of a level in tokens; 0 for `off`."""
+    """Return the budget of a level in tokens; 0 for `off`."""
     return dialect.thinking_budgets.get(level, DEFAULT_BUDGETS.get(level, 0))
 
 
 def level_for_budget(budget: int) -> ThinkingLevel:
-    """Give the lowest level whose default budget is at least the given one; `high` beyond all of them."""
+    """Return the lowest level whose default budget is at least the given one; `high` beyond all of them."""
     if budget <= 0:
         return "off"
     for level, tokens in DEFAULT_BUDGETS.items():

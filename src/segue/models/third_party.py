@@ -1,6 +1,6 @@
 """Providers that serve models of others: hosting companies, gateways and local servers.
 
-Facts these rows rest on:
+Facts:
 - Base URLs, names of key variables, and differences on their protocols.
                                               (pi-ai 1.5.0: providers, env-api-keys, auto-detection; read 2026-11-15)
 - Groq and Cerebras refuse `reasoning_content` and accept `reasoning`.
@@ -64,7 +64,7 @@ _GROQ_FIELDS: Final = frozenset(
         *(f"ChatCompletionAssistantMessageParam.{key}" for key in ("reasoning", "executed_tools", "annotations")),
     }
 )
-"""groq 1.7.0: parameters beside OpenAI's, read 2026-11-15."""
+"""groq 1.7.0: parameters in addition to OpenAI's, read 2026-11-15."""
 
 _CEREBRAS_FIELDS: Final = frozenset(
     {
@@ -83,7 +83,7 @@ _FIREWORKS_FIELDS: Final = frozenset(
         *("typical_p", "reasoning_history", "thinking", "safe_tokenization", "session_id"),
     }
 )
-"""fireworks-ai: parameters of chat completions beside OpenAI's, read 2026-11-17."""
+"""fireworks-ai: parameters of chat completions in addition to OpenAI's, read 2026-11-17."""
 
 _CLOUDS: Final = "anthropic 2.8.0: lib; AWS documentation"
 

@@ -3,7 +3,7 @@
 Prices are in the catalogue; this file has what it lacks: what is cached without being asked for, from which size on, in
 which steps, and for how long after the last use.
 
-Facts this file relies on, read 2026-11-18:
+Facts, read 2026-11-18:
 - Claude caches up to a mark, 5 minutes or an hour after the last use; the smallest prefix is 512 to 4,096 tokens, by
   model.                                                              (Anthropic documentation: prompt caching)
 - GPT-5.6 and later cache up to the end of every request, 30 minutes or 12 hours; writes are billed. Earlier ones cache

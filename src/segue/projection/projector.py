@@ -176,7 +176,7 @@ def transform_messages(
 
 
 def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
-    """Give a policy that knows the routers of the user's own catalogue; the same object where there are none."""
+    """Return a policy that knows the routers of the user's own catalogue; the same object where there are none."""
     if catalogue is None:
         return policy
     known = frozenset[str]() if policy is None else policy.routers
@@ -352,7 +352,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
 
 
 def _kept_extra(context: Context, tools: tuple[Tool, ...], target: Target) -> tuple[Extra | None, list[Change]]:
-    """Give the `extra` of the context that is sent, and what is changed in it.
+    """Return the `extra` of the context that is sent, and what is changed in it.
 
     Data of another protocol is removed. Its wire format alone stays, because no codec writes it and nothing is lost.
     """

@@ -334,7 +334,7 @@ def _find_abilities(provider: str, model_id: str, catalogue: Catalogue | None) -
 
 
 def _plain_id(model_id: str) -> str:
-    """Give the name of a model without the maker before it and the variant behind it."""
+    """Return the name of a model without the maker before it and the variant after it."""
     return model_id.rpartition("/")[2].partition(":")[0].lower()
 
 
@@ -396,7 +396,7 @@ def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue 
 
 
 def _find_other_maker(model_id: str, provider: str) -> str | None:
-    """Give the maker of a model, by its id, if it is not this provider: "" if it is unknown or behind a gateway.
+    """Return the maker of a model, by its id, if it is not this provider: "" if it is unknown or behind a gateway.
 
     None for a name that tells nothing, and for a provider that serves models of others.
     """
@@ -410,7 +410,7 @@ def _find_other_maker(model_id: str, provider: str) -> str | None:
 
 
 def _name_in(body: Mapping[str, object]) -> str | None:
-    """Give the model that a body names: its `model`, or `modelId` (boto3)."""
+    """Return the model that a body names: its `model`, or `modelId` (boto3)."""
     for key in ("model", "modelId"):
         name = body.get(key)
         if isinstance(name, str):

@@ -25,7 +25,7 @@ _ADVICE: Final = 'pass a Context, a text, or a list such as [{"role": "user", "c
 
 
 def read_input(given: ContextInput) -> Context:
-    """Give the conversation that was passed; a `Context` is returned unchanged.
+    """Return the conversation that was passed; a `Context` is returned unchanged.
 
     Raises:
         ConversationError: the value is none of these; `path` locates the problem in a list.

@@ -21,7 +21,7 @@ _Clue = Mapping[str, int]
 """The weight of one key or value for each protocol."""
 
 _TURN_KEYS: Final = frozenset({"role", "parts", "call_id", "content"})
-"""Keys of which turns have one, in every protocol."""
+"""In every protocol, a turn has one of these keys."""
 _RESPONSE_SETTINGS: Final = frozenset({"stream", "temperature", "top_p", "stop", "n"})
 """Keys that a request for a response may have, and a request to count tokens does not have."""
 
@@ -55,11 +55,11 @@ class _Tables:
         self._others: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def _of_model(self, model_id: str) -> tuple[tuple[str | None, _Clue], ...]:
-        """Give the clues of a model id, each with the key that the body needs."""
+        """Return the clues of a model id, each with the key that the body needs."""
         return tuple((needed, clue) for prefix, needed, clue in self._model_ids if model_id.startswith(prefix))
 
     def find_turns(self, body: Mapping[str, object]) -> tuple[str, ...]:
-        """Give the keys of turns that a body has."""
+        """Return the keys of turns that a body has."""
         return tuple([key for key in self.turns_keys if body.get(key) is not None])
 
     def with_other_turns(self, present: tuple[str, ...]) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ def all_protocols() -> list[Protocol]:
 
 
 def all_clues() -> dict[str, Clues]:
-    """Give the clues of each protocol by name; of segue's own protocols only the clues are imported.
+    """Return the clues of each protocol by name; of segue's own protocols only the clues are imported.
 
     A protocol of a package that cannot be loaded is left out; `get_protocol` of its name raises the error.
     """
@@ -122,12 +122,12 @@ def all_clues() -> dict[str, Clues]:
 
 
 def all_routes() -> dict[str, tuple[Route, ...]]:
-    """Give the endpoints of each protocol by name; of segue's own protocols only the routes are imported."""
+    """Return the endpoints of each protocol by name; of segue's own protocols only the routes are imported."""
     return _all_parts("routes", ())
 
 
 def all_batch_forms() -> dict[str, tuple[BatchForm, ...]]:
-    """Give the forms of batch files of each protocol by name; of segue's own protocols only these are imported."""
+    """Return the forms of batch files of each protocol by name; of segue's own protocols only these are imported."""
     return _all_parts("batch_forms", ())
 
 
@@ -140,7 +140,7 @@ _Part = TypeVar("_Part")
 
 
 def _all_parts(part: str, none: _Part) -> dict[str, _Part]:
-    """Give one part of every record: of a folder the module of this name alone, or `none` if it has no such module."""
+    """Return one part of every record: of a folder the module of this name alone, or `none` if it has none."""
     parts: dict[str, _Part] = {}
     for name in protocol_names():
         if name in _FOLDERS:
@@ -213,7 +213,7 @@ def _resolve(
     own: Mapping[str, object],
     overrides: Mapping[str, object] | None,
 ) -> Settings:
-    """Give the cached settings of a target, with overrides that no cache can hold: `own` are the model's."""
+    """Return the cached settings of a target, with overrides that no cache can hold: `own` are the model's."""
     original = _encode_overrides(own) if own else b""
     # A known provider needs no URL to be found; without it the cache has fewer entries.
     base_url = None if model.provider in PROVIDERS else model.base_url
@@ -224,7 +224,7 @@ def _resolve(
 
 
 def overrides_key(model: Model) -> tuple[bytes | None, bytes | None]:
-    """Give the overrides of a model as a key of a cache: they are mappings of the caller, which may change."""
+    """Return the overrides of a model as a key of a cache: they are mappings of the caller, which may change."""
     return (
         _encode_overrides(model.rules) if model.rules else b"",
         _encode_overrides(model.dialect) if model.dialect else b"",

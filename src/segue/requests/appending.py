@@ -1,8 +1,8 @@
 """Changed instructions that are appended instead of edited: `Policy(instructions="append")`.
 
-What stands before a reply stays as it was sent, so that reasoning behind it stays valid and the cache is read. The
+What comes before a reply stays as it was sent, so that reasoning after it stays valid and the cache is read. The
 first reply to a system prompt and tools remembers them (`Sent.instructions`); a request sends those that the newest
-such reply names first, and each later change as a system message where it came into force: behind the newest user
+such reply names first, and each later change as a system message where it came into force: after the newest user
 message or tool result (Anthropic documentation: preserved thinking, read 2026-11-16).
 
 A change starts over, as an edit does, if it cannot be appended: a tool with another definition under the same name, a
@@ -53,7 +53,7 @@ class Appended(NamedTuple):
     """A conversation with its changed instructions appended; the given one if nothing changed.
 
     `places` are the indexes of the inserted messages in `context`, in order; `changed` names what differs from what
-    stands first, by its path.
+    comes first, by its path.
     """
 
     context: Context
@@ -62,7 +62,7 @@ class Appended(NamedTuple):
     remembered: Remembered | None = None
 
     def place(self, index: int) -> int:
-        """Give the index in the given conversation of a message, or of the next one for an inserted message."""
+        """Return the index in the given conversation of a message, or of the next one for an inserted message."""
         return index - bisect_left(self.places, index)
 
 
@@ -74,7 +74,7 @@ class Known:
         self._messages: list[tuple[Instructions, Instructions, frozenset[str], SystemMessage]] = []
 
     def frame(self, instructions: Instructions) -> Context:
-        """Give a conversation with these instructions and no messages."""
+        """Return a conversation with these instructions and no messages."""
         for known, frame in self._frames:
             if known == instructions:
                 return frame
@@ -83,7 +83,7 @@ class Known:
         return frame
 
     def find(self, old: Instructions, new: Instructions, defined: frozenset[str]) -> SystemMessage | None:
-        """Give the message that changes some instructions to others."""
+        """Return the message that changes some instructions to others."""
         for one, other, names, message in self._messages:
             if names == defined and one == old and other == new:
                 return message
@@ -149,7 +149,7 @@ class _Appending:
         """All functions so far, by name."""
 
     def run(self) -> Appended | None:
-        """Give the conversation to send; None if a change cannot be appended."""
+        """Return the conversation to send; None if a change cannot be appended."""
         first, changes = self._remembered()
         if first is None:
             return Appended(self.given, remembered=Remembered(self.now, is_appended=False))
@@ -179,7 +179,7 @@ class _Appending:
                 self.defined.setdefault(name, tool)
 
     def _remembered(self) -> tuple[Instructions | None, list[tuple[int, Instructions]]]:
-        """Find the instructions that stand first, and the later ones with the replies that remember them."""
+        """Find the instructions that come first, and the later ones with the replies that remember them."""
         first: Instructions | None = None
         changes: list[tuple[int, Instructions]] = []
         for at, message in enumerate(self.given.messages):
@@ -224,7 +224,7 @@ class _Appending:
     # -- one change ----------------------------------------------------------------------------------------------------
 
     def _change(self, old: Instructions, new: Instructions) -> SystemMessage | None:
-        """Give the message that changes instructions to others; None if there is none that does."""
+        """Return the message that changes instructions to others; None if there is none that does."""
         defined = frozenset(self.defined)
         message = self.known.find(old, new, defined)
         if message is None:
@@ -280,18 +280,18 @@ class _Appending:
 
 
 def _tools_of(instructions: Instructions) -> list[Instructions]:
-    """Give the tools of instructions without cache marks, which change nothing."""
+    """Return the tools of instructions without cache marks, which change nothing."""
     tools = cast("list[Instructions]", instructions.get("tools") or [])
     return [{key: value for key, value in tool.items() if key != "cacheMark"} for tool in tools]
 
 
 def _name_of(tool: Instructions) -> str:
-    """Give the name of a function; empty for a tool that the provider runs."""
+    """Return the name of a function; empty for a tool that the provider runs."""
     return str(tool.get("name")) if tool.get("type") == "function" else ""
 
 
 def _follows_user(messages: Sequence[Message], at: int) -> bool:
-    """Whether a system message is accepted before this index: behind a user message or a tool result."""
+    """Whether a system message is accepted before this index: after a user message or a tool result."""
     for message in reversed(messages[:at]):
         if message.role in ("user", "toolResult"):
             return True
@@ -313,7 +313,7 @@ def _holds_all(projection: Projection, appended: Appended) -> bool:
 
 
 def _located(projection: Projection, appended: Appended) -> Projection:
-    """Give a projection whose report names places in the given conversation, and what was appended."""
+    """Return a projection whose report names places in the given conversation, and what was appended."""
     changes = [
         replace(change, path=_given_path(change.path, appended), last=last if last is None else appended.place(last))
         for change in projection.report.changes

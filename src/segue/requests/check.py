@@ -1,7 +1,7 @@
 """`check` with the request before: what changed in a request that should only have grown, and what that costs.
 
 A provider caches a request from its start, and reads the cache as far as the next request is the same. Models that bind
-reasoning to its prefix accept it only there (`Rules.bound_prefix`). So both are lost behind the first difference.
+reasoning to its prefix accept it only there (`Rules.bound_prefix`). So both are lost after the first difference.
 
 The order of comparison is that in which providers read a request: tools, instructions, turns.
 """
@@ -93,7 +93,7 @@ def check(
 
     `after` is the request before it in the same conversation. Then the first difference is a finding too
     (`prefix_changed`), with the cached tokens that it costs, and so is each block of reasoning that the model refuses
-    behind it (`reasoning_invalid`).
+    after it (`reasoning_invalid`).
 
     `version` is the version of the API that the request is sent with, where a header names it (`anthropic-version`).
     Without it, it is the one that the body names, or one that accepts the body.
@@ -212,7 +212,7 @@ class _Comparison:
         places = {signature: index for index, signature in enumerate(known)}
         previous: int | None = None
         for path, signature in self._blocks(self.turns):
-            place = places.get(signature, len(known))  # what was made later stands behind all of them
+            place = places.get(signature, len(known))  # what was made later comes after all of them
             if previous is not None and place != previous + 1 and not place == previous == len(known):
                 return path
             previous = place
@@ -229,7 +229,7 @@ class _Comparison:
         return PrefixChange(path=path, message=message, reasoning=reasoning, tokens=tokens, cost=cost)
 
     def _count(self, turn: int, *, whole: bool) -> int:
-        """Estimate the tokens of the request before that stand behind the difference."""
+        """Estimate the tokens of the request before that come after the difference."""
         model, name = self.endpoint.model, self.codec.name
         everything = estimate_tokens(decode_request(self.after, protocol=name, model=model), model)
         if whole:

@@ -1,7 +1,7 @@
 """What `check` compared a request with, and what only the provider can know.
 
-An empty list of findings is no promise: whether a model exists, a key is valid or a stored file is still there cannot
-be seen in a body, and of some endpoints it is not known what they refuse. `explain_check` lists both sides.
+An empty list of findings is not a promise: whether a model exists, a key is valid or a stored file is still there
+cannot be seen in a body, and of some endpoints it is not known what they refuse. `explain_check` lists both sides.
 """
 
 from __future__ import annotations

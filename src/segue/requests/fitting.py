@@ -48,7 +48,7 @@ def fit_request(
             raise _does_not_fit(requirement, model)
     sent, report = projection.context, projection.report
     has_text = _has_text(sent.messages, _DEFAULT_TEXTS if policy is None else policy.texts)
-    # Where instructions become a user turn, that turn is not a reason to drop the results beside them.
+    # Where instructions become a user turn, that turn is not a reason to drop the results next to them.
     if not has_text or all(message.role in ("toolResult", "system") for message in given.messages):
         is_unpaired = bool(report.of(ChangeCode.RESULT_ORPHANED))
         is_held = holds_content(projection.options, model.protocol)

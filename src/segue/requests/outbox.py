@@ -10,7 +10,7 @@ Why the result equals a full encoding:
                                                                                             (law 6, over every protocol)
 - The codec names messages that affect later turns (`affects_later`); they are passed to it again.
 - Cache marks that the options request are in the last turns; the kept bytes never contain one.
-- `max_tokens` is no part of a turn. Near the window it is another one in each request.    (law 6, over every protocol)
+- `max_tokens` is not part of a turn. Near the window it is another one in each request.    (law 6, over every protocol)
 - Everything is encoded anew if the other options, tools or instructions differ from the last request (in a type or the
   order of keys, too), if the conversation has its own cache marks, or if it has tool calls but no tools.
 - Threads take turns, and an exception drops the kept bytes.
@@ -65,7 +65,7 @@ class _Seam(NamedTuple):
 
 
 class _Rest(NamedTuple):
-    """What stands behind the kept messages in a request: messages, as written and with all reasoning; their turns."""
+    """What comes after the kept messages in a request: messages, as written and with all reasoning; their turns."""
 
     messages: Sequence[Message]
     given: Sequence[Message]
@@ -99,13 +99,13 @@ class _Kept:
         self.frame = frame
         """Everything in the request but the messages. If it differs, every turn may differ."""
         self.key = object()
-        """Stands for the frame, but for `max_tokens`."""
+        """Represents the frame, but for `max_tokens`."""
         self.bare = _with(frame, (), tools=())
         self.lead = 0
         """How many turns come before the first message: the system prompt may be one."""
         self.messages: list[Message] = []
         self.source: tuple[Message, ...] = ()
-        """The messages of the last request, of which those are the first."""
+        """The messages of the last request, which begin with those."""
         self.turns = bytearray()
         """The turns of `messages` as JSON, separated by commas."""
         self.cuts = 0
@@ -119,7 +119,7 @@ class _Kept:
         self.replies: list[ReplyTurn] = []
         """The digest of the kept turns, and their assistant turns, where the target binds reasoning to its prefix."""
         self.rest: _Rest | None = None
-        """What stands behind the kept messages in the last request."""
+        """What comes after the kept messages in the last request."""
         self.seams: list[_Seam] = [_Seam(0, 0, 0, 0, START)]
         """Where the history can be split."""
 
@@ -201,7 +201,10 @@ class Outbox:
         self._turns_key = self._codec.turns_key or ""
         self._kept: _Kept | None = None
         self._unsearched: Callable[[], bytes | None] | None = None
-        """Gives the bytes of the last request that decide about the version of the API; None if all have to be read."""
+        """Returns the bytes of the last request that decide about the version of the API.
+
+        None if all have to be read.
+        """
         self._known = Known()
         form = prefix_form(self._codec, self._endpoint)
         self._binder = None if form is None else Binder(form, self._endpoint, policy)
@@ -249,7 +252,7 @@ class Outbox:
         if binder is not None:
             binder.begin(context, projection, account, refused)
             projection = binder.projection
-        # A wire whose turns do not stand in one list has nothing that could be kept: the body is written as a whole.
+        # A wire whose turns are not in one list has nothing that could be kept: the body is written as a whole.
         try:
             content = self._write(projection) if self._turns_key else None
         except _NotAList:
@@ -345,7 +348,7 @@ class Outbox:
         return content
 
     def _find_unsearched(self, kept: _Kept, cuts: int, parts: tuple[bytes, ...]) -> bytes | None:
-        """Give the parts of a request that are not kept, if the turns that are kept do not decide about the version."""
+        """Return the parts of a request that are not kept, if the kept turns do not decide about the version."""
         versions = self._codec.versions
         with self._lock:
             if versions is None or cuts != kept.cuts:  # other turns may be kept now
@@ -363,7 +366,7 @@ class Outbox:
         if rest is not None and digests is not None:
             size = len(rest.given)
             if len(new) <= size or new[size].role != "assistant" or not all(map(is_, rest.given, new)):
-                digests, size = None, 0  # a message more may stand in the last turn
+                digests, size = None, 0  # a message more may be in the last turn
         if digests is None:
             digests = TurnDigests(binder.form, kept.digest)
             digests.add(fresh, assistant_turns(new, count))
@@ -373,7 +376,7 @@ class Outbox:
         return digests
 
     def _keep_answered(self, kept: _Kept, messages: Sequence[Message]) -> None:
-        """Keep what stands behind the kept messages in the last request, if the model has answered it since."""
+        """Keep what comes after the kept messages in the last request, if the model has answered it since."""
         rest, start = kept.rest, len(kept.messages)
         if rest is None or self._requests_marks(kept.frame):  # the marks are in these turns
             return

@@ -129,7 +129,7 @@ class Request:
         content = self._bare_content
         if self._transport is None:
             return content
-        # The turns may be megabytes that are encoded already: what is added stands before them.
+        # The turns may be megabytes that are encoded already: what is added comes before them.
         return encode_json(self._moved_headers)[:-1] + b"," + content[1:]
 
     @property
@@ -153,7 +153,7 @@ class Request:
         return versions.choose(self._bare_content, None if self._unsearched is None else self._unsearched())
 
     def _encoded(self) -> dict[str, object]:
-        """Give the body as the codec gives it: it shares dicts with the conversation, so it is only read."""
+        """Return the body as the codec gives it: it shares dicts with the conversation, so it is only read."""
         if self._wire is None:
             prompt = prompt_of(self._projection, self._endpoint)
             self._wire = self._codec.encode_request(prompt, self._endpoint)
@@ -234,7 +234,7 @@ class Request:
     def sdk_arguments(self) -> dict[str, Any]:
         """Return the arguments for the provider's own client, new ones each time; unknown ones are in `extra_body`."""
         body = self._owned()
-        if self._transport is not None:  # the provider's client makes the path and what stands in place of headers
+        if self._transport is not None:  # the provider's client makes the path and what is in place of headers
             body = {"model": self.model.id, **body}
             if self._projection.options.stream:
                 body["stream"] = True
@@ -285,7 +285,7 @@ class Request:
         return self._codec.reply_form.withheld is not None or self._find_inserted() is not None
 
     def _find_inserted(self) -> str | None:
-        """Find the text of a last user turn that is no message of the conversation."""
+        """Find the text of a last user turn that is not a message of the conversation."""
         given = None if self._given is None else self._given.messages
         if given is None or (given and given[-1].role != "assistant"):
             return None
@@ -296,7 +296,7 @@ class Request:
 
     @property
     def binds_prefix(self) -> bool:
-        """Whether the target binds reasoning to what stands before it."""
+        """Whether the target binds reasoning to what comes before it."""
         return self._endpoint.rules.bound_prefix
 
     @property
@@ -314,7 +314,7 @@ class Request:
     def marks(self) -> frozenset[str]:
         """The marks of what the provider may refuse as not valid.
 
-        That is signed thinking where it is bound to what stands before it. Elsewhere it is reasoning that no account is
+        That is signed thinking where it is bound to what comes before it. Elsewhere it is reasoning that no account is
         known of; without such, all signatures and native blocks.
         """
         if not self.binds_prefix and self.stamp.unknown:
@@ -324,14 +324,14 @@ class Request:
         return frozenset(mark for message in messages if message.role == "assistant" for mark in find(message))
 
     def account_in(self, headers: Mapping[str, str]) -> str | None:
-        """Give the account that the headers of a reply name, in lower case; None if they name none."""
+        """Return the account that the headers of a reply name, in lower case; None if they name none."""
         name = self._endpoint.dialect.account_header
         return None if name is None else headers.get(name) or None
 
     def stamped(
         self, message: AssistantMessage, *, account: str | None = None, key: str | None = None
     ) -> AssistantMessage:
-        """Give a reply to this request with what it was made after."""
+        """Return a reply to this request with what it was made after."""
         if not self._is_stamped:
             return message
         stamp = self.stamp if self.binds_prefix or self._made_stamp is not None else _NO_STAMP
@@ -351,7 +351,7 @@ class Request:
         return message if sent is None else replace(message, sent=sent)
 
     def _is_compacted(self, message: AssistantMessage) -> bool:
-        """Whether a reply begins with a summary that stands for everything before it."""
+        """Whether a reply begins with a summary that represents everything before it."""
         form = self._codec.prefix
         blocks = [piece.block for piece in message.content if piece.kind == "native"]
         return bool(blocks) and form is not None and form.starts({"content": blocks})
@@ -366,7 +366,7 @@ class Request:
         return None if found is None else {mark_of(signature): reason for signature, reason in found.items()}
 
     def note_dropped(self, message: AssistantMessage) -> tuple[Change, ...]:
-        """Give the changes that a reply reports: reasoning that the server dropped, and how it shortened the request.
+        """Return the changes that a reply reports: reasoning that the server dropped, and how it shortened the request.
 
         It says so if it was asked to drop; reasoning of another account is dropped without a word.
         """
@@ -420,7 +420,7 @@ def prepare(
     has models and providers of the user's own; without it those of segue and of installed packages are known.
     `account` names the account that the request will be sent with, as `AssistantMessage.sent` names those of earlier
     replies: reasoning that only another account can use is left out. `refused` are the marks of signatures that the
-    provider refused in this conversation, besides those that its replies remember.
+    provider refused in this conversation, in addition to those that its replies remember.
 
     Raises:
         EmptyConversation: the conversation has no content to send.
@@ -525,7 +525,7 @@ def prepare_intact(
     policy: Policy | None = None,
     catalogue: Catalogue | None = None,
 ) -> Request:
-    """Make a request from a conversation that stands as it was sent, with its own instructions and tools.
+    """Make a request from a conversation that is as it was sent, with its own instructions and tools.
 
     Whatever its reasoning was made after is in the conversation, so none of it is left out. Otherwise like `prepare`.
     """
@@ -540,7 +540,7 @@ def prepare_intact(
 
 
 def first_stamp(sender: Sender, messages: Sequence[Message]) -> MakeStamp | None:
-    """Give the stamp of a request where nothing is bound to its prefix; None if there is nothing to remember.
+    """Return the stamp of a request where nothing is bound to its prefix; None if there is nothing to remember.
 
     `messages` are those that are sent. The stamp is made with the reply, so the request does not wait for it.
     """

@@ -91,7 +91,7 @@ def _with_prefix(prompt: Prompt, source: str, model: Model) -> Prompt:
 
 
 def other_provider(prompt: Prompt, model: Model) -> str | None:
-    """Give the provider of a body with references and no replies, by the model that it names.
+    """Return the provider of a body with references and no replies, by the model that it names.
 
     None if the catalogue does not know that model, or the target's provider has it too.
     """
@@ -161,7 +161,7 @@ def _with_extra(prompt: Prompt, parts: Extra) -> Prompt:
 
 
 def writer_of(prompt: Prompt) -> str | None:
-    """Give the provider of the first reply; None if there is none."""
+    """Return the provider of the first reply; None if there is none."""
     for message in prompt.context.messages:
         if message.role == "assistant":
             return message.provider

@@ -4,7 +4,7 @@ The count is that of the conversation as the model would get it, with nothing le
 the same model counts everything before it exactly, so only what came later is estimated. After a cut or an edit, the
 growth between replies corrects the estimate.
 
-Facts this file rests on (sessions of 171,000 and 436,000 tokens, measured 2026-11-15):
+Facts (sessions of 171,000 and 436,000 tokens, measured 2026-11-15):
 - Estimated from the last usage, the next request is off by 0.02 % (median), 0.3 % (95 of 100).
 - A usage counts what was sent then: after a cut, or a compaction by the provider, it is not the size of the history.
   With tools that the provider runs, it counts several requests.

@@ -67,7 +67,7 @@ class Account:
         self._known = Amount()
 
     def snapshot(self, now: int) -> Snapshot:
-        """Give what is to be written now."""
+        """Return what is to be written now."""
         with self.lock:
             self.is_queued = False
             part = self._part._replace(until=now + LEASE, held=self._held, known=self._known)
@@ -179,7 +179,7 @@ class Lease:
         self.slot: int = 0
         """The slot that it was counted in."""
         self.progress: Callable[[], Usage | None] | None = None
-        """Gives what the attempt that runs costs at this moment."""
+        """Returns what the attempt that runs costs at this moment."""
         self.estimates: dict[str, int] = {}
         """What the input was estimated at, for each model that it was reserved for."""
         self.denied: Denied | None = None
@@ -188,7 +188,7 @@ class Lease:
         self.is_ended: bool = False
 
     def grant(self, output: int, room: int | None) -> None:
-        """Give the request so many output tokens; all that is left has `room` for more."""
+        """Allow the request so many output tokens; all that is left has `room` for more."""
         self.output, self.room, self.expected = output, room, self.wanted.at_most(output)
 
     def output_again(self) -> int:

@@ -1,9 +1,9 @@
 """Backups of a SQLite store: whole at any time, also while a gateway writes.
 
-Facts this file relies on:
+Facts:
 - The online backup API copies a consistent state; a writer of another process restarts the copy, and all pages at once
   are copied under one read transaction.                                        (SQLite documentation: backup API)
-- In write-ahead mode the files `-wal` and `-shm` belong to their database: beside another one they would corrupt it.
+- In write-ahead mode the files `-wal` and `-shm` belong to their database: next to another one they would corrupt it.
                                                                                (SQLite documentation: howtocorrupt)
 """
 
@@ -50,7 +50,7 @@ def _copy(source: Path, target: Path) -> None:
             _check(read, source)
             with closing(sqlite3.connect(new)) as written:
                 read.backup(written)
-                written.execute("pragma journal_mode=delete")  # one file, with nothing beside it
+                written.execute("pragma journal_mode=delete")  # one file, with nothing next to it
                 _check(written, source)
         handle = os.open(new, os.O_RDONLY)
         try:
@@ -66,7 +66,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _check(database: sqlite3.Connection, source: Path) -> None:
-    """Refuse a file that is no store of this version or an earlier one, or that is damaged."""
+    """Refuse a file that is not a store of this version or an earlier one, or that is damaged."""
     found = database.execute("pragma quick_check(1)").fetchone()
     if found != ("ok",):
         raise SettingsError(f"{source} is damaged: {found[0]}; use another backup", key="state.store")

@@ -24,7 +24,7 @@ class Circuit:
         self.is_open: bool = False
 
     def fail(self) -> bool:
-        """Note a failure; give whether another try is worth it."""
+        """Note a failure; return whether another try is worth it."""
         now = self._clock()
         if self._failing_since is None:
             self._failing_since = now
@@ -39,7 +39,7 @@ class Circuit:
             self._on_open()
 
     def succeed(self) -> bool:
-        """Note a success; give whether the circuit was open."""
+        """Note a success; return whether the circuit was open."""
         was_open = self.is_open
         self._failing_since = None
         self.is_open = False

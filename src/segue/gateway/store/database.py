@@ -15,7 +15,7 @@ class Transaction(Protocol):
     """One transaction; it is committed at the end of its block, and rolled back by an exception."""
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> int:
-        """Run a statement; give the number of rows that it changed."""
+        """Run a statement; return the number of rows that it changed."""
         ...
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
@@ -47,7 +47,7 @@ class Database(Protocol):
         ...
 
     def compact(self) -> None:
-        """Give the space of deleted rows back to the disk, where the database does not do so itself."""
+        """Return the space of deleted rows to the disk, where the database does not do so itself."""
         ...
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ _LARGEST_INTEGER: Final = 2**63 - 1
 
 
 def clean_values(values: Sequence[Value]) -> list[Value]:
-    """Give values that every database can store. All values of all statements pass through here.
+    """Return values that every database can store. All values of all statements pass through here.
 
     PostgreSQL has no null character in a text, and neither database has half a surrogate. They are replaced, and a
     digest of the original follows, so that two different ids stay different.

@@ -62,18 +62,18 @@ def revoke_key(database: Database, name: str, now: int) -> ClientKey:
 
 
 def keys_version(database: Database) -> str | None:
-    """Give a value that changes with every change of a key; None if there was never a key."""
+    """Return a value that changes with every change of a key; None if there was never a key."""
     rows = database.query("select value from meta where name = ?", (_VERSION,))
     return str(rows[0][0]) if rows else None
 
 
 def read_keys(database: Database) -> dict[bytes, ClientKey]:
-    """Give all keys by their digests, also those that are revoked."""
+    """Return all keys by their digests, also those that are revoked."""
     return _read(database.query("select digest, revoked, data from keys"))
 
 
 def read_spending(database: Database, now: int) -> list[KeySpending]:
-    """Give all keys with what they spent, in the order in which they were made."""
+    """Return all keys with what they spent, in the order in which they were made."""
     keys = sorted(read_keys(database).values(), key=lambda key: (key.made, key.id))
     ledgers = {str(key): data for key, data in database.query("select key, data from ledgers")}
     return [KeySpending(key, _current(ledgers.get(key.tenant), now)) for key in keys]

@@ -156,7 +156,7 @@ def dump_ledger(ledger: Ledger) -> bytes:
 
 
 def start_of(period: Period, now: int) -> int:
-    """Give when the period that holds now began, in UTC; `total` began at 0."""
+    """Return when the period that holds now began, in UTC; `total` began at 0."""
     return _start_of(period, now - now % (24 * 60 * _MINUTE))
 
 
@@ -172,7 +172,7 @@ def _start_of(period: Period, day: int) -> int:
 
 
 def end_of(period: Period, now: int) -> int | None:
-    """Give when the period that holds now ends; `total` does not."""
+    """Return when the period that holds now ends; `total` does not."""
     if period == "total":
         return None
     days = {"day": 1, "week": 7, "month": 31}[period]

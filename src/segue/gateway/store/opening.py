@@ -13,7 +13,7 @@ from segue.gateway.store.store import Store
 
 
 def read_store_name(given: str, environment: Mapping[str, str]) -> str:
-    """Give the name of a store; the address of a database has its password, so a variable or a file may have it.
+    """Return the name of a store; the address of a database has its password, so a variable or a file may have it.
 
     Raises:
         SettingsError: the variable or the file has none.
@@ -22,7 +22,7 @@ def read_store_name(given: str, environment: Mapping[str, str]) -> str:
 
 
 def file_of_store(name: str) -> Path | None:
-    """Give the file of a SQLite store; None for any other."""
+    """Return the file of a SQLite store; None for any other."""
     return Path(name.removeprefix("sqlite:").removeprefix("//")).expanduser() if name.startswith("sqlite:") else None
 
 

@@ -1,6 +1,6 @@
 """PostgreSQL: the store of several gateways behind a load balancer, through psycopg.
 
-Facts this file relies on:
+Facts:
 - Classes of SQLSTATE: 08 connection, 40 rollback (deadlock, serialization), 53 resources, 57 operator intervention, 58
   system error. An error without a state comes from the client's side of a connection.  (PostgreSQL 15, appendix A)
 - A server that restarts breaks every connection, and each is known to be broken only when it is used. So the
@@ -182,5 +182,5 @@ class _PostgresqlTransaction:
 
 
 def _placed(statement: str) -> bytes:
-    """Write the statement with psycopg's marks for values; no statement of a store has a question mark of its own."""
+    """Write the statement with psycopg's marks for values; no statement of a store has its own question mark."""
     return statement.replace("?", "%s").encode()

@@ -62,7 +62,7 @@ def narrow(path: Path) -> None:
 
 
 def read_or_make_secret(path: Path) -> str:
-    """Give the secret of a file; it is made once, also if several programs start at the same time.
+    """Return the secret of a file; it is made once, also if several programs start at the same time.
 
     Raises:
         OSError: the file can be neither read nor created.

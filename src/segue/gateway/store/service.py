@@ -88,7 +88,7 @@ class StoreService:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     async def get_states(self, keys: Sequence[str], now: int) -> dict[str, list[State]]:
-        """Give the states of keys; none if the store fails."""
+        """Return the states of keys; none if the store fails."""
         store = self.store
         if store is None or not keys:
             return {}
@@ -159,7 +159,7 @@ class StoreService:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     async def put(self, work: Stored, now: int, *, is_kept: bool = False, is_alone: bool = False) -> bool:
-        """Write, wait for the commit, and give whether it is durable.
+        """Write, wait for the commit, and return whether it is durable.
 
         `is_kept`: what is not stored now may be stored later, when the database answers again. `is_alone`: it does not
         matter whether what was put before it with `put_later` is written; otherwise that is.

@@ -1,9 +1,9 @@
 """SQLite: the default store, one file in write-ahead mode.
 
-Facts this file relies on:
+Facts:
 - In write-ahead mode readers do not wait for a writer, and `synchronous=normal` loses nothing when the process is
   killed, only when the machine loses power.                                               (SQLite documentation: WAL)
-- The files beside the database (`-wal`, `-shm`) are created with the permissions of the database itself.
+- The files next to the database (`-wal`, `-shm`) are created with the permissions of the database itself.
                                                                                 (os_unix.c, findCreateFileMode)
 - A commit that fails (a full disk) may leave the transaction open, or may have rolled it back.
                                                                                  (SQLite documentation: transactions)
@@ -93,7 +93,7 @@ class SqliteDatabase:
         return f"SqliteDatabase({self._path!r})"
 
     def connect(self, *, waits: bool = True) -> _Connection:
-        """Give the connection of this thread; without `waits`, one that does not wait for locks."""
+        """Return the connection of this thread; without `waits`, one that does not wait for locks."""
         place = "connection" if waits or self._path == _IN_MEMORY else "impatient"
         found = cast("_Connection | None", getattr(self._local, place, None))
         if found is None:
@@ -129,7 +129,7 @@ class SqliteDatabase:
         self.query("pragma wal_checkpoint(passive)")
 
     def compact(self) -> None:
-        """Give the space of deleted rows back to the disk."""
+        """Return the space of deleted rows to the disk."""
         self.query("vacuum")
         self.query("pragma wal_checkpoint(truncate)")
 

@@ -73,7 +73,7 @@ class Limits(NamedTuple):
 
     @classmethod
     def of_days(cls, table: StateTable) -> Limits:
-        """Give the limits of a configuration."""
+        """Return the limits of a configuration."""
         return cls(
             round(table.days * DAY),
             table.megabytes * 1_000_000,
@@ -201,7 +201,7 @@ class Store:
                 transaction.run("insert into meta (name, value) values (?, ?)", (VERSION_NAME, str(number)))
 
     def envelope_key(self) -> bytes:
-        """Give the secret key of the envelopes; it is made once and shared by all gateways of the store."""
+        """Return the secret key of the envelopes; it is made once and shared by all gateways of the store."""
         with self.database.transaction() as transaction:
             transaction.run(
                 "insert into meta (name, value) values (?, ?) on conflict do nothing", (_KEY_NAME, token_hex(32))
@@ -279,19 +279,19 @@ class Store:
             _set_meta(transaction, _PROBE_NAME, str(now))
 
     def newest_time(self) -> int | None:
-        """Give when something was stored or used last."""
+        """Return when something was stored or used last."""
         newest = self.database.query(_NEWEST)[0][0]
         return newest if isinstance(newest, int) else None
 
     def get_states(self, keys: Iterable[str], now: int) -> dict[str, list[State]]:
-        """Give the states of keys, the newest first, and note that they were used."""
+        """Return the states of keys, the newest first, and note that they were used."""
         found, used = self.find_states(keys, now)
         if used.ids:
             self.put_all((used,), now)
         return found
 
     def find_states(self, keys: Iterable[str], now: int) -> tuple[dict[str, list[State]], UsedStates]:
-        """Give the states of keys, the newest first, and those whose use has to be noted."""
+        """Return the states of keys, the newest first, and those whose use has to be noted."""
         wanted = list(dict.fromkeys(keys))
         found: dict[str, list[State]] = {}
         read: dict[str, State | None] = {}
@@ -323,7 +323,10 @@ class Store:
     def list_requests(
         self, tenant: str | None, limit: int, before: tuple[int, str] | None = None, conversation: str | None = None
     ) -> list[tuple[str, str, bytes]]:
-        """Give the id, the tenant and the row of requests, the newest first, after a place: of one tenant or of all."""
+        """Return the id, the tenant and the row of requests, the newest first, after a place.
+
+        Of one tenant or of all.
+        """
         terms: list[str] = []
         values: list[str | int] = []
         if tenant is not None:
@@ -343,7 +346,7 @@ class Store:
         return [(str(name), str(owner), _bytes(data)) for name, owner, data in rows]
 
     def get_request(self, name: str, tenant: str | None) -> bytes | None:
-        """Give the row of one request, of the tenant or of any."""
+        """Return the row of one request, of the tenant or of any."""
         if tenant is None:
             return self._one("select data from requests where id = ?", (name,))
         return self._one("select data from requests where id = ? and tenant = ?", (name, tenant))
@@ -351,12 +354,12 @@ class Store:
     # -- conversations -------------------------------------------------------------------------------------------------
 
     def get_conversation(self, name: str) -> StoredConversation | None:
-        """Give a conversation."""
+        """Return a conversation."""
         rows = self.database.query("select id, tenant, data from conversations where id = ?", (name,))
         return next(iter(_conversations(rows)), None)
 
     def list_conversations(self, tenant: str | None, limit: int) -> list[StoredConversation]:
-        """Give the conversations of a tenant, or of all, that were used last."""
+        """Return the conversations of a tenant, or of all, that were used last."""
         of_tenant, values = ("", (limit,)) if tenant is None else (" where tenant = ?", (tenant, limit))
         rows = self.database.query(
             f"select id, tenant, data from conversations{of_tenant} order by seen desc, id limit ?",  # noqa: S608
@@ -371,7 +374,7 @@ class Store:
         self.put_all((row,), now)
 
     def get_response(self, name: str, tenant: str) -> bytes | None:
-        """Give a stored response of the tenant."""
+        """Return a stored response of the tenant."""
         return self._one("select data from responses where id = ? and tenant = ?", (name, tenant))
 
     def delete_response(self, name: str, tenant: str) -> None:
@@ -386,12 +389,12 @@ class Store:
     # -- expiry --------------------------------------------------------------------------------------------------------
 
     def sweep(self, limits: Limits, now: int) -> int:
-        """Delete what is too old, then what is too much; give the number of rows that were too much, and old states.
+        """Delete what is too old, then what is too much; return the number of rows that were too much, and old states.
 
         Every table holds so many bytes at most. Keys that have less than their equal share of them lose nothing, the
         others lose what they did not use for the longest time.
 
-        Age is measured by a clock of its own, which follows `now` by at most a day in each sweep. A system clock that
+        Age is measured by its own clock, which follows `now` by at most a day in each sweep. A system clock that
         is wrong for a while therefore deletes next to nothing, and after a long pause the sweeps catch up one by one.
         """
         with self.database.transaction() as transaction:
@@ -412,7 +415,7 @@ class Store:
                 transaction.run(f"delete from {table} where tenant = ?", (tenant,))  # noqa: S608
 
     def delete_request(self, name: str, tenant: str | None) -> int:
-        """Delete the row and the content of a request, and what it left if its conversation has no name of its own."""
+        """Delete the row and the content of a request, and what it left if its conversation has no name itself."""
         of_tenant, values = ("", (name,)) if tenant is None else (" and tenant = ?", (name, tenant))
         columns = {"requests": "id", "contents": "id", "states": "conversation", "responses": "conversation"}
         with self.database.transaction() as transaction:
@@ -422,7 +425,7 @@ class Store:
             )
 
     def delete_conversation(self, name: str, tenant: str | None) -> int:
-        """Delete everything of a conversation, of one tenant or of all; give how many rows that were."""
+        """Delete everything of a conversation, of one tenant or of all; return how many rows that were."""
         deleted = 0
         of_tenant, values = ("", (name,)) if tenant is None else (" and tenant = ?", (name, tenant))
         with self.database.transaction() as transaction:
@@ -434,13 +437,13 @@ class Store:
     # -- the console ---------------------------------------------------------------------------------------------------
 
     def get_content(self, name: str, tenant: str | None) -> bytes | None:
-        """Give what a request and its reply said."""
+        """Return what a request and its reply said."""
         if tenant is None:
             return self._one("select data from contents where id = ?", (name,))
         return self._one("select data from contents where id = ? and tenant = ?", (name, tenant))
 
     def newest_content(self, conversation: str, tenant: str | None) -> bytes | None:
-        """Give what the newest request of a conversation and its reply said."""
+        """Return what the newest request of a conversation and its reply said."""
         of_tenant, values = ("", (conversation,)) if tenant is None else (" and tenant = ?", (conversation, tenant))
         return self._one(
             f"select data from contents where conversation = ?{of_tenant} order by seen desc, id limit 1",  # noqa: S608
@@ -460,7 +463,7 @@ def _set_meta(transaction: Transaction, name: str, value: str) -> None:
 
 
 def _advance_clock(transaction: Transaction, now: int) -> int:
-    """Give the time by which age is measured, and note it."""
+    """Return the time by which age is measured, and note it."""
     rows = transaction.read("select value from meta where name = ?", (_CLOCK_NAME,))
     if rows:
         last = int(str(rows[0][0]))

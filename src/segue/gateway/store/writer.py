@@ -81,7 +81,7 @@ class Item:
 
 
 class Writer:
-    """Writes items in a thread of its own, or on the event loop. `on_error` gets a sentence about each failure.
+    """Writes items in its own thread, or on the event loop. `on_error` gets a sentence about each failure.
 
     `soon` calls a function in the next turn of the event loop; without it, or if it gives False, the thread writes.
     What nobody waits for is written with the next item that somebody waits for. `later` is given what wakes the thread
@@ -148,7 +148,7 @@ class Writer:
         return self._hand(item)
 
     def _hand(self, item: Item) -> bool:
-        """Give an item to the thread."""
+        """Return an item to the thread."""
         if self._queue.qsize() >= _MOST_WAITING:
             return False
         self._handed += 1
@@ -257,7 +257,7 @@ class Writer:
             self._later(self._take_unhurried)
 
     def waiting(self) -> list[Stored]:
-        """Give what is in the backlog, the oldest first."""
+        """Return what is in the backlog, the oldest first."""
         if not self._backlog:
             return []
         with self._lock:
@@ -393,7 +393,7 @@ class Writer:
                 batch = [self._backlog[at] for at in range(min(size, len(self._backlog)))]
             self._write(batch)
             with self._lock:
-                for _ in batch:  # what failed again stands at the end now
+                for _ in batch:  # what failed again is at the end now
                     self._backlog.popleft()
 
     def _end(self) -> None:

@@ -63,7 +63,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     amount: Amount
     only_beside: Amount | None = None
-    """The limit holds only in a request with media of which this is more than 0; None: in every request."""
+    """The limit holds only in a request with media for which this is more than 0; None: in every request."""
 
 
 class FitPlan:
@@ -120,7 +120,7 @@ class FitPlan:
         """Kept free for what the user said in messages that are left out: the task is never dropped with them. With a
         tenth of the limit, 100 % of the recorded requests had the task; with none 72 to 86 %. (77 sessions, 2026-11)"""
         self.summary_room: float = min(_LARGEST_NOTE, max(_SMALLEST_NOTE, self.limit * _SHARE_OF_NOTE))
-        """Kept free for what stands for the messages left out: a summary that comes later must not move the cut."""
+        """Kept free for what represents the messages left out: a summary that comes later must not move the cut."""
         self.summary_most: float = self.limit / 4
         """A longer summary is shortened: the newest messages say more than it does."""
         self.quotas: tuple[Quota, ...] = _quotas(rules)
@@ -129,7 +129,7 @@ class FitPlan:
         0 where a cut loses none."""
 
     def low_after(self, turn: float, lost: float) -> float:
-        """Give the low mark of a cut where turns have so many tokens, and which loses so many tokens of reasoning.
+        """Return the low mark of a cut where turns have so many tokens, and which loses so many tokens of reasoning.
 
         A cut reads what is left anew, and the model has to think again. The mark is lowered, not below the newest part
         that stays nor 0.25, until a token of the room that the cut makes costs no more than without reasoning.
@@ -148,7 +148,10 @@ _last: tuple[Model, Rules, Policy, FitPlan] | None = None
 
 
 def find_plan(model: Model, rules: Rules, policy: Policy) -> FitPlan:
-    """Give the plan of a target; that of the last call is used again, because a corpus has one target for all rows."""
+    """Return the plan of a target.
+
+    That of the last call is used again, because a corpus has one target for all rows.
+    """
     global _last  # noqa: PLW0603 - a cache of one entry, replaced as a whole
     known = _last
     if known is not None and known[0] is model and known[1] is rules and known[2] is policy:
@@ -159,7 +162,7 @@ def find_plan(model: Model, rules: Rules, policy: Policy) -> FitPlan:
 
 
 def _server_edit(fit: Fit, rules: Rules, limit: int) -> ServerEdit | None:
-    """Give what the server is asked to do; None where it cannot, or not before the window is full."""
+    """Return what the server is asked to do; None where it cannot, or not before the window is full."""
     if fit.server == "no" or fit.server not in rules.server_edits:
         return None
     is_too_late = fit.server == "compact" and 0 < limit * fit.high < rules.least("compaction")
@@ -167,7 +170,10 @@ def _server_edit(fit: Fit, rules: Rules, limit: int) -> ServerEdit | None:
 
 
 def _input_limit(model: Model, fit: Fit, window: int) -> int:
-    """Give the limit of the input. The reserve does not depend on the request: else an option would move every cut."""
+    """Return the limit of the input.
+
+    The reserve does not depend on the request: else an option would move every cut.
+    """
     if not window:
         return 0
     reserve = fit.reserve

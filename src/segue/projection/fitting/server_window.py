@@ -2,7 +2,7 @@
 
 Also what a server is asked to do itself about a conversation that grows too long.
 
-Facts this file rests on:
+Facts:
 - Ollama reads 4,096 to 262,144 tokens, by the memory of the machine, and drops the beginning of a longer request
   without an error, down to half of that. `num_ctx` sets the number; another number loads the model again.
                                         (ollama #3839, #17427, docs/context-length.mdx; read 2026-11-15)
@@ -70,7 +70,7 @@ def ask_server(options: Options, plan: FitPlan, protocol: Protocol, messages: Se
 
 
 def covered_before(messages: Sequence[Message], protocol: Protocol) -> int:
-    """Give the index of the newest message that the server reads in place of all before it; 0 if there is none."""
+    """Return the index of the newest message that the server reads in place of all before it; 0 if there is none."""
     form = protocol.server_edits
     if form is not None:
         for index in range(len(messages) - 1, 0, -1):
@@ -80,7 +80,7 @@ def covered_before(messages: Sequence[Message], protocol: Protocol) -> int:
 
 
 def native_blocks(messages: Sequence[Message], protocol: str) -> Iterator[Block]:
-    """Give the blocks of replies that only this protocol has."""
+    """Yield the blocks of replies that only this protocol has."""
     for message in messages:
         for piece in message.content if message.role == "assistant" else ():
             if piece.kind == "native" and piece.protocol == protocol:

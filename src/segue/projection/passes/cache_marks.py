@@ -1,11 +1,11 @@
 """Move cache marks to where the target accepts them, and remove those beyond its limit; the newest are kept.
 
-Facts this file rests on:
+Facts:
 - A mark on thinking, on a blank text or on a tool whose loading is deferred is refused.
       (Anthropic documentation: prompt caching; claude-code #55302; on Bedrock: opencode #36517, strands #1820)
 - A mark on a document that is not a PDF is refused for Claude on Bedrock.      (strands harness-sdk #1966, 2026-03-24)
 - A fifth mark is refused: "A maximum of 4 blocks with cache_control may be provided."     (sub2api #176, zeph #1568)
-- A lifetime of an hour is refused behind one of five minutes; order: tools, system, messages.         (headroom #2939)
+- A lifetime of an hour is refused after one of five minutes; order: tools, system, messages.         (headroom #2939)
 - Later requests read from the newest marks. Marks on tools and on the system prompt count too.
 - A target without cache marks may answer one with an error.   (AWS documentation: prompt caching, read 2026-11-15)
 
@@ -111,7 +111,7 @@ def move_tool_marks(tools: list[Tool], given: list[int], rules: Rules, protocol:
 
 
 def is_markable_tool(tool: Tool, rules: Rules, protocol: str) -> bool:
-    """Whether a tool may have a mark; the target refuses it beside some of the tool's own fields."""
+    """Whether a tool may have a mark; the target refuses it with some of the tool's own fields."""
     if "tool" in rules.values("cache_mark_places"):
         return False
     fields = tool.definition if tool.kind == "native" else (tool.extra or {}).get(protocol, {})
@@ -125,7 +125,7 @@ def _is_markable(content: AnyContent, rules: Rules) -> bool:
 
 
 def _find_moves(content: Sequence[AnyContent], rules: Rules) -> list[tuple[int, int]]:
-    """Give the positions of marks that have to move, each with the nearest position that may have one.
+    """Return the positions of marks that have to move, each with the nearest position that may have one.
 
     The later of two equally near ones is used, because its mark covers the original one. Native blocks come last:
     some of them cannot have a mark, and a native cache point is one itself.
@@ -216,7 +216,7 @@ def limit_marks(
 
 
 class _Lifetimes:
-    """The lifetimes of marks, in the order of the request: where it counts, all are short behind a short one.
+    """The lifetimes of marks, in the order of the request: where it counts, all are short after a short one.
 
     An unknown lifetime is a short one: none is sent. One that `extra` keeps is sent as it was given.
     """
@@ -335,7 +335,7 @@ def _without_excess(
 
 
 def _without_marks(message: Message, positions: Sequence[int | None]) -> Message:
-    """Give a message without the marks of some of its content; None is the mark of the message itself."""
+    """Return a message without the marks of some of its content; None is the mark of the message itself."""
     content: list[AnyContent] = list(message.content)
     for position in positions:
         if position is not None:
@@ -345,12 +345,12 @@ def _without_marks(message: Message, positions: Sequence[int | None]) -> Message
 
 
 def moved_mark(content: _Markable, mark: CacheMark | None) -> _Markable:
-    """Give content with the mark of the content that it replaces; a mark of its own stays."""
+    """Return content with the mark of the content that it replaces; a mark of its own stays."""
     return content if mark is None or content.cache_mark is not None else replace(content, cache_mark=mark)
 
 
 def last_mark(content: Sequence[AnyContent]) -> CacheMark | None:
-    """Give the last mark among texts that are joined to one; it covers the earlier ones."""
+    """Return the last mark among texts that are joined to one; it covers the earlier ones."""
     marks = [piece.cache_mark for piece in content if piece.kind == "text" and piece.cache_mark is not None]
     return marks[-1] if marks else None
 

@@ -1,6 +1,6 @@
 """Remove `extra` that was written for another protocol or another provider.
 
-Facts this file rests on:
+Facts:
 - A codec reads only the `extra` of its own protocol. One protocol serves many providers, and strict ones answer unknown
   keys with 400 or 422.                                               (qwen-code #3304, LibreChat #6724)
 - What was received in a form that the provider refuses is refused again; `acceptance` has the sources.
@@ -51,7 +51,7 @@ _MASK: Final = "***"
 
 
 def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool) -> Extra | None:
-    """Give the part of an `extra` that may be sent to the target; the same object when that is all of it.
+    """Return the part of an `extra` that may be sent to the target; the same object when that is all of it.
 
     That is the part of the target's protocol: all keys if it was written for the same provider, otherwise only the keys
     of `rules.portable_extra`, which every provider of the protocol accepts. A part of another protocol that says
@@ -139,7 +139,7 @@ def _is_of_protocol(key: str) -> bool:
 
 
 def lost_fields(extra: Extra, kept: Extra | None = None) -> dict[str, object]:
-    """Give the fields, with their values, that a reduced `extra` has lost.
+    """Return the fields, with their values, that a reduced `extra` has lost.
 
     Wire format is none of them, nor is a value that says nothing: one that is empty, or the default of its provider.
     """
@@ -158,14 +158,14 @@ def lost_fields(extra: Extra, kept: Extra | None = None) -> dict[str, object]:
 
 
 def _removed(value: object, remaining: object) -> object:
-    """Give the members of an object that are removed from it; None if there are none."""
+    """Return the members of an object that are removed from it; None if there are none."""
     if value is remaining or not (isinstance(value, Mapping) and isinstance(remaining, Mapping)):
         return None
     return {name: item for name, item in cast("Mapping[str, object]", value).items() if name not in remaining}
 
 
 def _beyond(value: object, default: object) -> object:
-    """Give the part of a value that is not the default; None if the value is empty or nothing but the default."""
+    """Return the part of a value that is not the default; None if the value is empty or nothing but the default."""
     if isinstance(value, Mapping) and isinstance(default, Mapping):
         given, known = cast("Mapping[str, object]", value), cast("Mapping[str, object]", default)
         rest = {
@@ -178,17 +178,17 @@ def _beyond(value: object, default: object) -> object:
 
 
 def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
-    """Give the loss of a reduced `extra`: opaque if data is removed, none if only wire format is."""
+    """Return the loss of a reduced `extra`: opaque if data is removed, none if only wire format is."""
     return Loss.OPAQUE if lost_fields(extra, kept) else Loss.NONE
 
 
 def lost_extra(*extras: Extra | None) -> Loss:
-    """Give the loss if all of these are removed."""
+    """Return the loss if all of these are removed."""
     return Loss.OPAQUE if any(extra is not None and lost_fields(extra) for extra in extras) else Loss.NONE
 
 
 def removal_of(lost: Mapping[str, object]) -> tuple[Loss, str]:
-    """Give loss and detail of a removal: the lost fields, each with the start of its value, or that it was only form.
+    """Return loss and detail of a removal: the lost fields, each with the start of its value, or that it was only form.
 
     Values that are secrets by their name are not shown.
     """
@@ -203,7 +203,7 @@ def _start(value: object) -> str:
 
 
 def _masked(name: str, value: object) -> object:
-    """Give a value without secrets, as far as its start is shown: a client may send a million fields."""
+    """Return a value without secrets, as far as its start is shown: a client may send a million fields."""
     if SECRET_NAME.search(name):
         return _MASK
     if isinstance(value, Mapping):
@@ -291,7 +291,7 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
 
 
 def name_of(message: Message, protocol: str) -> str | None:
-    """Give the name of a user that a message has in a field of the protocol; None if there is none."""
+    """Return the name of a user that a message has in a field of the protocol; None if there is none."""
     name = (message.extra or {}).get(protocol, {}).get("name")
     return name if message.role == "user" and _is_name(name) else None
 

@@ -1,6 +1,6 @@
 """Pass 6: replace tool call ids that the target refuses.
 
-Facts this file rests on:
+Facts:
 - Alphabets and lengths differ: 40 characters at OpenAI chat, 64 at Responses, nine letters and digits at Mistral.
                                         (openai-python types; autogen #6377; fastllm #45; opencode #1680)
 - Replacing illegal characters can make two ids equal (`a.b` and `a_b`); a hash of the whole id keeps them different.
@@ -56,7 +56,7 @@ def uses_alphabet(alphabet: str | None, text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def characters_of(alphabet: str | None) -> str:
-    """Give the letters and digits of an alphabet."""
+    """Return the letters and digits of an alphabet."""
     return "".join(character for character in _ALPHANUMERIC if uses_alphabet(alphabet, character)) or _ALPHANUMERIC
 
 
@@ -68,7 +68,7 @@ def _translation_table(alphabet: str | None) -> bytes:
 
 
 def digest(text: str, length: int, alphabet: str | None) -> str:
-    """Give a hash of the text, encoded in letters and digits of an alphabet."""
+    """Return a hash of the text, encoded in letters and digits of an alphabet."""
     # The fastest hash that every build of Python has (CPython 3.11, measured 2026-11-15).
     hashed = blake2b(text.encode("utf-8", "surrogatepass")).digest()[:length]
     encoded = hashed.translate(_translation_table(alphabet)).decode()
@@ -76,7 +76,7 @@ def digest(text: str, length: int, alphabet: str | None) -> str:
 
 
 def assign_ids(workspace: Workspace, normalize: NormalizeId | None = None) -> None:
-    """Give every call a legal and unused id, in order of appearance; results get the id of their call."""
+    """Assign every call a legal and unused id, in order of appearance; results get the id of their call."""
     if normalize is None and _can_keep_all(workspace):
         return
     assignment = _IdAssignment(workspace, normalize)

@@ -1,6 +1,6 @@
 """Pass 4: send images, files and native blocks in a form and place that the target accepts.
 
-Facts this file rests on:
+Facts:
 - Media that `Model.input` does not list are replaced by a placeholder text; equal neighbours are sent once.
                                                                        (ktsoator/or; pi-ai 1.5.0, read 2026-11)
 - Several protocols have no media in tool results: they move to one user turn after all results of the batch, never
@@ -75,7 +75,7 @@ class _Pieces:
 
 
 def _fallback_without_extra(piece: NativeContent) -> list[FallbackContent]:
-    """Give the fallback without signatures and `extra`, which belong to the protocol of the native block.
+    """Return the fallback without signatures and `extra`, which belong to the protocol of the native block.
 
     A cache mark of the block moves to the end of its fallback.
     """
@@ -143,14 +143,14 @@ class _Media:
         if pieces is not None and pieces.differs():
             message = replace(message, content=tuple(pieces.content))
             self.workspace.put(index, message, pieces.origins)
-            # A fallback may be blank or stand behind a call; a turn may now be empty or end in thinking.
+            # A fallback may be blank or come after a call; a turn may now be empty or end in thinking.
             scan = self.workspace.scan
             scan.blank = scan.thinks_last = scan.text_after_call = True
         self.out.append(message)
         self.places.append(self.workspace.places[index])
 
     def emit_moved_results(self) -> None:
-        """Insert one user turn behind the results of a batch, with the media that they cannot hold."""
+        """Insert one user turn after the results of a batch, with the media that they cannot hold."""
         lead = TextContent(text=self.texts.tool_media)
         self.out.append(UserMessage(content=(lead, *self.from_results)))
         self.places.append(self.workspace.insertion(ChangeCode.TURN_INSERTED, "media of tool results"))
@@ -169,7 +169,7 @@ class _Media:
         return pieces
 
     def result(self, index: int, message: ToolResultMessage) -> _Pieces:
-        """Keep the media that a result may hold; add a text if no text is left beside moved media."""
+        """Keep the media that a result may hold; add a text if no text is left next to moved media."""
         patterns = self.rules.result_media if not (message.is_error and self.rules.has("error_media")) else ()
         pieces = self.fitted(index, message.content, patterns, in_result=True)
         if pieces.moved and not any(piece.kind == "text" for piece in pieces.content):
@@ -250,7 +250,7 @@ class _Media:
         return pieces
 
     def move(self, piece: Media, path: Path, index: int) -> None:
-        """Move media of a result to the user turn behind the batch; there is none while results are missing."""
+        """Move media of a result to the user turn after the batch; there is none while results are missing."""
         if index > self.open_from:
             detail = "sent when all results of the batch are there"
             self.workspace.note(ChangeCode.MEDIA_MOVED, path, Loss.CONTENT, detail)
@@ -260,7 +260,7 @@ class _Media:
             self.from_results.append(piece if piece.extra is None else replace(piece, extra=None))
 
     def refusal(self, index: int, position: int) -> str | None:
-        """Give why the target would refuse a native block of its own protocol; None if it would not."""
+        """Return why the target would refuse a native block of its own protocol; None if it would not."""
         refused = self.workspace.refused
         return refused.get((self.workspace.places[index], position)) if refused else None
 
@@ -269,7 +269,7 @@ class _Media:
         return self.workspace.places[index] in self.workspace.cross_model
 
     def unwrapped(self, piece: UserContent, path: Path, why: str | None) -> Sequence[UserContent]:
-        """Give the fallback of a native block of another protocol or that is refused; any other piece unchanged."""
+        """Return the fallback of a native block of another protocol or that is refused; any other piece unchanged."""
         if piece.kind != "native" or (piece.protocol == self.workspace.target.model.protocol and why is None):
             return (piece,)
         shared = share_block(piece.block, piece.protocol, self.workspace.target.model) if why is None else None

@@ -77,13 +77,13 @@ class MediaFit:
 
 
 def kind_of(piece: Media) -> Modality:
-    """Give the value of `Model.input` that a piece of media requires, by its MIME type or its address."""
+    """Return the value of `Model.input` that a piece of media requires, by its MIME type or its address."""
     mime = _type_of(piece)
     return class_of(mime) if mime else "image" if piece.kind == "image" else "document"
 
 
 def edge_of(piece: Media) -> int:
-    """Give the longest edge of an image in pixels; 0 where the data does not show it."""
+    """Return the longest edge of an image in pixels; 0 where the data does not show it."""
     return max(size_of_image(piece.data) or (0,)) if piece.data else 0
 
 
@@ -116,7 +116,7 @@ def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
 
 
 def _typed(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result: bool) -> tuple[Media, list[Noted]]:
-    """Give the piece the MIME type of its bytes and the class of its MIME type; also give the changes.
+    """Return the piece with the MIME type of its bytes and the class of that MIME type, and the changes.
 
     Where the class changes, `extra` is removed: it describes a part of another type.
     """
@@ -151,7 +151,7 @@ def _image_of(file: FileContent) -> ImageContent:
 
 
 def _real_type(piece: Media, allowed: tuple[str, ...], *, exact: bool) -> str | None:
-    """Give the MIME type that has to replace the given one; None where the given one may stay.
+    """Return the MIME type that has to replace the given one; None where the given one may stay.
 
     Bytes of another class always decide. Within a class they decide where no type is named (`image/*`), where the
     target checks the type of images, and where it supports only one of the two types. Capitals and parameters in the
@@ -174,7 +174,7 @@ def _real_type(piece: Media, allowed: tuple[str, ...], *, exact: bool) -> str | 
 
 
 def _type_of(piece: Media) -> str:
-    """Give the plain MIME type; that of the address where none is given; an empty string where both are unknown."""
+    """Return the plain MIME type; that of the address where none is given; an empty string where both are unknown."""
     mime = plain_type(piece.mime_type)
     if mime or piece.data is not None:
         return mime
@@ -313,7 +313,7 @@ def _flattened(piece: Media, kind: Modality, target: Target) -> MediaFit:
 
 
 def _as_text(piece: Media, given: Media) -> MediaFit | None:
-    """Convert a text file to text; None if it is no text file or not valid UTF-8. `given` is the piece before."""
+    """Convert a text file to text; None if it is not a text file or not valid UTF-8. `given` is the piece before."""
     text = _text_of(piece)
     if text is None:
         return None

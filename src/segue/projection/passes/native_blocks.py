@@ -1,6 +1,6 @@
 """Pass 3, part 1: find native blocks that the target would refuse, although it wrote them itself.
 
-Facts this file rests on:
+Facts:
 - Half of a native pair is refused, and with it every later request; `kit.replay` has the sources.
 - A turn with signed thinking is bound to its other blocks: without one of them the thinking is refused.
                                                                   (oh-my-pi #6496, 2026-07-24; vercel/ai #7099)
@@ -44,7 +44,7 @@ the segment, and in a hostile one every turn repeats a call."""
 def refuse_native_blocks(workspace: Workspace, matches: Matches | None) -> NativeBlocks | None:
     """Find the native blocks that have to be replaced, and remove references that point to nothing.
 
-    `matches` are the results and their calls; None if each result stands behind its call already. Gives what to
+    `matches` are the results and their calls; None if each result comes after its call already. Gives what to
     `record` when the segment is paired; None if it has no native blocks.
     """
     replay = workspace.target.protocol.replay
@@ -72,7 +72,7 @@ class NativeBlocks:
         self.is_continued: bool = is_continued(workspace) or any(
             has_reference(message, self.protocol) for message in workspace.messages
         )
-        self.messages: list[Message] = workspace.messages  # pairing replaces the list, and `record` comes behind it
+        self.messages: list[Message] = workspace.messages  # pairing replaces the list, and `record` comes after it
         self.found: Halves[Key] = Halves()
         self.sent: list[set[str]] = []
         """The ids of the native calls that each message sends."""
@@ -90,7 +90,7 @@ class NativeBlocks:
         self.indexes: dict[int, int] = {place: index for index, place in enumerate(workspace.places)}
 
     def message_at(self, place: int) -> Message:
-        """Give the message with an original index."""
+        """Return the message with an original index."""
         return self.messages[self.indexes[place]]
 
     def read_at(self, key: Key) -> tuple[str, Block]:
@@ -130,7 +130,7 @@ class NativeBlocks:
         self.found, self.sent = halves, self.call_ids({})
 
     def natives(self, index: int) -> list[_Block]:
-        """Give the native blocks of a message that would be sent, in order."""
+        """Return the native blocks of a message that would be sent, in order."""
         found = self.blocks[index]
         if not found or (self.messages[index].role == "assistant" and not self.workspace.is_own(index)):
             return []
@@ -188,7 +188,7 @@ class NativeBlocks:
         )
 
     def turn(self, index: int, message: Message, previous: Role | None) -> Turn[Key] | None:
-        """Give what a message means for pairs; None if nothing."""
+        """Return what a message means for pairs; None if nothing."""
         blocks = [(key, kind, inner) for key, _, kind, inner in self.natives(index)]
         match message.role:
             case "assistant":
@@ -209,12 +209,12 @@ class NativeBlocks:
                 is_result = len(blocks) == len(message.content) and all(kind in results for _, kind, _ in blocks)
                 return Turn("results" if is_result and blocks else "user", blocks)
             case "system":
-                # Behind a turn of the model, and where there are no instructions, they become a turn of the user.
+                # After a turn of the model, and where there are no instructions, they become a turn of the user.
                 is_user = self.workspace.target.rules.system_messages == "none" or previous in ("assistant", "other")
                 return Turn("user", blocks) if is_user else None
 
     def answered_turns(self) -> set[int]:
-        """Give the turns behind which pairing will put results, where they do not stand there yet."""
+        """Return the turns after which pairing will put results, where they are not there yet."""
         if self.matches is None:
             return set()
         calling = {
@@ -226,7 +226,7 @@ class NativeBlocks:
         return calling
 
     def role_of_result(self, index: int, message: ToolResultMessage) -> Role | None:
-        """Give what a tool result is where it stands: nothing if pairing moves it behind its call or drops it."""
+        """Return what a tool result is where it is: nothing if pairing moves it after its call or drops it."""
         if self.matches is None:
             return "results"
         if index in self.matches.answers or index in self.matches.duplicates:
@@ -236,7 +236,7 @@ class NativeBlocks:
         return "user" if self.workspace.target.policy.orphan_results == "text" else None
 
     def callers(self, index: int, message: AssistantMessage) -> frozenset[str]:
-        """Give the calls that the calls and blocks of a turn point to."""
+        """Return the calls that the calls and blocks of a turn point to."""
         if not self.has_references:
             return frozenset()
         holders: list[Mapping[str, object]] = [piece.block for _, piece, _, _ in self.natives(index)]
@@ -246,7 +246,7 @@ class NativeBlocks:
         return frozenset(found for holder in holders if (found := self.replay.reference_of(holder)))
 
     def unanswered(self, halves: Halves[Key]) -> dict[Key, str]:
-        """Give the calls of the client's tools that have no result, unless the policy leaves those of the end open."""
+        """Return the calls of the client's tools without a result, unless the policy leaves those of the end open."""
         found: dict[Key, str] = {}
         last = self.last_turn() if self.is_open() else -1
         for key in halves.unanswered:
@@ -262,7 +262,7 @@ class NativeBlocks:
         return self.workspace.final and self.workspace.target.policy.trailing_calls == "open"
 
     def last_turn(self) -> int:
-        """Give the index of the last message that will not be a result; -1 if there is none."""
+        """Return the index of the last message that will not be a result; -1 if there is none."""
         owners = {} if self.matches is None else self.matches.owners()
         keeps_orphans = self.matches is not None and self.workspace.target.policy.orphan_results == "text"
         return last_turn(self.messages, owners, keeps_orphans=keeps_orphans)
@@ -273,13 +273,13 @@ class NativeBlocks:
         return any(why == NO_CALL and prefix_state.made_native(self.result_id(key)) for key, why in found.items())
 
     def result_id(self, key: Key) -> str:
-        """Give the id of the call that a result names; an empty text if it names none."""
+        """Return the id of the call that a result names; an empty text if it names none."""
         kind, inner = self.read_at(key)
         names = (name for pair in self.replay.pairs if kind in pair.results for name in pair.result_id)
         return next((found for name in names if (found := text_of(inner.get(name)))), "")
 
     def dangling(self, found: Mapping[Key, str]) -> dict[Key, str]:
-        """Give the blocks that point to a call that is not sent before them."""
+        """Return the blocks that point to a call that is not sent before them."""
         if not self.has_references:
             return {}
         dangling: dict[Key, str] = {}
@@ -294,7 +294,7 @@ class NativeBlocks:
         return dangling
 
     def call_ids(self, found: Mapping[Key, str]) -> list[set[str]]:
-        """Give the ids of the native calls that each message sends."""
+        """Return the ids of the native calls that each message sends."""
         every: list[set[str]] = []
         for index, blocks in enumerate(self.blocks):
             ids: set[str] = set()
@@ -310,9 +310,9 @@ class NativeBlocks:
         return every
 
     def first_repeated(self, halves: Halves[Key]) -> dict[Key, str]:
-        """Give the first calls that have the id of an earlier one, when nothing else is refused.
+        """Return the first calls that have the id of an earlier one, when nothing else is refused.
 
-        Those behind a turn that loses its signature with them wait: the calls of that turn may not be sent at all.
+        Those after a turn that loses its signature with them wait: the calls of that turn may not be sent at all.
         """
         places = sorted({place for place, _ in halves.repeated})
         last = next((place for place in places if self.is_signed(place)), places[-1] if places else -1)
@@ -399,7 +399,7 @@ def _strip_calls(workspace: Workspace, index: int, message: AssistantMessage, se
 
 
 def _without_reference(workspace: Workspace, extra: Extra, sent: set[str]) -> Extra | None:
-    """Give an `extra` without a reference to a call that is not sent; the same object if it has none."""
+    """Return an `extra` without a reference to a call that is not sent; the same object if it has none."""
     protocol, replay = workspace.target.model.protocol, workspace.target.protocol.replay
     part = extra.get(protocol)
     caller = replay.reference_of(part) if part is not None else None

@@ -1,6 +1,6 @@
 """Pass 7, part 3: put the turns in an order that the target accepts.
 
-Facts this file rests on:
+Facts:
 - Some targets require alternating roles; consecutive user turns are merged, never dropped. (coai #209, vllm #6862)
 - Some refuse a user turn after a tool result; a short assistant turn is inserted.          (zed #37021, hermes #20154)
 - Some require a user turn first, or last.                        (gemini-cli #11814, llxprt #1977, rig #1130)
@@ -179,7 +179,7 @@ def _end_on_user(workspace: Workspace, last: AssistantMessage) -> None:
 
 
 def _is_resumable(workspace: Workspace, last: AssistantMessage) -> bool:
-    """Whether the target will continue this turn: it paused in a tool of its own, or the turn is a prefix."""
+    """Whether the target will continue this turn: it paused in its own tool, or the turn is a prefix."""
     rules = workspace.target.rules
     if last.prefix:  # kept only where the target has the field
         return True

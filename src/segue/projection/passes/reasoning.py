@@ -1,12 +1,12 @@
 """Pass 5: replay thinking and signatures to the same model; convert or remove them for other models.
 
-Facts this file rests on:
+Facts:
 - A signature is valid only for the model that produced it; another one refuses it or gives a corrupt reply.
                                       (llxprt-code #2335, 9router #4136, strands #682, codex #8119)
 - The same model requires every signed block unchanged: order, bytes, even with empty text.
                                       (claude-code #63203, strands #2704, langchain #38638)
 - Redacted and encrypted payloads are useless to other models and must not be converted. (llxprt-code #2337, pi #1665)
-- Signed thinking and the calls behind it belong together: without one, the signature of the other is refused.
+- Signed thinking and the calls after it belong together: without one, the signature of the other is refused.
                                       (mastra #8738, opencode #38620, rig #751)
 - Gemini 3 refuses a step whose first call has no signature; it accepts a documented placeholder for other models'
   calls.                              (litellm #16893; recorded traffic, 2026-11)
@@ -235,7 +235,7 @@ class _Reasoning:
             return False
         if message.tool_calls():
             return True
-        # Where a message was dropped behind the turn, a user turn will be inserted, unless the provider goes on.
+        # Where a message was dropped after the turn, a user turn will be inserted, unless the provider goes on.
         workspace, messages, places = self.workspace, self.workspace.messages, self.workspace.places
         if index == len(messages) - 1:
             is_last = workspace.final and places[index] + 1 == workspace.end
@@ -298,7 +298,7 @@ class _Reasoning:
         return False
 
     def calls_last(self, index: int, out: list[AssistantContent], order: list[int], fixed: frozenset[str]) -> list[int]:
-        """Give the order with calls behind the text; calls do not move past content of the kinds `fixed`."""
+        """Return the order with calls after the text; calls do not move past content of the kinds `fixed`."""
         text_first: list[int] = []
         calls: list[int] = []
         for position in order:
@@ -345,7 +345,7 @@ class _Reasoning:
         return None
 
     def unwrapped(self, piece: ThinkingContent) -> ThinkingContent:
-        """Give thinking whose signature holds its text; without the text if the turn has it already."""
+        """Return thinking whose signature holds its text; without the text if the turn has it already."""
         text = read_wrapped(piece.thinking_signature)
         others = [other for other in self.content if other.kind == "thinking"]
         if text is None or any(text == other.thinking and not is_wrapped(other.thinking_signature) for other in others):
@@ -353,7 +353,7 @@ class _Reasoning:
         return replace(piece, thinking=text, redacted=False)
 
     def first_call(self, piece: ToolCall, path: Path, *, is_own: bool) -> ToolCall:
-        """Give the first call of a step the documented placeholder, unless it has a signature of the target."""
+        """Set the documented placeholder on the first call of a step, unless it has a signature of the target."""
         signature = piece.thought_signature
         if signature is not None and not (is_own and signature) and signature != self.placeholder:
             self.workspace.note(_SIGNATURE_DROPPED, path, _OPAQUE if signature else _NONE)

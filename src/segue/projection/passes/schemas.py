@@ -1,12 +1,12 @@
 """Change the JSON schema of a tool to the subset of JSON schema that the target accepts.
 
-Facts this file rests on:
+Facts:
 - Some providers support fewer keywords and refuse the others.                          (protocols' rules)
 - Some require an object at the root and refuse `anyOf` and the like there, but not inside.
                                                         (Codewhale #4329, 2026-07; OpenAI's refusal lists them)
 - What a schema says is lost only if it is nowhere in the new one: a keyword that moved into the description, a
   reference that is written out and a type that moved into the choices are still read.                 (our own rule)
-- Strict mode has a subset of its own. What it lacks can be written into descriptions, where the model reads it, as the
+- Strict mode has its own subset. What it lacks can be written into descriptions, where the model reads it, as the
   SDKs do: `{minimum: 1}`; `oneOf` becomes `anyOf`.                      (anthropic 2.8.0: transform_schema, 2026-11-15)
 """
 
@@ -165,7 +165,7 @@ def _is_valid(schema: bytes, mode: frozenset[str]) -> bool:
 
 
 def _without_invalid(schema: Schema, mode: frozenset[str]) -> tuple[Schema, Loss]:
-    """Remove what is no JSON schema, and give lists the schema of their items."""
+    """Remove what is not a JSON schema, and add to lists the schema of their items."""
     losses = {Loss.NONE}
     if _is_valid(encode_json(schema), mode):
         return schema, Loss.NONE

@@ -1,9 +1,9 @@
 """Pass 8: fit tools and options to the target.
 
-Facts this file rests on:
+Facts:
 - Newer models answer 400 to sampling parameters and to thinking levels they do not have.   (Anthropic documentation,
   2026-11; pi-ai clamps levels)
-- Tools that a provider runs itself are refused by others; `server_tools` beside this file replaces them.
+- Tools that a provider runs itself are refused by others; `server_tools` next to this file replaces them.
                                                                                       (vercel/ai #8132)
 - Some targets require a definition of every tool that the history uses.  (vercel/ai #7537, pydantic-ai #1966,
   strands #998)
@@ -241,7 +241,7 @@ class _Tools:
         return replaced.tools
 
     def flattened(self, index: int, tool: Tool) -> Iterable[Tool]:
-        """Give the functions of a namespace where the target has none; send functions in full that were called."""
+        """Return the functions of a namespace where the target has none; send functions in full that were called."""
         protocol = tool.protocol if tool.kind == "native" else self.target.model.protocol
         codec = find_namespaces(protocol)
         if codec is None:
@@ -306,7 +306,7 @@ class _Tools:
         return self.keep_supported_extra(fitted, tool, path)
 
     def strict_schema(self, schema: Mapping[str, object], path: Path) -> tuple[str, Mapping[str, object]]:
-        """Give the schema of a strict tool; with the reason if it cannot be strict."""
+        """Return the schema of a strict tool; with the reason if it cannot be strict."""
         if not self.target.dialect.strict_tools and "strict" in self.target.protocol.not_carried:
             return "the target has no strict tools", schema
         self.strict_tools += 1
@@ -414,7 +414,7 @@ class _Options:
             self.changed["thinking"] = step.thinking
 
     def disable_thinking(self, given: Options) -> None:
-        """Disable thinking where the target refuses functions beside it; they matter more than the reasoning."""
+        """Disable thinking where the target refuses functions with it; they matter more than the reasoning."""
         allowed = self.rules.functions_with_thinking
         fitted = self.changed.get("thinking", given.thinking)
         thinks = self.rules.thinks_unasked if fitted is None else fitted not in ("off", 0)
@@ -434,7 +434,7 @@ class _Options:
         return self.model.reasoning and is_thinking_off(replace(given, thinking="off"), self.target)
 
     def raise_minimal(self, given: Options) -> None:
-        """Raise the level `minimal` where the target refuses its own tools beside it."""
+        """Raise the level `minimal` where the target refuses its own tools with it."""
         fitted = self.changed.get("thinking", given.thinking)
         has_native = any(tool.kind == "native" for tool in self.tools) and "thinking" not in self.rules.refused_options
         if fitted == "minimal" and has_native and self.rules.has("minimal_with_server_tools"):
@@ -458,7 +458,7 @@ class _Options:
                     self.remove(name, f"the target refuses it together with {chosen}")
 
     def refusal(self, name: str, *, thinks: bool) -> str | None:
-        """Give the reason why the target refuses an option; None if it accepts it."""
+        """Return the reason why the target refuses an option; None if it accepts it."""
         if name in self.rules.refused_options:
             return _UNSUPPORTED
         if name == "cache_retention" and self.given.cache_retention == "long":
@@ -546,7 +546,7 @@ class _Options:
             self.clamp("output_schema", schema, loss, detail)
 
     def refusal_of_schema(self, given: Options) -> str:
-        """Give the reason why the target refuses an output schema or JSON mode here; empty if it accepts them."""
+        """Return the reason why the target refuses an output schema or JSON mode here; empty if it accepts them."""
         if self.tools and not self.rules.schema_with_tools:
             return "the target refuses it together with tools"
         forces = given.tool_choice not in (None, "auto", "none") and self.is_unchanged(given, "tool_choice")
@@ -673,7 +673,7 @@ class _Options:
         return f" (given as {', '.join(given)})" if given else ""
 
     def with_fitting_users(self, extra: Extra | None) -> Extra | None:
-        """Shorten user ids that the body has beside that of the options; the same object when there are none."""
+        """Shorten user ids that the body has next to that of the options; the same object when there are none."""
         part = (extra or {}).get(self.model.protocol)
         if extra is None or not part:
             return extra
@@ -724,7 +724,7 @@ def _without_references(extra: Extra, lost: Sequence[tuple[str, Reference]]) -> 
 
 
 def _hashed(user_id: str, rules: Rules) -> str:
-    """Give the SHA-256 of a user id in hexadecimal, as providers recommend for ids; the same in every process."""
+    """Return the SHA-256 of a user id in hexadecimal, as providers recommend for ids; the same in every process."""
     hashed = sha256(user_id.encode("utf-8", "surrogatepass")).hexdigest()
     return hashed[: rules.most("user_id") or None]
 
@@ -744,5 +744,5 @@ def _without_field(given: Mapping[str, object], field: str) -> Mapping[str, obje
 
 
 def _name_of(definition: Block) -> str | None:
-    """Give the name of a tool that the provider runs; None for a namespace, whose functions have names of their own."""
+    """Return the name of a tool that the provider runs; None for a namespace, whose functions have their own names."""
     return None if "tools" in definition else text_of(definition.get("name"))

@@ -1,6 +1,6 @@
 """Pass 8, a part of it: fit the thinking option to the target.
 
-Facts this file rests on:
+Facts:
 - A level that a model does not have is refused or ignored; the nearest one is used.       (pi-ai 1.5.0 clamps levels)
 - Many providers have only a switch, some have no parameter, and some cannot disable thinking.
                                                             (pi-ai 1.5.0, thinkingFormat; read 2026-11-15)
@@ -41,7 +41,7 @@ class FittedThinking(NamedTuple):
 
 
 def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | None) -> list[FittedThinking]:
-    """Fit the option to the target; give the changes in order, an empty list if there are none.
+    """Fit the option to the target; return the changes in order, an empty list if there are none.
 
     `max_tokens` is the option of that name.
     """
@@ -92,7 +92,7 @@ def _removed(why: str, loss: Loss = Loss.CONTENT) -> FittedThinking:
 
 
 def _nearest(level: ThinkingLevel, target: Target) -> ThinkingLevel:
-    """Give the nearest level that the model supports and the protocol encodes differently from the others."""
+    """Return the nearest level that the model supports and the protocol encodes differently from the others."""
     model, default_levels = target.model, target.rules.thinking_levels
     if refused := target.rules.values("thinking_level"):
         model = replace(model, thinking_levels={**model.thinking_levels, **dict.fromkeys(refused)})
@@ -109,7 +109,7 @@ def _nearest(level: ThinkingLevel, target: Target) -> ThinkingLevel:
 
 
 def _level_value(level: ThinkingLevel, target: Target) -> str | int:
-    """Give the wire value of a level: a name, or a number if the target accepts only budgets."""
+    """Return the wire value of a level: a name, or a number if the target accepts only budgets."""
     if target.dialect.thinking_format == "budget":
         return budget_for_level(level, target.dialect)
     return target.model.thinking_levels.get(level) or level

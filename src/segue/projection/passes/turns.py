@@ -1,13 +1,13 @@
 """Pass 7, part 1: change the content of each turn to a form that the target accepts.
 
-Facts this file rests on:
+Facts:
 - Blank texts are refused; so is a turn that ends in thinking.            (litellm, forgecode #2107 and #3071)
 - White space inside a signed turn is part of the signed bytes.           (vercel/ai, Bedrock)
 - Some protocols have no error flag for results, or refuse empty ones.    (protocols' rules)
 
 An assistant turn without content is removed, unless that would change what an earlier request sent: where roles have to
 alternate, the user turns around it would be merged, and where a last assistant turn is refused, an earlier request had
-a short user turn behind it. In these cases a short text is added instead.
+a short user turn after it. In these cases a short text is added instead.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _drop_blank_texts(workspace: Workspace) -> None:
 
 
 def _keeps_blanks(workspace: Workspace, message: Message) -> bool:
-    """Whether texts that are refused alone are accepted beside the other content of a message."""
+    """Whether texts that are refused alone are accepted with the other content of a message."""
     accepted = workspace.target.rules.blank_beside
     return any(_beside(piece) in accepted for piece in message.content)
 

@@ -2,7 +2,7 @@
 
 It is imported without the rest of the folder, for batch files.
 
-Facts this file rests on (all read 2026-11-15):
+Facts (all read 2026-11-15):
 - Anthropic: `{custom_id, params}`, elements of `requests` in one POST; 100,000 requests or 256 MB; an id has 1 to 64
   letters, digits, `-` and `_`.                                       (anthropic 2.8.0; API reference; SDK issue 984)
 - Vertex AI: `{custom_id, request}` with `anthropic_version`.                            (Google Cloud documentation)

@@ -2,7 +2,7 @@
 
 Every rule quotes the refusal and its source; the threads were read on 2026-11-15. There is no rule for what recorded
 traffic shows to be accepted: a first turn of the assistant, an id used again in a later turn, several turns of one
-role, a forced tool beside adaptive thinking, consecutive turns of instructions.
+role, a forced tool with adaptive thinking, consecutive turns of instructions.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ def _lifetime(mark: Mapping[str, object]) -> object:
 
 
 def _blocks(body: Mapping[str, object]) -> Iterator[tuple[Path, Mapping[str, object]]]:
-    """Give every block that may have a mark, in the order in which the prompt is read."""
+    """Yield every block that may have a mark, in the order in which the prompt is read."""
     for root in ("tools", "system"):
         for index, block in objects_of(body.get(root)):
             yield (root, index), block

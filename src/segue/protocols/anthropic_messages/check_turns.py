@@ -1,6 +1,6 @@
 """Whether Anthropic accepts the messages of a body: roles, pairing of calls and results, thinking, media, blank text.
 
-Each rule has its source beside it. The server merges consecutive turns of one role before it checks them
+Each rule has its source next to it. The server merges consecutive turns of one role before it checks them
 (anthropic 2.8.0; recorded traffic, 2026-11), so pairing is checked over runs of turns.
 """
 
@@ -51,7 +51,7 @@ class RoleRun:
         self.blocks: list[Placed] = []
 
     def of(self, *kinds: str) -> list[Placed]:
-        """Give the blocks of some types."""
+        """Return the blocks of some types."""
         return [placed for placed in self.blocks if kind_of(placed[1]) in kinds]
 
 
@@ -62,7 +62,7 @@ class Turns:
         self.body = body
         self.endpoint = endpoint
         self.rules: Rules = endpoint.rules
-        # A system message that only sets something, such as the effort, is no turn.
+        # A system message that only sets something, such as the effort, is not a turn.
         self.turns: list[tuple[int, Mapping[str, object]]] = [
             (index, turn) for index, turn in objects_of(body.get("messages")) if not self._is_setting(turn)
         ]
@@ -202,7 +202,7 @@ class Turns:
                 # "`tool_use` ids were found without `tool_result` blocks immediately after" (vercel/ai #8318, #13013)
                 message = "text comes after a call in its turn; move it before the calls"
                 yield Violation(CheckCode.TEXT_AFTER_CALL, path, message)
-            # Nothing is known about text behind thinking or server tools that follow a call.
+            # Nothing is known about text after thinking or server tools that follow a call.
             called = kind_of(block) == "tool_use" or (called and kind_of(block) == "text")
 
     def _check_results(self, position: int, run: RoleRun) -> Iterator[Violation]:
@@ -259,7 +259,7 @@ class Turns:
         yield from self._check_callers()
 
     def _check_callers(self) -> Iterator[Violation]:
-        """Check that a call that names the code that made it stands behind that code."""
+        """Check that a call that names the code that made it comes after that code."""
         known: set[str | None] = set()
         for run in self.runs:
             known |= {text_of(block.get("id")) for _, block in run.of(*_SERVER_CALLS)}

@@ -1,6 +1,6 @@
 """Anthropic content blocks, both ways.
 
-Facts this file relies on:
+Facts:
 - A thinking block is accepted only with its signature, unchanged; a block whose text is withheld is sent back too.
                                             (Anthropic documentation: extended thinking; strands #2704)
 - Redacted thinking has a signature only, in `data`, which is sent back unchanged.                         (the same)

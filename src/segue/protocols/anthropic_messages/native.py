@@ -15,7 +15,7 @@ Choices kept in `extra`: `source`, the type of the source of a document.
 
 Pages that a reply of Claude cites.
 
-Facts this file relies on:
+Facts:
 - Server tools leave their calls (`server_tool_use`, `mcp_tool_use`) and results (`*_tool_result`) in the
   assistant turn; pages and search results are partly encrypted, titles and addresses are not.
                                                                                           (anthropic 2.8.0, 2026-11-15)
@@ -156,7 +156,7 @@ def split_mark(native: Block) -> tuple[Block, CacheMark | None]:
 
 
 def join_mark(native: Block, mark: CacheMark | None) -> Wire:
-    """Give a native block or tool with its mark; it holds everything else itself."""
+    """Return a native block or tool with its mark; it holds everything else itself."""
     if mark is not None:
         return {**native, CACHE_CONTROL: encode_mark(mark)}
     return native if isinstance(native, dict) else dict(native)
@@ -231,7 +231,7 @@ _SOURCES: Final[Mapping[str, str]] = {_PDF: "base64", _PLAIN: "text"}
 
 
 def source_of(block: Block) -> Block:
-    """Give the source of a block; an empty object where it has none."""
+    """Return the source of a block; an empty object where it has none."""
     source = block.get("source")
     return cast("Block", source) if isinstance(source, Mapping) else EMPTY
 
@@ -405,7 +405,7 @@ def find_writer(content: Sequence[AssistantContent]) -> str | None:
 
 
 def fallback_of(block: Block) -> Fallback:
-    """Give what other models can read of a block; empty when there is nothing."""
+    """Return what other models can read of a block; empty when there is nothing."""
     kind = block.get("type")
     read = _READABLE.get(kind) if isinstance(kind, str) else None
     if read is None:
@@ -544,7 +544,7 @@ REPLAY: Final = Replay(
 
 
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
-    """Give the pages that the texts of a message cite."""
+    """Return the pages that the texts of a message cite."""
     return [
         Source(url, text_of(citation.get("title")) or "")
         for piece in message.content

@@ -1,4 +1,4 @@
-"""The options of an Anthropic request, both ways; `thinking` has a file of its own.
+"""The options of an Anthropic request, both ways; `thinking` has its own file.
 
 Keys that have no field in `Options` are data, at the top and inside of `thinking`, `tool_choice` and `output_config`.
 The format of the rest is written again for the model that the body named, as long as the default is unchanged.
@@ -17,7 +17,7 @@ The versions of the Messages API, as the header `anthropic-version` names them, 
 
 Tools that Anthropic runs.
 
-Facts this file relies on:
+Facts:
 - `max_tokens` is required. Without one the model's own limit is sent; without streaming at most what the SDK expects to
   be written in ten minutes (at 128,000 tokens an hour), because it refuses to wait longer.
                                                                                  (anthropic 2.8.0, read 2026-11-15)
@@ -42,15 +42,15 @@ Facts this file relies on:
   are accepted by all.                 (Anthropic documentation: web search; geode #460, 2026-03-26; read 2026-11-15)
 - `allowed_domains` and `blocked_domains` are refused together.                               (anthropic 2.8.0)
 
-Facts this file relies on (Anthropic documentation: context editing, compaction; anthropic 2.8.0; read 2026-11-17):
+Facts (Anthropic documentation: context editing, compaction; anthropic 2.8.0; read 2026-11-17):
 - `context_management.edits` lists what the server does before the model reads the conversation; what the client sends
   stays as it is, and so does the thinking in it. `clear_thinking` has to be the first.
 - A block of threshold compaction has no signature. A request with one needs the edit too: 400 otherwise. (probed)
 - The server reads such a block in place of all messages before it. One whose content is null is ignored.
-- `context_management` is refused beside `compaction`, which asks for a summary at once.
-- `usage.iterations` has the tokens of a compaction beside those of the reply. (BetaUsage.iterations)
+- `context_management` is refused with `compaction`, which asks for a summary at once.
+- `usage.iterations` has the tokens of a compaction next to those of the reply. (BetaUsage.iterations)
 
-Facts this file relies on (anthropic 2.8.0: beta types; Anthropic documentation; read 2026-11-16):
+Facts (anthropic 2.8.0: beta types; Anthropic documentation; read 2026-11-16):
 - A compaction block with a signature was made on demand, one without by a threshold: each has its own header.
 - A tool that is added by its definition needs another header than one that is added or removed by its name.
 - `clear_at` and `output_config` of a message need one each, and so do `thinking.block_binding`, the edits of
@@ -91,7 +91,7 @@ _COMPACTION: Final = "compaction"
 
 
 def edits_of(fields: Block) -> list[Block]:
-    """Give the edits that a request asks for."""
+    """Return the edits that a request asks for."""
     return objects_in(object_of(fields.get(_FIELD)).get("edits"))
 
 
@@ -151,7 +151,7 @@ _MESSAGE_FIELDS: Final[Mapping[str, str]] = {
 
 
 def needed_headers(prompt: Prompt) -> Mapping[str, str]:
-    """Give the headers that a request needs."""
+    """Return the headers that a request needs."""
     betas: dict[str, None] = {}
     if prompt.options.extra is not None:
         betas.update(dict.fromkeys(_betas_of_fields(data_of(prompt.options.extra, PROTOCOL))))
@@ -251,7 +251,7 @@ def encode_thinking(options: Options, endpoint: Endpoint) -> tuple[Wire | None, 
 
 
 def default_max_tokens(options: Options, endpoint: Endpoint, thinking: Block | None) -> int:
-    """Give the limit of a reply where the options have none: the model's own, with room for a budget of thinking."""
+    """Return the limit of a reply where the options have none: the model's own, with room for a budget of thinking."""
     known = endpoint.model.max_tokens
     most = known or UNKNOWN_MAX_TOKENS
     if not options.stream:
@@ -410,7 +410,7 @@ _OLD_FORMAT: Final = "output_format"
 
 
 class _Choice(NamedTuple):
-    """An option that a body sets by an object: its key, the keys in it that are read, and a key beside it."""
+    """An option that a body sets by an object: its key, the keys in it that are read, and a key next to it."""
 
     name: str
     key: str
@@ -510,7 +510,7 @@ def _decode_choice(choice: Block) -> tuple[str | None, bool | None]:
 
 
 def _asked(options: Options, name: str) -> object:
-    """Give the options that a choice belongs to; None when they are not set."""
+    """Return the options that a choice belongs to; None when they are not set."""
     match name:
         case "thinking":
             return options.thinking
@@ -566,7 +566,7 @@ def _has_no_effort(options: Options) -> bool:
 
 
 def _encode_fields(options: Options, endpoint: Endpoint) -> Wire:
-    """Write the fields of `Options`, the keys of `output_config` beside it."""
+    """Write the fields of `Options`, the keys of `output_config` next to it."""
     thinking, effort = encode_thinking(options, endpoint)
     limit = options.max_tokens
     wire: Wire = {"max_tokens": default_max_tokens(options, endpoint, thinking) if limit is None else limit}

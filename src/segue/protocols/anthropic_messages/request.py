@@ -4,8 +4,8 @@ How clouds take requests of the Messages protocol: Bedrock InvokeModel, and rawP
 
 What Claude's thinking is bound to, on the Anthropic wire.
 
-Facts this file relies on:
-- `system` is a string or a list of text blocks, beside the messages.             (anthropic 2.8.0, read 2026-11-15)
+Facts:
+- `system` is a string or a list of text blocks, next to the messages.             (anthropic 2.8.0, read 2026-11-15)
 - A tool without a type, or of type `custom`, is run by the application; all others (versioned server tools, toolsets
   without a name, MCP toolsets) are run by the provider.                                                  (the same)
 - Bedrock: `POST /model/{model}/invoke` and `/invoke-with-response-stream`. The body has `anthropic_version` and
@@ -18,8 +18,8 @@ Facts this file relies on:
 - The body names the version "2026-10-21"; the older one is `bedrock-2023-05-31` or `vertex-2023-10-16`.
                                                                           (anthropic 2.8.0, and the majors before it)
 
-Facts this file relies on (Anthropic documentation: preserved thinking; anthropic 2.8.0; read 2026-11-16):
-- The prefix of a thinking block is `system`, `tools` and every message before it, as the client sent them; behind a
+Facts (Anthropic documentation: preserved thinking; anthropic 2.8.0; read 2026-11-16):
+- The prefix of a thinking block is `system`, `tools` and every message before it, as the client sent them; after a
   `compaction` block only what follows it. Cache marks do not count, nor does a tool with `defer_loading`.
 - A string as the content of a message is short for one text block. Claude Code sends a message as a block with a cache
   mark while it is the newest, and as a string from then on.     (API reference: Messages; Claude Code 2.1.325, 2026-11)
@@ -258,7 +258,7 @@ _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 
 
 def _without_mark(block: Block) -> Block:
-    """Give a block or tool without cache marks, also without those of the content of a result."""
+    """Return a block or tool without cache marks, also without those of the content of a result."""
     inner = block.get("content")
     if type(inner) is list and block.get("type") == "tool_result":
         blocks = cast("list[Block]", inner)

@@ -12,7 +12,7 @@ Error bodies of Anthropic's Messages API.
 
 What replies of Claude's protocol hold of other replies.
 
-Facts this file relies on:
+Facts:
 - `input_tokens`, `cache_creation_input_tokens` and `cache_read_input_tokens` add up to the whole input; `output_tokens`
   includes thinking.                                                    (anthropic 2.8.0: usage, read 2026-11-15)
 - Cache writes kept for an hour are counted in `cache_creation` and cost more.                            (the same)
@@ -187,14 +187,14 @@ def finish_response(
 
 
 def error_text(body: Block) -> str:
-    """Give the text of an error body, or of the error frame of a stream."""
+    """Return the text of an error body, or of the error frame of a stream."""
     error = decode_error(body, None)
     kind = error.type if error.type != "error" else None  # the type of the frame, not of the error
     return ": ".join(part for part in (kind, error.message) if part) or "the provider reported an error"
 
 
 def refusal_of(body: Block) -> str:
-    """Give the reason of a refusal: the provider's explanation where there is one."""
+    """Return the reason of a refusal: the provider's explanation where there is one."""
     if body.get("stop_reason") is None:
         return "the reply ended without a stop reason"
     details = body.get("stop_details")

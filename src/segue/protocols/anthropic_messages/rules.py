@@ -1,10 +1,10 @@
 """What the Anthropic Messages protocol supports and refuses.
 
-Facts this file relies on (each line below repeats its own):
+Facts (each line below repeats its own):
 - The types and docstrings of the SDK.                                    (anthropic 2.8.0, read 2026-11-15)
 - Answered with 200, although widely believed to be refused: a first turn of the assistant, the same call id in a later
-  turn, consecutive turns of one role, a forced tool beside adaptive thinking.           (recorded traffic, 2026-11)
-- A turn whose only text is blank is refused, also beside other blocks; a blank text beside other text is not.
+  turn, consecutive turns of one role, a forced tool with adaptive thinking.           (recorded traffic, 2026-11)
+- A turn whose only text is blank is refused, also next to other blocks; a blank text with other text is not.
                                                                           (LibreChat-AI/agents #124, 2026-04-30)
 - History with calls does not require tool definitions any more.          (opencode #8246, 2026-01-13; vercel/ai #16987)
 - Adaptive thinking does not require thinking before older calls and accepts a forced tool; thinking with a budget

@@ -8,7 +8,7 @@ Write a streamed Anthropic reply.
 
 Nothing waits for a later event, except redacted thinking, which has no deltas.
 
-Facts this file relies on:
+Facts:
 - message_start, then blocks (start, deltas, stop) identified by their index, then message_delta with the stop reason
   and the token counts, then message_stop; ping anywhere; unknown events are to be ignored.
                                                                              (Anthropic documentation: streaming)
@@ -184,7 +184,7 @@ class _Reader:
             self._fail(frame, out)
 
     def _index_of_last(self, kind: object) -> object:
-        """Give the index of the block that was opened last, for an event without one; a new block has none."""
+        """Return the index of the block that was opened last, for an event without one; a new block has none."""
         return _NO_INDEX if kind == "content_block_start" else next(reversed(self._blocks), None)
 
     def end(self, out: Assembly) -> None:
@@ -260,7 +260,7 @@ class _Reader:
             _merge(block.wire, delta)
 
     def _close(self, block: _Block, out: Assembly) -> None:
-        """Complete the wire block, read it as one that came whole, and give the part what only the whole has."""
+        """Complete the wire block, read it as one that came whole, and add to the part what only the whole has."""
         part, wire, text = block.part, block.wire, join_chunks(block.part.chunks)
         match part.kind:
             case "text":
@@ -326,7 +326,7 @@ class _Reader:
                 out.notice(diagnostic)
 
     def _settle(self, out: Assembly) -> None:
-        """Give the assembly what is known so far of the message as a whole."""
+        """Pass the assembly what is known so far of the message as a whole."""
         message = self._message
         out.response_id = text_of(message.get("id"))
         out.response_model = text_of(message.get("model"))
@@ -353,7 +353,7 @@ class _Reader:
 
 
 def _first_keys(wire: Block) -> Wire | None:
-    """Give the keys of a block's start that an encoder does not write itself."""
+    """Return the keys of a block's start that an encoder does not write itself."""
     if wire.keys() <= _BLOCK_KEYS:
         return None
     return {key: value for key, value in wire.items() if key not in _BLOCK_KEYS}
@@ -377,7 +377,7 @@ def _merge(wire: Wire, delta: Block) -> None:
 
 _WRITTEN: Final = frozenset({"id", "type", "role", "model", "content", "usage"})
 _BESIDE_DELTA: Final = frozenset({"context_management"})
-"""Keys of message_delta that stand beside its delta.  (anthropic 2.8.0: BetaRawMessageDeltaEvent)"""
+"""Keys of message_delta that are next to its delta.  (anthropic 2.8.0: BetaRawMessageDeltaEvent)"""
 _DELTAS: Final[Mapping[str, tuple[str, str]]] = {
     "text": ("text_delta", "text"),
     "thinking": ("thinking_delta", "thinking"),

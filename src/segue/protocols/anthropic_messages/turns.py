@@ -1,18 +1,18 @@
 """Anthropic turns, both ways: where wire messages and neutral messages do not correspond one to one.
 
-Facts this file relies on:
+Facts:
 - Tool results are blocks of a user turn and come first in it; user text may follow them in the same turn, and all
-  results of a batch stand in one turn.        (Anthropic documentation: handle tool calls; any-llm; read 2026-11-15)
+  results of a batch are in one turn.        (Anthropic documentation: handle tool calls; any-llm; read 2026-11-15)
 - Consecutive turns of one role are accepted and merged by the server.             (anthropic 2.8.0; recorded traffic)
 - A mid-conversation turn may have the role `system`.                                                (anthropic 2.8.0)
 
 By default consecutive results share one wire turn, content is a list of blocks, and `is_error` is written only when it
-is true. A user message after results is a turn of its own, which the server merges: so a request that ended in the
+is true. A user message after results is its own turn, which the server merges: so a request that ended in the
 results stays a prefix of the next, also where the reply between them has nothing to send. Only where turns have to
 alternate it joins the results.
 
 Choices kept in `extra`: `turn`, whether a user message or a result begins a wire message ("new") or is part of the one
-before it ("same"). Keys of the wire message that a result begins are kept under `message`, beside those of its block.
+before it ("same"). Keys of the wire message that a result begins are kept under `message`, next to those of its block.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _decode_content(wire: Block, path: Path, decode: Callable[[Block], _Content]
 
 
 def _default_content(content: object) -> object:
-    """Give a content as the default writes it. The blocks of a list keep their own format."""
+    """Return a content as the default writes it. The blocks of a list keep their own format."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [] if content is None else content
@@ -101,7 +101,7 @@ _STRING: Final = keep(PROTOCOL, {"content": "x"}, {"content": _default_content("
 
 
 def _extra_of_content(content: object) -> Extra | None:
-    """Give what is kept of an object whose content alone may differ from the default."""
+    """Return what is kept of an object whose content alone may differ from the default."""
     if type(content) is list:
         return None
     if isinstance(content, str) and content != "text":  # which the default block has twice
@@ -110,7 +110,7 @@ def _extra_of_content(content: object) -> Extra | None:
 
 
 def _extra_of_turn(turn: Block, role: str, choice: Block = EMPTY) -> Extra | None:
-    """Give what is kept of a wire message beside its blocks."""
+    """Return what is kept of a wire message next to its blocks."""
     content = turn.get("content")
     if not choice and len(turn) == 2 and turn.get("role") == role and "content" in turn:
         return _extra_of_content(content)
@@ -175,7 +175,7 @@ class _UserTurn:
             self._add_user(tuple(pieces))
 
     def _choice(self, *, is_result: bool) -> Wire:
-        """Give the choice of the turn that the next message belongs to."""
+        """Return the choice of the turn that the next message belongs to."""
         joins = bool(self.out) and self.out[-1].role == "toolResult" and (is_result or self.joins)
         return choose(_TURN, "same" if joins else "new", "new" if self.first else "same")
 
@@ -258,7 +258,7 @@ class _Turns:
         self.after_result = False
 
     def add_result(self, message: ToolResultMessage) -> None:
-        """Write a result without `extra`: beside the results before it, else in a turn of its own."""
+        """Write a result without `extra`: next to the results before it, else in its own turn."""
         content = message.content
         piece = content[0] if len(content) == 1 else None
         if type(piece) is TextContent and piece.extra is None and piece.cache_mark is None:

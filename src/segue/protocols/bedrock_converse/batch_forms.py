@@ -2,7 +2,7 @@
 
 It is imported without the rest of the folder, for batch files.
 
-Facts this file rests on (read 2026-11-15; limits as in the form of Claude's own bodies):
+Facts (read 2026-11-15; limits as in the form of Claude's own bodies):
 - `{recordId, modelInput}`, one model a job. A Converse job refuses `toolConfig`.      (botocore 1.44.0; user guide)
 """
 

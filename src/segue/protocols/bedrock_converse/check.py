@@ -1,11 +1,11 @@
-"""Documented and observed refusals of Bedrock requests, each with its source beside it.
+"""Documented and observed refusals of Bedrock requests, each with its source next to it.
 
 `check_turns` checks the messages; this file checks tools, settings, thinking, cache points and the body as a whole.
 Real traffic outranks every document: what was answered is not a violation.
 
 Refusals of the messages of a Bedrock request: roles, pairing, reasoning, media, documents, blanks.
 
-Each rule has its source beside it. Unknown blocks may be new, and are left to the provider.
+Each rule has its source next to it. Unknown blocks may be new, and are left to the provider.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class WireTurn:
         ]
 
     def of(self, member: str) -> list[Placed]:
-        """Give the members of one type, with their paths."""
+        """Return the members of one type, with their paths."""
         return [((*path, member), object_of(block[member])) for path, block in self.blocks if member in block]
 
     def own_calls(self) -> list[Placed]:
-        """Give the calls that the application answers."""
+        """Return the calls that the application answers."""
         return [(path, call) for path, call in self.of("toolUse") if call.get("type") != SERVER_CALL]
 
 
@@ -75,7 +75,7 @@ class Turns:
     def check(self) -> Iterator[Violation]:
         """List what the provider would refuse."""
         if not self.turns:
-            if ":prompt/" not in self.endpoint.model.id:  # a stored prompt has messages of its own
+            if ":prompt/" not in self.endpoint.model.id:  # a stored prompt has its own messages
                 # "A conversation must start with a user message" (langchain-aws #192)
                 yield Violation(CheckCode.MESSAGES_MISSING, ("messages",), "there is no message; add one")
             return
@@ -99,7 +99,7 @@ class Turns:
             message = "the turn has no content; add some or remove it"
             yield Violation(CheckCode.CONTENT_MISSING, (*turn.path, "content"), message)
         elif all("text" in block and not str(block["text"]).strip() for _, block in turn.blocks):
-            # "The text field in the ContentBlock object at messages.0.content.0 is blank" (dify #12340); beside other
+            # "The text field in the ContentBlock object at messages.0.content.0 is blank" (dify #12340); next to other
             # text a blank one was answered (recorded traffic, 2026-11)
             yield Violation(CheckCode.TEXT_BLANK, (*turn.path, "content"), "the turn is blank; add text or remove it")
         for path, block in turn.blocks:
@@ -233,7 +233,7 @@ class Turns:
         """Check media in S3 inside a result.
 
         Nova accepts an image there; of a document and a video it says "#/messages/2/content/0: extraneous key
-        [toolResult] is not permitted", though it accepts both beside the result (recorded by pydantic-ai, 2026-03).
+        [toolResult] is not permitted", though it accepts both with the result (recorded by pydantic-ai, 2026-03).
         """
         kinds = {mime.partition("/")[0] for mime in self.rules.result_media}
         in_s3 = "s3Location" in object_of(media.get("source"))
@@ -316,7 +316,7 @@ class Turns:
                 message = "text follows a call in its turn; move it before the calls"
                 yield Violation(CheckCode.TEXT_AFTER_CALL, path, message)
             is_call = "toolUse" in block and object_of(block["toolUse"]).get("type") != "server_tool_use"
-            # Nothing is known about text behind reasoning or server tools that follow a call.
+            # Nothing is known about text after reasoning or server tools that follow a call.
             called = is_call or (called and "text" in block)
 
     # -- the order of turns --------------------------------------------------------------------------------------------
@@ -358,7 +358,7 @@ class Turns:
             if at is not None and _are_results(self.turns[at + 1 :]):
                 for path, _ in self.turns[at].of("reasoningContent"):
                     # "When thinking is disabled, an `assistant` message in the final position cannot contain
-                    # `thinking`." (forgecode #1853; Claude's own rules apply behind Bedrock)
+                    # `thinking`." (forgecode #1853; Claude's own rules apply through Bedrock)
                     message = "the last assistant turn holds reasoning while thinking is off; remove it"
                     yield Violation(CheckCode.THINKING_WHILE_OFF, path, message)
             return
@@ -614,7 +614,7 @@ def _check_sampling(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
 
 
 def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
-    """Find settings besides sampling that the model refuses."""
+    """Find settings other than sampling that the model refuses."""
     rules, config = endpoint.rules, object_of(body.get("inferenceConfig"))
     if config.get("stopSequences") and "stop" in rules.refused_options:
         # "This model doesn't support the stopSequences field." (of GPT-5.6: vercel/ai 1a1e246)
@@ -631,7 +631,7 @@ def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
 
 
 def _check_passed_on(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
-    """Compare what is passed on to a model with the fields of its own API, of which the rest is in the body.
+    """Compare what is passed on to a model with the fields of its own API; the rest of them is in the body.
 
     "The model returned the following errors: reasoning: Extra inputs are not permitted" (litellm #13609 of 2025-08-14;
     `guardrails`: #13825); "thinking: unknown field thinking, expected one of messages, model, ..." (gpt-oss: litellm
@@ -679,7 +679,7 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     short = False
     for path, mark in marks:
         if path[-1] == 0:
-            # Nothing stands before it that could be cached (AWS documentation: prompt caching)
+            # Nothing comes before it that could be cached (AWS documentation: prompt caching)
             yield Violation(CheckCode.CACHE_MARK_MISPLACED, path, "a cache point has to follow what it caches; move it")
         if mark.get("ttl") != "1h":
             short = True
@@ -704,7 +704,7 @@ def _misplaced(body: Block, endpoint: Endpoint) -> Iterator[tuple[Path, str]]:
 
 
 def _blocks(body: Block) -> Iterator[tuple[Path, Block]]:
-    """Give every block that may be a cache point, in prompt order."""
+    """Yield every block that may be a cache point, in prompt order."""
     for index, block in objects_of(object_of(body.get("toolConfig")).get("tools")):
         yield ("toolConfig", "tools", index), block
     for index, block in objects_of(body.get("system")):

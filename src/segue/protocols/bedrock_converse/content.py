@@ -10,7 +10,7 @@ Fast path of a stream: deltas that only extend an open block, which are most of 
 
 An event with any other key does not fit and is decoded by `stream`, so this file decides nothing about meaning.
 
-Facts this file relies on:
+Facts:
 - A block is a union: an object with exactly one key, which names its type.
                                                                      (botocore 1.44.0 service model, read 2026-11-15)
 - Reasoning of Claude replays only with its signature, unchanged; with its text withheld it is still a block, and the
@@ -22,7 +22,7 @@ Facts this file relies on:
                                                                             (service model; recorded traffic, 2026-11)
 - Text with its sources (`citationsContent`) arrives as text and citations in a stream.          (service model)
 - A delta has one of `text`, `toolUse` with its `input`, and `reasoningContent`, which has text, a signature or bytes;
-  beside it stands the index of its block, and padding.     (botocore 1.44.0 service model; recorded traffic, 2026-11)
+  next to it is the index of its block, and padding.     (botocore 1.44.0 service model; recorded traffic, 2026-11)
 - Decoding an event into these structs takes half the time of decoding it into dicts.           (measured 2026-11-15)
 """
 
@@ -86,7 +86,7 @@ MEMBERS: Final = frozenset(
         "toolRemoval",
     }
 )
-"""The types of a block besides text."""
+"""The types of a block other than text."""
 CITATIONS: Final = "citations"
 
 _FIELD: Final = "field"
@@ -100,7 +100,7 @@ _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]+={0,2}")
 
 
 def kind_of(block: Block) -> str:
-    """Give the type of a block; an empty text for one that is not a union and stays native."""
+    """Return the type of a block; an empty text for one that is not a union and stays native."""
     if len(block) == 1:
         return next(iter(block))
     # Some clients write a text as Anthropic's own wire does, with a type.
@@ -411,7 +411,7 @@ _Part = TypeVar("_Part", TextPart, CallPart, ReasoningPart)
 
 
 class BlockDelta(msgspec.Struct, Generic[_Part], frozen=True, gc=False):
-    """The delta, and the index of the block that it extends; padding beside them is skipped."""
+    """The delta, and the index of the block that it extends; padding next to them is skipped."""
 
     delta: _Part
     index: int = msgspec.field(name="contentBlockIndex")

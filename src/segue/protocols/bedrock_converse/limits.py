@@ -1,4 +1,4 @@
-"""Limits of single values in Converse beside those of the service model; `kit.limits` explains the rows."""
+"""Limits of single values in Converse in addition to those of the service model; `kit.limits` explains the rows."""
 
 from __future__ import annotations
 

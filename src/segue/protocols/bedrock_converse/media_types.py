@@ -1,6 +1,6 @@
 """The format names of this wire for types of media.
 
-Facts this file rests on:
+Facts:
 - The formats of images, documents, video and audio.                    (botocore 1.44.0 service model, read 2026-11-15)
 - The MIME types of these formats.                          (IANA media types; MDN: common media types; 2026-11-15)
 
@@ -95,7 +95,7 @@ EXTENSIONS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def kind_of(mime_type: str | None) -> tuple[Kind, str]:
-    """Give the block that holds a type, and the type without its parameters."""
+    """Return the block that holds a type, and the type without its parameters."""
     mime = (mime_type or "").partition(";")[0].strip().lower()
     match mime.partition("/")[0]:
         case "image" | "video" | "audio" as family:

@@ -16,11 +16,11 @@ Images, documents, video and audio of the Bedrock wire, both ways.
 
 An S3 location is a file id here: only this provider can reach it.
 
-The choice `field` is "text" where the data of a document stood in `source.text`; the default is "bytes".
+The choice `field` is "text" where the data of a document was in `source.text`; the default is "bytes".
 
 Pages that a reply of the Converse protocol cites.
 
-Facts this file relies on:
+Facts:
 - Tools that the provider runs (`systemTool`) leave their calls (`type: server_tool_use`) and results in the turn of the
   assistant; results are texts, JSON and media.         (botocore 1.44.0 service model; recorded traffic, 2026-11)
 - Guarded content, search results and documents made of texts are text that a guardrail or the citations process; the
@@ -29,8 +29,8 @@ Facts this file relies on:
 - The result of a system tool has a `type` (`nova_code_interpreter_result`) and may have the status `error`.
                                                               (botocore 1.44.0 service model, read 2026-11-15)
 - A citation has a `title`, and the address of a page in `location.web.url`.                            (the same)
-- A cache point is a block behind what it caches: behind the tools, the system prompt, the content of a turn. Nova
-  accepts none behind the tools.                            (AWS documentation: prompt caching, read 2026-11-15)
+- A cache point is a block after what it caches: after the tools, the system prompt, the content of a turn. Nova
+  accepts none after the tools.                            (AWS documentation: prompt caching, read 2026-11-15)
 - `ttl` is five minutes unless it is set to one hour.                (botocore 1.44.0 service model, read 2026-11-15)
 - A name has 1 to 200 letters, digits, hyphens, brackets and spaces, never two spaces in a row: "The document file name
   can only contain ...".                                 (AWS DocumentBlock; vercel/ai #20365, opencode #19964; 2026-09)
@@ -96,7 +96,7 @@ def label_of(result: Block) -> str:
 
 
 def cited_pages(content: Block) -> Sequence[Source]:
-    """Give the web pages that a text cites."""
+    """Return the web pages that a text cites."""
     return [
         Source(url, text_of(citation.get("title")) or "")
         for citation in objects_in(content.get("citations"))
@@ -115,7 +115,7 @@ _Marked = TypeVar("_Marked", bound=AnyContent | Tool | ToolResultMessage)
 
 
 def add_mark(value: _Marked, block: Block) -> _Marked | None:
-    """Give the value with the cache point that the block is; None when the value cannot hold it."""
+    """Return the value with the cache point that the block is; None when the value cannot hold it."""
     mark = _decode_mark(block)
     if mark is None or value.cache_mark is not None or _is_point(value):
         return None
@@ -208,7 +208,7 @@ class DocumentNames:
         """The number that was found free for a name. Names stay taken, so the lower ones need not be tried again."""
 
     def fitting(self, name: str | None, form: str | None) -> str:
-        """Give the valid name for a document of this format at this place, without reserving it."""
+        """Return the valid name for a document of this format at this place, without reserving it."""
         base = legal_name(name, form)
         if base.casefold() not in self._taken:
             return base
@@ -238,7 +238,7 @@ def names_documents(message: Message) -> bool:
 
 
 def legal_name(name: str | None, form: str | None) -> str:
-    """Give a name that the service accepts, as close to the file's own as possible."""
+    """Return a name that the service accepts, as close to the file's own as possible."""
     given = name or ""
     stem, dot, ending = given.rpartition(".")
     if dot and stem and ending.lower() in EXTENSIONS.get(form or "", ()):
@@ -297,7 +297,7 @@ def decode_file(kind: Kind, inner: object, names: DocumentNames) -> FileContent 
 
 
 def _decode_format(kind: Kind, name: object) -> str | None:
-    """Give the MIME type of a format; one of its own for a format that is unknown."""
+    """Return the MIME type of a format; an invented one for an unknown format."""
     if not isinstance(name, str) or not name:
         return None
     mime = TYPES[kind].get(name) or ALIASES[kind].get(name)
@@ -406,7 +406,7 @@ def json_text(value: object) -> str:
 
 
 def fallback_of(block: Block) -> Fallback:
-    """Give the readable part of a block; empty when it has none."""
+    """Return the readable part of a block; empty when it has none."""
     for key, value in block.items():
         read = _READABLE.get(key)
         if read is not None:
@@ -457,7 +457,7 @@ def _contents(value: object) -> Fallback:
 
 
 def _tool_result(value: object) -> Fallback:
-    """Read a result; that of a tool which the provider ran is labelled, its media stand behind it."""
+    """Read a result; that of a tool which the provider ran is labelled, its media come after it."""
     pieces, label = _contents(value), label_of(object_of(value))
     lines = [piece.text for piece in pieces if piece.kind == "text"]
     if not label or not lines:
@@ -502,7 +502,7 @@ SERVER_CALL: Final = "server_tool_use"
 
 
 def _read(block: Block) -> tuple[str, Block]:
-    """Read the kind of a block; a call and a result of the client's tools are content of their own."""
+    """Read the kind of a block; a call and a result of the client's tools are their own content."""
     for key in ("toolUse", "toolResult", "text", "reasoningContent"):
         if key in block:
             inner = object_of(block[key])
@@ -514,7 +514,7 @@ def _read(block: Block) -> tuple[str, Block]:
 REPLAY: Final = Replay(
     read=_read,
     pairs=(
-        # Both stand in the turn of the model.  (AWS documentation: system tools; botocore 1.44.0, read 2026-11-15). No
+        # Both are in the turn of the model.  (AWS documentation: system tools; botocore 1.44.0, read 2026-11-15). No
         # refusal of a half is recorded; half of any other call is refused (vercel/ai #13013, langchain-aws #192).
         Pair(call="toolUse", results=("toolResult",), call_id="toolUseId", result_id=("toolUseId",), scope="turn"),
     ),
@@ -530,7 +530,7 @@ def cite_in_text(text: TextContent, pages: Sequence[Source]) -> TextContent:
 
 
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
-    """Give the pages that the texts of a message cite."""
+    """Return the pages that the texts of a message cite."""
     return [
         source
         for piece in message.content

@@ -4,21 +4,21 @@ What was received stays with the options as long as the option that it belongs t
 like the fields of `Options`; each holds the value that was read. That of `thinking` holds the model as well, because
 another model has other fields. The choice `empty` lists the containers that were received without any member.
 
-The thinking settings of models behind Bedrock, both ways.
+The thinking settings of models on Bedrock, both ways.
 
-The facts stand in `options`. Each family of models has its own fields among the additional ones; the dialect's
+The facts are in `options`. Each family of models has its own fields among the additional ones; the dialect's
 `thinking_format` names those of a model.
 
 Tools that Amazon runs for its Nova models: without options.
 
 Tools of a Bedrock request, both ways.
 
-Facts this file relies on:
-- Limits and sampling stand in `inferenceConfig`, the tool choice in `toolConfig`, a schema for the answer (a text)
-  in `outputConfig`; fields of one model stand in `additionalModelRequestFields`. Without a limit the model's own
+Facts:
+- Limits and sampling are in `inferenceConfig`, the tool choice in `toolConfig`, a schema for the answer (a text)
+  in `outputConfig`; fields of one model are in `additionalModelRequestFields`. Without a limit the model's own
   applies.                                                           (botocore 1.44.0 service model, read 2026-11-15)
 - Claude has the thinking fields of its own wire there: `thinking` with a budget, or adaptive with
-  `output_config.effort` beside it; without an effort an adaptive model does not show its thinking.
+  `output_config.effort` next to it; without an effort an adaptive model does not show its thinking.
                                                    (litellm #36507, higress #4154; 2026-08; recorded traffic, 2026-11)
 - `outputConfig.effort` is the service's newer field for the same; it is read.                       (service model)
 - GPT has `reasoning: {effort}`, gpt-oss a flat `reasoning_effort`, Nova 2 `reasoningConfig` with
@@ -26,7 +26,7 @@ Facts this file relies on:
 - `systemTool` has a name only.                                        (botocore 1.44.0 service model, read 2026-11-15)
 - Nova Premier has grounding, Nova 2 grounding and the code interpreter; the caller needs the permission
   `bedrock:InvokeTool` in a region of the US.                 (AWS documentation: Nova system tools; langchain-aws)
-- A tool is the application's (`toolSpec`), the provider's (`systemTool`) or a cache point behind the tools before it; a
+- A tool is the application's (`toolSpec`), the provider's (`systemTool`) or a cache point after the tools before it; a
   description is never empty.                                        (botocore 1.44.0 service model, read 2026-11-15)
 - `strict` is accepted by the models that list it.                                    (pi-ai 1.5.0 catalogue)
 """
@@ -143,7 +143,7 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
 
 
 def decode_tools(blocks: Sequence[Block], endpoint: Endpoint) -> tuple[Tool, ...]:
-    """Read the tools, and the cache points behind them."""
+    """Read the tools, and the cache points after them."""
     tools: list[Tool] = []
     for block in blocks:
         if MARK in block and tools and (marked := add_mark(tools[-1], block)):
@@ -264,13 +264,13 @@ def decode_options(body: Block, endpoint: Endpoint, model: str | None) -> Option
     choices.update(choose(_EMPTY, [], [key for key in _CONTAINERS if body.get(key) == {}]))
     for key in _CONTAINERS:
         if received[key] is not None and not isinstance(received[key], Mapping):
-            del default[key]  # it is no format of an option, so that leaving it out is reported
+            del default[key]  # it is not a format of an option, so that leaving it out is reported
     extra = keep(PROTOCOL, received, default, known=known, choices=choices, only_for=named)
     return options if extra is None else replace(options, extra=extra)
 
 
 def _received(body: Block) -> Wire:
-    """Give the options of a body; every container is there, and tools are not in theirs."""
+    """Return the options of a body; every container is there, and tools are not in theirs."""
     wire = _with_containers({key: value for key, value in body.items() if key not in _CONTEXT_KEYS})
     config = wire[TOOLS]
     if isinstance(config, dict) and "tools" in config:
@@ -289,7 +289,7 @@ def _at(wire: Block, place: Place) -> object:
 
 
 def _condition(field: str, value: object, model: str) -> object:
-    """Give what has to be unchanged for the received format of an option to be written."""
+    """Return what has to be unchanged for the received format of an option to be written."""
     return [value, model] if field == "thinking" else value
 
 

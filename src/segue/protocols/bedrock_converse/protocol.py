@@ -34,7 +34,7 @@ from segue.protocols.kit.token_count import TokenCount
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
-    """Give the path with the quoted model id: ids have colons, ARNs slashes (botocore 1.44.0; recorded, 2026-11)."""
+    """Return the path with the quoted model id: ids have colons, ARNs slashes (botocore 1.44.0; recorded, 2026-11)."""
     if endpoint.dialect.path is not None:
         return endpoint.dialect.path
     return f"/model/{quote_segment(endpoint.model.id)}/{'converse-stream' if stream else 'converse'}"
@@ -53,7 +53,7 @@ _PROFILE: Final = re.compile(r"^(?:us|us-gov|eu|apac|jp|au|ca|sa|global)\.(?=\w+
 
 
 def _count_path(endpoint: Endpoint) -> str:
-    """Give the path; an inference profile (`us.anthropic...`) is refused, its model is counted (recorded, 2026-11)."""
+    """Return the path. An inference profile (`us.anthropic...`) is refused, its model counted (recorded, 2026-11)."""
     return f"/model/{quote_segment(_PROFILE.sub('', endpoint.model.id))}/count-tokens"
 
 

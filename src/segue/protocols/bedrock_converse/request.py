@@ -4,9 +4,9 @@
 
 What Claude's reasoning is bound to, on the Bedrock wire.
 
-Facts this file relies on:
-- `system` is a list of blocks beside the messages, tools stand in `toolConfig`; the address names the model, and
-  boto3 names it beside the body (`modelId`).                        (botocore 1.44.0 service model, read 2026-11-15)
+Facts:
+- `system` is a list of blocks next to the messages, tools are in `toolConfig`; the address names the model, and
+  boto3 names it next to the body (`modelId`).                        (botocore 1.44.0 service model, read 2026-11-15)
 - Both endpoints of Bedrock check the prefix.             (Anthropic documentation: preserved thinking; read 2026-11-16)
 - `thinking.block_binding` works in `additionalModelRequestFields`, where betas are named under `anthropic_beta`.
                                                         (a recorded test of another project; AWS documentation: Claude)

@@ -1,15 +1,15 @@
 """A Bedrock reply, both ways: content, usage, stop reason.
 
-The difference between the default format of a reply and the received body stands in the message's `extra` under
+The difference between the default format of a reply and the received body is in the message's `extra` under
 `reply`. Only `encode_response` reads it; a request never contains it.
 
 The answers of `bedrock-converse` about models: foundation models (botocore 1.44.0: bedrock, read 2026-11-15).
 
 Error bodies of Bedrock's Converse API.
 
-Facts this file relies on:
+Facts:
 - `inputTokens`, `cacheReadInputTokens` and `cacheWriteInputTokens` add up to the whole input; `totalTokens` is the sum
-  of them and the output. The lifetime of cache writes stands in `cacheDetails`.
+  of them and the output. The lifetime of cache writes is in `cacheDetails`.
                                          (recorded traffic, 2026-11; botocore 1.44.0 service model, read 2026-11-15)
 - Stop reasons.                                                                                       (service model)
 - A prompt router names the model that it invoked in `trace`.                                         (service model)
@@ -93,7 +93,7 @@ def is_error(body: Mapping[str, object]) -> bool:
 
 
 def exception_of(frame: Mapping[str, object]) -> str | None:
-    """Give the name of the exception that a stream frame reports; None for other frames."""
+    """Return the name of the exception that a stream frame reports; None for other frames."""
     if len(frame) == 1:
         name = next(iter(frame))
         if name == "error" or _EXCEPTION.fullmatch(name):
@@ -148,7 +148,7 @@ def _message_of(error: Mapping[str, object]) -> str:
 
 
 def _name_of(value: object) -> str | None:
-    """Give the name of an error without namespace and URL."""
+    """Return the name of an error without namespace and URL."""
     text = text_of(value)
     return text.rpartition("#")[2].partition(":")[0] if text else None
 
@@ -266,7 +266,7 @@ def finish_response(
 
 
 def error_text(body: object) -> str:
-    """Give the message of an error body, or of the exception of a stream."""
+    """Return the message of an error body, or of the exception of a stream."""
     error = decode_error(body, None)
     return ": ".join(part for part in (error.type, error.message) if part) or "the provider reported an error"
 

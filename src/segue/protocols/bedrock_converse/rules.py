@@ -1,10 +1,10 @@
-"""The rules of the Bedrock Converse wire, and of the families of models behind it.
+"""The rules of the Bedrock Converse wire, and of the families of models that it serves.
 
-Facts this file rests on:
+Facts:
 - Patterns and limits of fields.                                   (botocore 1.44.0 service model, read 2026-11-15)
-- Roles alternate, the user begins, content is never empty, a document stands beside a text: "A conversation must ...".
+- Roles alternate, the user begins, content is never empty, a document is next to a text: "A conversation must ...".
                                                           (langchain-aws #192, dify #12340, archestra #4220, 2026-04-30)
-- Claude accepts a first turn of its own, and a blank text beside other text.             (recorded traffic, 2026-11)
+- Claude accepts its own first turn, and a blank text with other text.             (recorded traffic, 2026-11)
 - `toolConfig` is required whenever the history has calls.                               (vercel/ai #7537, strands #998)
 - An image inside a result is accepted by Claude, Nova and Llama 4, refused by the others.
                                               (opencode #49443, live table, 2026-09-17; AWS ToolResultContentBlock)

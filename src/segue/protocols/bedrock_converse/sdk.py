@@ -1,6 +1,6 @@
-"""The arguments of boto3: members of the body, the model id beside them, and bytes instead of base64.
+"""The arguments of boto3: members of the body, the model id next to them, and bytes instead of base64.
 
-Facts this file rests on:
+Facts:
 - The members of type blob.                                          (botocore 1.44.0 service model, read 2026-11-15)
 - boto3 accepts bytes for them and writes base64 itself; it encodes a text there once more.        (botocore, tried)
 """
@@ -37,7 +37,7 @@ _BLOBS: Final[Mapping[str, _Blobs]] = {
 
 
 def sdk_arguments(body: Mapping[str, object], endpoint: Endpoint) -> Wire:
-    """Give the arguments of `converse` and of `converse_stream`.
+    """Return the arguments of `converse` and of `converse_stream`.
 
     Raises:
         EncodeError: a member of type blob is not base64; `path` leads to it.

@@ -7,7 +7,7 @@ Write a streamed Bedrock reply: frames `{event type: payload}`.
 
 Nothing waits for a later event, except redacted reasoning, which has no deltas.
 
-Facts this file relies on:
+Facts:
 - messageStart, then blocks identified by their index, then messageStop with the reason, then metadata with the counts.
   Calls, results of the provider's own tools and images have a start; text and reasoning begin with their first delta.
                                                                      (botocore 1.44.0 service model, read 2026-11-15)
@@ -320,7 +320,7 @@ class _Reader:
             self._update(out)
 
     def _update(self, out: Assembly) -> None:
-        """Give the assembly the fields of the whole reply that are known so far."""
+        """Pass the assembly the fields of the whole reply that are known so far."""
         out.raw_stop_reason = text_of(self._body.get("stopReason"))
         out.usage = decode_usage(self._body, self._endpoint)
 
@@ -345,7 +345,7 @@ class _Reader:
 
 
 def _index_of(payload: Block) -> object:
-    """Give the index of a block: a number, else the text of whatever stands there."""
+    """Return the index of a block: a number, else the text of whatever is there."""
     index = payload.get("contentBlockIndex")
     return index if type(index) is int else str(index)
 

@@ -1,12 +1,12 @@
 """Bedrock turns, both ways: where wire messages and neutral messages are not one to one.
 
-Facts this file rests on:
-- Tool results are blocks of a user turn; all results of a batch stand in one, and what the user writes next stands
-  behind them: roles have to alternate.            (AWS documentation: tool use; langchain-aws #192; recorded traffic)
-- Results of tools that the provider runs stand in the assistant's turn.              (recorded traffic, 2026-11)
+Facts:
+- Tool results are blocks of a user turn; all results of a batch are in one, and what the user writes next comes
+  after them: roles have to alternate.            (AWS documentation: tool use; langchain-aws #192; recorded traffic)
+- Results of tools that the provider runs are in the assistant's turn.              (recorded traffic, 2026-11)
 - The service answers unknown members of a result with an error.                       (strands, read 2026-11-15)
 
-By default results and the content behind them share one wire message, and `status` is written only for an error, to
+By default results and the content after them share one wire message, and `status` is written only for an error, to
 models that accept it. `extra` of a message describes the object `{"message": ..., "toolResult": ...}`: the wire message
 without its blocks, on the neutral message that begins it, and the result.
 
@@ -79,7 +79,7 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
 
 
 def decode_system(blocks: Sequence[Block]) -> tuple[SystemContent, ...]:
-    """Read the blocks of a system prompt, and the cache points behind them."""
+    """Read the blocks of a system prompt, and the cache points after them."""
     pieces: list[SystemContent] = []
     for block in blocks:
         if MARK in block and pieces and (marked := add_mark(pieces[-1], block)):
@@ -90,7 +90,7 @@ def decode_system(blocks: Sequence[Block]) -> tuple[SystemContent, ...]:
 
 
 def find_blocks(content: object, path: Path) -> list[Block] | None:
-    """Give the blocks of a content; None where it is a string, null or absent.
+    """Return the blocks of a content; None where it is a string, null or absent.
 
     Raises:
         DecodeError: it is something else, or a block is not an object.
@@ -104,12 +104,12 @@ def texts_of(content: object) -> tuple[TextContent, ...]:
 
 
 def _default_content(content: object) -> list[Wire]:
-    """Give the blocks that are the default format of a content that is not a list of blocks."""
+    """Return the blocks that are the default format of a content that is not a list of blocks."""
     return [{"text": content}] if isinstance(content, str) else []
 
 
 def _without_blocks(wire: Block, default: Wire) -> Block:
-    """Give a wire message or result to compare with its default; blocks keep their own format."""
+    """Return a wire message or result to compare with its default; blocks keep their own format."""
     content = wire.get("content")
     if content is None or isinstance(content, str):
         default["content"] = _default_content(content)
@@ -186,7 +186,7 @@ class _Reader:
             self.add_user(turn, opened, pieces)
 
     def add_mark(self, pieces: list[UserContent], opened: int, block: Block) -> bool:
-        """Attach a cache point to what stands before it in its turn; whether that was possible."""
+        """Attach a cache point to what comes before it in its turn; whether that was possible."""
         if pieces:
             marked = add_mark(pieces[-1], block)
             if marked is not None:
@@ -318,7 +318,7 @@ class _Turns:
         self.after_result = False
 
     def add_plain_result(self, message: ToolResultMessage) -> None:
-        """Write a result without `extra`: beside the results before it, else in a turn of its own."""
+        """Write a result without `extra`: next to the results before it, else in its own turn."""
         blocks: list[Wire] = [{_RESULT: self._encode_result(message)}]
         if message.cache_mark is not None:
             blocks.append(encode_mark(message.cache_mark))
@@ -358,13 +358,13 @@ class _Turns:
         self.after_result = True
 
     def _find_open(self, extra: Extra | None, *, is_result: bool) -> list[Wire] | None:
-        """Give the blocks of the turn that the message continues; None when it begins one."""
+        """Return the blocks of the turn that the message continues; None when it begins one."""
         default = _SAME if self.after_result and (is_result or self.joins) else _NEW
         turn = default if extra is None else chosen(extra, PROTOCOL, _TURN, default)
         return self.open if turn == _SAME else None
 
     def _begin(self, role: str, blocks: list[Wire], extra: Extra | None) -> object:
-        """Begin a wire message; give its content."""
+        """Begin a wire message; return its content."""
         turn: Wire = {"role": role, "content": blocks}
         if extra is not None and not is_of_reply(extra):
             node = restore({_MESSAGE: turn}, extra, PROTOCOL)

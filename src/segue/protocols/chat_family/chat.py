@@ -1,6 +1,6 @@
 """The conversation of a chat request, both ways: the system message, the tools, and the messages.
 
-Facts this file rests on:
+Facts:
 - Roles are system, user, assistant and tool; a result names its call by id, which the types make optional.
                                                                  (mistralai 3.7.0, cohere 7.3.1; read 2026-11-15)
 
@@ -101,7 +101,7 @@ class ChatBody(NamedTuple):
 
 
 def open_body(body: JsonObject | Sequence[object], endpoint: Endpoint) -> ChatBody:
-    """Give the body and its model; a bare list of messages becomes a body with the endpoint's model."""
+    """Return the body and its model; a bare list of messages becomes a body with the endpoint's model."""
     if not isinstance(body, Mapping):
         return ChatBody({"model": endpoint.model.id, "messages": list(body)}, None)
     return ChatBody(body, text_of(body.get("model")))
@@ -187,7 +187,7 @@ class MessagesReader(ABC):
         )
 
     def answered(self, received_id: object) -> tuple[str, str]:
-        """Give the id and the tool of a result's call: the call it names, else the first without a result."""
+        """Return the id and the tool of a result's call: the call it names, else the first without a result."""
         call_id = received_id if isinstance(received_id, str) else next(iter(self._waiting), "")
         self._waiting.pop(call_id, None)
         return call_id, self._names.get(call_id, "")
@@ -211,7 +211,7 @@ class MessagesReader(ABC):
         return message if extra is None else replace(message, extra=extra)
 
     def context(self, tools: tuple[Tool, ...], body: Block) -> Context:
-        """Give the conversation that was read."""
+        """Return the conversation that was read."""
         prompt = self._system_prompt
         received: Wire = {}
         if self._system is not None and (len(self._system) != 2 or not prompt):

@@ -12,7 +12,7 @@ from segue.protocols.kit.reading import parse_body, text_of
 
 
 def find_error_object(body: object, status: int | None) -> Block | WireError:
-    """Give the object that describes an error: that under `error`, else the body, which may be unparsed JSON.
+    """Return the object that describes an error: that under `error`, else the body, which may be unparsed JSON.
 
     Where there is a text in place of the object, it is the message of the returned error.
     """
@@ -25,5 +25,5 @@ def find_error_object(body: object, status: int | None) -> Block | WireError:
 
 
 def describe_unknown(error: Block) -> str:
-    """Give the message of an error without one: its JSON."""
+    """Return the message of an error without one: its JSON."""
     return json.dumps(error, ensure_ascii=False, default=str)

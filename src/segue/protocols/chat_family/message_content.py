@@ -1,6 +1,6 @@
 """Content of user, tool and system messages in the chat protocols: a string or a list of blocks, both ways.
 
-Facts this file rests on:
+Facts:
 - Content is a string or a list of blocks; in recorded traffic it is also null, or the key is absent.
                                                 (mistralai 3.7.0, cohere 7.3.1, read 2026-11-15; recorded traffic)
 
@@ -101,7 +101,7 @@ def decode_message(blocks: Blocks, wire: Block, path: Path) -> tuple[tuple[UserC
 
 @lru_cache(maxsize=16)
 def extra_of_list(protocol: str) -> Extra | None:
-    """Give the `extra` of a message that has a role and a list of one text, and no other key."""
+    """Return the `extra` of a message that has a role and a list of one text, and no other key."""
     return keep(protocol, {"content": [{"type": "text", "text": " "}]}, {"content": " "})
 
 

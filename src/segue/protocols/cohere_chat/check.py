@@ -66,7 +66,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
 
 
 def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
-    """Check roles and content types (cohere 7.3.1), and text beside calls.
+    """Check roles and content types (cohere 7.3.1), and text with calls.
 
     "text content is not allowed when tool_calls are provided ... 'messages[2].content[0]'" (vercel/ai #5794,
     2025-04-15), but an empty one was answered with 200 (recorded traffic, 2026-11); a

@@ -18,7 +18,7 @@ CLUES: Final = Clues(
         "strict_tools": 5,
         "p": 2,
         "k": 2,
-        "chat_history": 5,  # of version 1, which the codec refuses with a message of its own
+        "chat_history": 5,  # of version 1, which the codec refuses with its own message
         "preamble": 5,  # the same
         "response_format": 1,
     },

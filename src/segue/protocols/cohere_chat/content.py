@@ -7,12 +7,12 @@ that a data URL named, where the default is another one.
 
 Cohere's v1 chat protocol, recognised so that it can be refused by its name.
 
-Facts this file relies on:
+Facts:
 - A user message has texts and images (`image_url` with a `detail`), a system message texts, a tool result is a JSON
   string or a list of texts and documents.                                         (cohere 7.3.1, read 2026-11-15)
 - A document is `{"data": {...}, "id"}`; the model sees the keys and values of its data, and citations refer to its id.
                                                                                                      (cohere 7.3.1)
-- A request is one `message` beside a `chat_history`; a reply is a `text` with a `generation_id`; a stream is lines of
+- A request is one `message` next to a `chat_history`; a reply is a `text` with a `generation_id`; a stream is lines of
   JSON, each with an `event_type`.                     (cohere 7.3.1: `chat` of the first client, read 2026-11-15)
 - Its endpoint is `v1/chat`; segue supports `v2/chat`.                                                     (the same)
 """

@@ -1,6 +1,6 @@
 """Options of a request to Cohere, both ways.
 
-Facts this file rests on:
+Facts:
 - `max_tokens`, `temperature`, `p`, `stop_sequences`, `seed`, `tool_choice` (`REQUIRED` or `NONE`; without it, the
   model decides), `response_format` with a `json_schema`, `stream`.                   (cohere 7.3.1, read 2026-11-15)
 - `thinking` is enabled or disabled, with a positive `token_budget`; models that reason do so unless it is disabled.

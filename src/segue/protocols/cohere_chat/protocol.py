@@ -31,7 +31,7 @@ _PARAMETERS: Final = read_parameters(__package__)
 
 
 def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
-    """Give the arguments of Cohere's client.
+    """Return the arguments of Cohere's client.
 
     `stream` is left out: the client has two methods. Unknown keys go to `additional_body_parameters`.
     """
@@ -90,7 +90,7 @@ PROTOCOL: Final = Protocol(
         "thought_signature",
         "strict",  # no field for a single tool
         "mime_type",  # of media with a URL only
-        # the texts beside calls are one `tool_plan` before the calls
+        # the texts with calls are one `tool_plan` before the calls
         "pieces",
         "extra",
     },

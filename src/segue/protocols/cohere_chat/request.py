@@ -1,6 +1,6 @@
 """Requests to Cohere's v2 chat endpoint, both ways.
 
-Facts this file rests on:
+Facts:
 - Roles are system, user, assistant and tool; a tool message has the id of its call and not the name of the tool.
                                                                                    (cohere 7.3.1, read 2026-11-15)
 - `documents` of the body are what the model may cite, each a string or data with an id.             (cohere 7.3.1)

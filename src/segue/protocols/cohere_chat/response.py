@@ -4,7 +4,7 @@ The answers of `cohere-chat` about models (cohere 7.3.1: GetModelResponse, ListM
 
 Error bodies of Cohere's endpoint, and errors in its streams.
 
-Facts this file relies on:
+Facts:
 - `{"id", "finish_reason", "message", "usage", "logprobs"}`; it does not name the model.
                                                                                    (cohere 7.3.1, read 2026-11-15)
 - Finish reasons: COMPLETE, STOP_SEQUENCE, MAX_TOKENS, TOOL_CALL, ERROR, TIMEOUT; earlier also ERROR_TOXIC, ERROR_LIMIT

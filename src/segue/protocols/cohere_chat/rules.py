@@ -1,6 +1,6 @@
 """Rules and dialect of Cohere's v2 chat protocol.
 
-Facts this file rests on:
+Facts:
 - Fields, values and limits.                                                         (cohere 7.3.1, read 2026-11-15)
 - Messages of one role may follow each other; the last one may be a system or an assistant message.
                                                         (Risuai #633, 2024-10-12; SillyTavern #3692, live, 2025-03-15)

@@ -6,7 +6,7 @@ Write a streamed reply of Cohere's v2 chat endpoint.
 
 Nothing waits for a later event.
 
-Facts this file relies on:
+Facts:
 - message-start; blocks of content (start, deltas, end) by their index; tool-plan-delta; calls (start, deltas of their
   arguments, end) by their own index; citations, each whole in its citation-start; message-end with the finish reason,
   the usage and an error; debug anywhere.                                          (cohere 7.3.1, read 2026-11-15)
@@ -233,14 +233,14 @@ def _index(frame: Block) -> object:
 
 
 def _value(frame: Block, key: str) -> Json:
-    """Give the value of a key of the message in an event's delta."""
+    """Return the value of a key of the message in an event's delta."""
     delta = cast("Json", frame.get("delta"))
     message = delta.get("message") if isinstance(delta, dict) else None
     return message.get(key) if isinstance(message, dict) else None
 
 
 def _whole_block(part: Part, start: Wire) -> Wire:
-    """Give a block in the format of a whole reply."""
+    """Return a block in the format of a whole reply."""
     content = part.closed
     if content is not None and content.kind == "text":
         return {**start, "type": "text", "text": content.text}
@@ -275,7 +275,7 @@ class _Writer(StreamWriter):
             frame["delta"] = {"message": message}
         self.frames.append(frame)
 
-    def start(self, event: StartEvent, first: Block) -> None:  # noqa: ARG002 - nothing besides the id
+    def start(self, event: StartEvent, first: Block) -> None:  # noqa: ARG002 - nothing but the id
         self._id = event.id or _UNNAMED
         message: Wire = {"role": "assistant", "content": [], _PLAN: "", "tool_calls": [], CITATIONS: []}
         self.frames.append({"type": "message-start", "id": self._id, "delta": {"message": message}})

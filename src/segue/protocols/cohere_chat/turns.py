@@ -1,13 +1,13 @@
 """Assistant messages, in requests and in replies, both ways.
 
-Facts this file rests on:
+Facts:
 - Content is a string, or blocks of text and thinking; `tool_plan`, `tool_calls` and `citations` are other keys.
                                                                                    (cohere 7.3.1, read 2026-11-15)
 - "text content is not allowed when tool_calls are provided. If you wish to pass a tool plan, either pass thinking
   content (with thinking enabled) or use 'tool_plan'".                                  (vercel/ai #5794, 2025-04-15)
 - The plan is the text of the model before its calls: "I will use the weather tool".            (recorded traffic)
 
-So the texts of a turn with calls are its plan, and the plan is read as a text that stands before the calls. Citations
+So the texts of a turn with calls are its plan, and the plan is read as a text that comes before the calls. Citations
 belong to the turn: they are data of the message, and are sent back with it.
 
 Choice (`kit.verbatim`): `field` of a text is the key that held it, "content" or "tool_plan", where the default is the
@@ -65,7 +65,7 @@ def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, 
 
 
 def keep_assistant(wire: Block, content: Sequence[AssistantContent], path: Path) -> Extra | None:
-    """Give the `extra` of an assistant message of a request."""
+    """Return the `extra` of an assistant message of a request."""
     if _has_default_format(wire, content):
         return None
     known = ("tool_calls", _PLAN) if isinstance(wire.get(_PLAN), str) else ("tool_calls",)
@@ -113,7 +113,7 @@ def _decode_blocks(value: object, path: Path, field: str, *, reply: bool) -> lis
 
 
 def _text_in(text: TextContent, block: Block, default: str, field: str, *, reply: bool) -> TextContent:
-    """Give a text with the key that held it."""
+    """Return a text with the key that held it."""
     if reply:
         return TextContent(text=text.text)
     if field == default:
@@ -193,7 +193,7 @@ def _encode_calls(content: Sequence[AssistantContent], path: Path) -> list[objec
 
 
 def _message(blocks: list[Wire], plan: list[str], calls: list[object]) -> Wire:
-    """Write a message in the default format: beside calls there is no empty content, and a text is a block."""
+    """Write a message in the default format: with calls there is no empty content, and a text is a block."""
     wire: Wire = {"role": "assistant"}
     if not calls:
         wire[_CONTENT] = join_blocks(blocks)

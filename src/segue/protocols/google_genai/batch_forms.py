@@ -2,7 +2,7 @@
 
 It is imported without the rest of the folder, for batch files.
 
-Facts this file rests on (all read 2026-11-15):
+Facts (all read 2026-11-15):
 - Gemini API: `{key, request}` in a file of at most 2 GB; the model is in the URL.  (google-genai 3.1.0; Batch guide)
 - Vertex AI: `{request}` without an id; `request.labels` come back. A label has up to 63 small letters, digits, `-` and
   `_`.                                                                                   (Google Cloud documentation)

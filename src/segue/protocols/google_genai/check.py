@@ -6,11 +6,11 @@ none, an empty response, missing signatures in finished turns.
 
 Checks whether Google would accept the contents of a body: roles, parts, calls and their results, signatures.
 
-Check that Google's own tools may stand beside functions.
+Check that Google's own tools may be combined with functions.
 
-Facts this file relies on:
+Facts:
 - The server reads contents of one role side by side as one turn.                         (recorded traffic, 2026-11)
-- Signatures are required in the current turn only: behind the last content of the user that holds more than results.
+- Signatures are required in the current turn only: after the last content of the user that holds more than results.
                                                  (Google documentation: thought signatures, read 2026-11-15)
 - Gemini 1 and 2: "Tool use with function calling is unsupported".          (go-genai #323, 2025-05-25; celeste #197)
 - Gemini 3 at the Gemini API: "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with
@@ -45,13 +45,13 @@ from segue.protocols.kit.sources import objects_in
 
 _ROLES: Final = frozenset({"user", "model", "function", None})
 _NO_DATA: Final = frozenset({"thought", "partMetadata"})
-"""Keys that are not data. A signature may stand alone, without the empty text it belongs to, and `videoMetadata` in a
-part of its own, behind the video: both were accepted (recorded by pydantic-ai)."""
+"""Keys that are not data. A signature may come alone, without the empty text it belongs to, and `videoMetadata` in its
+own part, after the video: both were accepted (recorded by pydantic-ai)."""
 _REFUSES_EMPTY: Final = re.compile(GEMINI_2_0)
 
 
 def objects_of(value: object) -> Iterator[tuple[int, Block]]:
-    """Give the objects of a list with their positions; one without a list is the first."""
+    """Yield the objects of a list with their positions; one without a list is the first."""
     if isinstance(value, Mapping):
         yield 0, cast("Block", value)
     elif isinstance(value, (list, tuple)):
@@ -190,7 +190,7 @@ def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violat
 
 
 def check_server_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
-    """Find Google's tools beside functions that the model refuses, or that need a flag."""
+    """Find Google's tools with functions that the model refuses, or that need a flag."""
     tools = [read_keys(tool) for tool in objects_in(wire.get("tools"))]
     if not any(tool.get("functionDeclarations") for tool in tools):
         return
@@ -303,7 +303,7 @@ def _check_choice(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
     tools = [read_keys(tool) for _, tool in objects_of(wire.get("tools"))]
     has_functions = any(tool.get("functionDeclarations") for tool in tools)
     if mode and not has_functions and not (tools and _COMBINES_TOOLS.search(endpoint.model.id)):
-        # "Function calling config is set without function_declarations." (kelivo #317); Gemini 3 accepts it beside
+        # "Function calling config is set without function_declarations." (kelivo #317); Gemini 3 accepts it with
         # Google Search alone (recorded 200)
         message = "a function calling mode is set without functions; add functions, or remove it"
         yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, ("toolConfig", "functionCallingConfig"), message)

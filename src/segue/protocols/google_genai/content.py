@@ -18,16 +18,16 @@ What other models can read of parts that only this protocol has.
 
 So the output of a program, a transcript and an image have a fallback; calls and encrypted parts have none.
 
-Fast path of a stream: frames that have one part, and nothing new beside it, which are most frames.
+Fast path of a stream: frames that have one part, and nothing new next to it, which are most frames.
 
 A frame with any other key does not fit and is decoded by `stream`, so this file decides nothing about meaning.
 
 Pages that a reply of Gemini is grounded on.
 
-Facts this file relies on:
-- A part has exactly one field of data; other keys (`thought`, `thoughtSignature`, `videoMetadata`, ...) stand beside
+Facts:
+- A part has exactly one field of data; other keys (`thought`, `thoughtSignature`, `videoMetadata`, ...) are next to
   that field.                                                                  (google-genai 3.1.0, read 2026-11-15)
-- A signature is sent back on the part it was received on: a text, a call, an empty text, a thought; beside
+- A signature is sent back on the part it was received on: a text, a call, an empty text, a thought; next to
   `functionCall`, never inside.  (Google documentation: thought signatures, read 2026-11-15; claude-relay #967)
 - Calls have ids from Gemini 3 on; older models give none and accept any.              (recorded traffic, 2026-11)
 - `args` is an object, not text, and may be absent.                                          (google-genai 3.1.0)
@@ -36,20 +36,20 @@ Facts this file relies on:
                                                                                (google-genai 3.1.0, read 2026-11-15)
 - The server accepts `inlineData` and `inline_data`, also mixed within one body; official clients have sent both.
                                      (protobuf's JSON mapping; recorded traffic, 2026-11: `parameters_json_schema`
-                                      beside `functionDeclarations`, `function_call` at Vertex)
+                                      next to `functionDeclarations`, `function_call` at Vertex)
 - A key that is null means the same as an absent key.                                     (the same mapping)
 - `inlineData` holds base64 with its MIME type; `fileData` an address: of the Files API, of Cloud Storage (`gs://`), of
   a public page or a video.            (google-genai 3.1.0; Google documentation: file input methods; read 2026-11-15)
 - Base64 comes in both alphabets: the official client writes the URL-safe one.       (recorded traffic, 2026-11)
 - `displayName` is the name of a file; both endpoints accept it.                      (google-genai 3.1.0)
 - An address has no type; where the caller gives none, the extension of its file name decides.
-- Code that the model ran and server tools that it called stand in its turn, beside their results: `executableCode` and
+- Code that the model ran and server tools that it called are in its turn, next to their results: `executableCode` and
   `codeExecutionResult`, `toolCall` and `toolResponse`. The latter is encrypted or made for display.
                                                                     (google-genai 3.1.0; recorded traffic, 2026-11)
 - Images and speech that the model made are `inlineData` in its turn.                       (google-genai 3.1.0)
 - Calls written as text make other models write such text instead of calling.   (vscode copilot api #171)
-- Such a frame has one candidate with one part. Beside it stand the model and the id of the reply, which do not change,
-  and the counts so far, of which the last ones are valid.                                  (recorded traffic, 2026-11)
+- Such a frame has one candidate with one part. Next to it are the model and the id of the reply, which do not change,
+  and the counts so far; the last ones are valid.                                  (recorded traffic, 2026-11)
 - Decoding a frame into these structs takes half the time of decoding it into dicts. The counts are the larger part of a
   frame: they are checked, but not decoded.                                                     (measured 2026-11-16)
 - `groundingMetadata.groundingChunks[].web` {uri, title} of a candidate; it is never sent back. The title is the domain
@@ -145,7 +145,7 @@ INSTEAD: Final[Mapping[str, str]] = {
 
 
 def read_keys(raw: Block) -> Block:
-    """Give an object with its known keys in camelCase and without nulls; nearly all are so already."""
+    """Return an object with its known keys in camelCase and without nulls; nearly all are so already."""
     for key, value in raw.items():
         if value is None or "_" in key:
             break
@@ -160,7 +160,7 @@ def read_keys(raw: Block) -> Block:
 
 
 def name_in(wire: Block, camel: str) -> str:
-    """Give the name that an object uses for a key; the camelCase one where it has none."""
+    """Return the name that an object uses for a key; the camelCase one where it has none."""
     return TO_SNAKE[camel] if camel not in wire and TO_SNAKE[camel] in wire else camel
 
 
@@ -177,7 +177,7 @@ def keep_format(
 
 
 def texts_of(value: object) -> Sequence[str]:
-    """Give the texts of a list; nothing when it is none."""
+    """Return the texts of a list; nothing when it is none."""
     if not isinstance(value, (list, tuple)):
         return ()
     return [item for item in cast("Sequence[object]", value) if isinstance(item, str)]
@@ -285,7 +285,7 @@ def encode_file(file: FileContent) -> Wire:
 
 def _address(uri: str, mime: str | None) -> Wire:
     if mime is None or mime.endswith("/*"):
-        mime = type_of_name(uri)  # a class of types is no type
+        mime = type_of_name(uri)  # a class of types is not a type
     return {"fileUri": uri} if mime is None else {"mimeType": mime, "fileUri": uri}
 
 
@@ -295,7 +295,7 @@ def decode_native(part: Block) -> NativeContent:
 
 
 def fallback_of(part: Block) -> tuple[FallbackContent, ...]:
-    """Give what can be read of a part; empty for a thought, or when there is nothing."""
+    """Return what can be read of a part; empty for a thought, or when there is nothing."""
     wire = read_keys(part)
     if wire.get("thought") is True:
         return ()
@@ -385,7 +385,7 @@ def data_field(wire: Block) -> str | None:
 
 
 def call_in(part: Block) -> Block:
-    """Give the call of a part."""
+    """Return the call of a part."""
     call = part.get(CALL)
     return read_keys(object_of(call if call is not None else part.get("function_call")))
 
@@ -498,7 +498,7 @@ def _with_extra(
 
 
 def _without_id(call: ToolCall) -> ToolCall:
-    """Keep that a call had no id of its own."""
+    """Keep that a call had no id itself."""
     made = cast("Extra", keep(PROTOCOL, {CALL: {}}, {CALL: {"id": call.id}}))
     return replace(call, extra={PROTOCOL: {**data_of(call.extra, PROTOCOL), **made[PROTOCOL]}})
 
@@ -639,7 +639,7 @@ decode_part_frame: Final = msgspec.json.Decoder(PartFrame).decode
 
 
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
-    """Give the pages that a message is grounded on."""
+    """Return the pages that a message is grounded on."""
     grounding = object_of(find_in_reply(message.extra, PROTOCOL, "candidates", "0", "groundingMetadata"))
     return [
         Source(url, text_of(page.get("title")) or "")

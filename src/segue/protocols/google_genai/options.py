@@ -11,8 +11,8 @@ Tools of a request, both ways.
 By default all functions in a row share one object, and every tool of Google's has its own. Choices (`kit.verbatim`):
 `group` ("new" or "same"), whether a tool begins an object; `field`, the key that holds the functions of an object.
 
-Facts this file relies on:
-- Sampling, limits, schema and thinking stand in `generationConfig`, the choice of tools in `toolConfig`. The URL
+Facts:
+- Sampling, limits, schema and thinking are in `generationConfig`, the choice of tools in `toolConfig`. The URL
   decides whether the reply is streamed.                                 (google-genai 3.1.0, read 2026-11-15)
 - Up to 2.5 thinking has a budget (0: off, -1: the model decides), from 3 on a level: MINIMAL, LOW, MEDIUM, HIGH. Some
   models cannot turn it off. Thoughts are in the reply only with `includeThoughts`.
@@ -20,7 +20,7 @@ Facts this file relies on:
 - `ANY` forces a call, of the `allowedFunctionNames` if there are any; `VALIDATED` does not force one and follows the
   schemas; `AUTO` and `NONE`.                                                           (google-genai 3.1.0)
 - A choice of functions is refused where none are declared.                                       (kelivo #317)
-- A schema of the answer needs `responseMimeType` beside it.                            (google-genai 3.1.0)
+- A schema of the answer needs `responseMimeType` next to it.                            (google-genai 3.1.0)
 - `parameters` and `responseSchema` hold a subset of OpenAPI 3.0: types in capitals, `nullable`, counts as strings (64
   bits); `parametersJsonSchema` and `responseJsonSchema` hold JSON schema. Only one of the two.
                                                                          (google-genai 3.1.0, read 2026-11-15)
@@ -30,13 +30,13 @@ Facts this file relies on:
 - A tool is an object with one key. The place of the user has no equivalent: coordinates only.
                                                                                  (google-genai 3.1.0, read 2026-11-15)
 - `excludeDomains` is accepted at Vertex only, `fileSearch` at the Gemini API only.                (google-genai 3.1.0)
-- Beside functions Gemini 3 at the Gemini API needs `includeServerSideToolInvocations`: "Please enable
+- With functions Gemini 3 at the Gemini API needs `includeServerSideToolInvocations`: "Please enable
   tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling."
                                                                   (genkit #4970, 2026-03-20; sub2api #5725, 2026-08-17)
 - A tool is an object with one kind of tool a key; `functionDeclarations` lists the application's, the others are
   Google's own (`googleSearch`, `codeExecution`, `urlContext`, ...) or a server's.
                                                                                    (google-genai 3.1.0, read 2026-11-15)
-- One tool may stand without its list.                                                 (recorded traffic, 2026-11)
+- One tool may come without its list.                                                 (recorded traffic, 2026-11)
 - A tool without parameters has no schema.                  (google-genai 3.1.0: FunctionDeclaration, read 2026-11-15)
 - `parametersJsonSchema` accepts any JSON schema, also at Vertex and also `$defs` and `additionalProperties`.
                                                                                          (recorded traffic, 2026-11)
@@ -95,7 +95,7 @@ def _read(schema: Block) -> Wire:
         camel = _RENAMED.get(raw) or TO_CAMEL.get(raw, raw)
         key = raw if camel in schema else camel
         if key == "type" and isinstance(value, int) and 0 <= value < len(_TYPES):
-            value = _TYPES[value]  # noqa: PLW2901 - the number of a type stands for its name
+            value = _TYPES[value]  # noqa: PLW2901 - the number of a type represents its name
         if key == "type" and isinstance(value, str):
             if value.upper() != "TYPE_UNSPECIFIED":
                 out[key] = value.lower()
@@ -250,7 +250,7 @@ def _decode_function(received: Block, choices: Block) -> ToolDefinition:
     parameters: Block = {}
     if isinstance(schema, dict):
         parameters = cast("Block", schema)
-        # A second schema is no data of the tool, but a form of it, and one that is refused.
+        # A second schema is not data of the tool, but a form of it, and one that is refused.
         known |= {_JSON_SCHEMA, _OPEN_SCHEMA}
     elif isinstance(other, dict):
         parameters = from_openapi(cast("Block", other))
@@ -400,7 +400,7 @@ def decode_options(body: Block, endpoint: Endpoint, read: Collection[str], tools
 
 
 def _filled(received: Block, empty: list[str]) -> Wire:
-    """Give a body that has the objects of options, as the default has them; the ones received empty are listed."""
+    """Return a body that has the objects of options, as the default has them; the ones received empty are listed."""
     filled = dict(received)
     for outer, inner in _OBJECTS.items():
         key = name_in(filled, outer)
@@ -477,7 +477,7 @@ def _hide_thoughts(body: Wire, extra: Extra) -> None:
 
 
 def _drop_stale_names(body: Wire, extra: Extra) -> None:
-    """Remove names that were received beside a choice of tools which has changed since."""
+    """Remove names that were received next to a choice of tools which has changed since."""
     data = object_of(object_of(data_of(extra, PROTOCOL).get(TOOL_CONFIG)).get(CALLING))
     config = object_of(body.get(name_in(body, TOOL_CONFIG)))
     calling = config.get(name_in(config, CALLING))

@@ -36,7 +36,7 @@ _PATH_PREFIXES: Final = ("models/", "tunedModels/", "projects/", "publishers/")
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
-    """Give the path of a request; `{model}` in the dialect's path is replaced by the model id.
+    """Return the path of a request; `{model}` in the dialect's path is replaced by the model id.
 
     The provider's client refuses `?` and `&` as well; `:` in the last part would begin a method.
     """

@@ -6,12 +6,12 @@ context.
 
 A request in the form that the official client accepts: `models.generate_content(model=, contents=, config=)`.
 
-Facts this file relies on:
-- Instructions are a content beside the others; its role has no meaning. A text, one part, or a list of parts stands for
-  one as well.                                                     (google-genai 3.1.0, read 2026-11-15)
+Facts:
+- Instructions are a content next to the others; its role has no meaning. A text, one part, or a list of parts
+  represents one as well.                                                     (google-genai 3.1.0, read 2026-11-15)
 - The model is named in the URL; some clients repeat it in the body.                  (google-genai 3.1.0: batches)
 - The client accepts contents as dicts with keys under both names, bytes as bytes, and everything else in `config`: the
-  keys of `generationConfig` and the keys beside it, flat.                  (google-genai 3.1.0, read 2026-11-15)
+  keys of `generationConfig` and the keys next to it, flat.                  (google-genai 3.1.0, read 2026-11-15)
 - Keys that its config has no field for go into `http_options.extra_body`, merged into the body.          (the same)
 """
 
@@ -65,7 +65,7 @@ _BESIDE: Final = frozenset(
 
 
 def sdk_arguments(body: Block, endpoint: Endpoint) -> dict[str, object]:
-    """Give the arguments of `generate_content` and `generate_content_stream`."""
+    """Return the arguments of `generate_content` and `generate_content_stream`."""
     config: Wire = {}
     beyond: Wire = {}
     contents: object = []
@@ -86,7 +86,7 @@ def sdk_arguments(body: Block, endpoint: Endpoint) -> dict[str, object]:
 
 
 def _with_bytes(value: object) -> object:
-    """Give a value with bytes where the client expects bytes."""
+    """Return a value with bytes where the client expects bytes."""
     if isinstance(value, (list, tuple)):
         return [_with_bytes(item) for item in cast("Sequence[object]", value)]
     if not isinstance(value, Mapping):

@@ -10,9 +10,9 @@ Error bodies of the Gemini API and Vertex.
 
 What replies of Gemini's protocol hold of other replies.
 
-Facts this file relies on:
-- `promptTokenCount` includes the cached tokens; thoughts are counted beside the candidates; what server tools returned
-  to the model is counted separately. All of them add up to the total.
+Facts:
+- `promptTokenCount` includes the cached tokens; thoughts are counted apart from the candidates; what server tools
+  returned to the model is counted separately. All of them add up to the total.
                                       (google-genai 3.1.0, read 2026-11-15; recorded traffic, 2026-11)
 - There is no finish reason for calls: a reply with calls ends with STOP.                  (recorded traffic, 2026-11)
 - Every reason but STOP and the two limits means that something was withheld or failed.
@@ -25,7 +25,7 @@ Facts this file relies on:
   of google.rpc.Code, `code` the HTTP status.                            (google-genai 3.1.0: errors, read 2026-11-15)
 - A stream that is a JSON array has its error in an array.                                                (the same)
 - Gateways respond with a text, an HTML page, or `{"message"}` / `{"error": "text"}`.            (litellm, Cloudflare)
-- The pages that a reply rests on, and what was searched for, are `groundingMetadata` of its candidate. Clients do not
+- The pages that a reply relies on, and what was searched for, are `groundingMetadata` of its candidate. Clients do not
   send them back.                                                                (google-genai 3.1.0, read 2026-11-15)
 """
 
@@ -208,7 +208,7 @@ def finish_response(
 
 
 def finish_reason(candidate: Block) -> str | None:
-    """Give the finish reason of a candidate, also where it is a number; None when there is none."""
+    """Return the finish reason of a candidate, also where it is a number; None when there is none."""
     reason = candidate.get("finishReason")
     if isinstance(reason, int) and not isinstance(reason, bool):
         return _NUMBERED.get(reason, str(reason))
@@ -216,7 +216,7 @@ def finish_reason(candidate: Block) -> str | None:
 
 
 def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
-    """Give the stop reason; a reply that stopped with calls in it waits for their results.
+    """Return the stop reason; a reply that stopped with calls in it waits for their results.
 
     A reply without a finish reason is whole if it has content.
     """
@@ -227,18 +227,18 @@ def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopR
 
 
 def block_reason(wire: Block) -> str | None:
-    """Give the reason why a prompt was blocked; None when it was not."""
+    """Return the reason why a prompt was blocked; None when it was not."""
     return text_of(read_keys(object_of(wire.get("promptFeedback"))).get("blockReason"))
 
 
 def error_text(body: Block) -> str:
-    """Give the message of an error body, or of the error frame of a stream."""
+    """Return the message of an error body, or of the error frame of a stream."""
     error = decode_error(body, None)
     return ": ".join(text for text in (error.type, error.message) if text) or "the provider reported an error"
 
 
 def _failure(wire: Block, candidate: Block, raw: str | None) -> str:
-    """Give the error message, the provider's own where there is one."""
+    """Return the error message, the provider's own where there is one."""
     if "error" in wire:
         return error_text(wire)
     if raw is None:

@@ -1,12 +1,12 @@
 """What the google-genai protocol supports and refuses, at the Gemini API and at Vertex.
 
-Facts this file rests on:
+Facts:
 - Objects and names.                                                      (google-genai 3.1.0, read 2026-11-15)
 - Refused: contents of one role side by side, a call that does not follow a user's turn or a result, a first turn of
   the model.                                                  (pi #2251, gemini-cli #11814 and #26956, lobehub #10049)
-- Results and the user's text after them stand in two contents of the user; both in one content may be refused.
+- Results and the user's text after them are in two contents of the user; both in one content may be refused.
                                                                          (recorded traffic, 2026-11; bifrost #1391)
-- A result may be an empty object; an error stands under `error`; ids are accepted, also long ones and at Vertex.
+- A result may be an empty object; an error is under `error`; ids are accepted, also long ones and at Vertex.
                                                                                           (recorded traffic, 2026-11)
 - From Gemini 3 on the first call of every step needs its signature, and results may hold images and PDF.
                                           (Google documentation: thought signatures; recorded traffic, 2026-11: a PDF)

@@ -13,12 +13,12 @@ Write a streamed generateContent reply.
 A call waits for its end: the Gemini API sends calls whole, and clients that do not enable `partialArgs` read them so.
 Nothing else waits. Adjacent texts are one text to clients, whatever parts they came from.
 
-Facts this file relies on:
+Facts:
 - Every frame is a reply whose parts follow those of the frames before; the last one has the finish reason, often with
-  text or an empty text beside it. There is no end mark, and counts replace the earlier ones.
+  text or an empty text next to it. There is no end mark, and counts replace the earlier ones.
                                              (google-genai 3.1.0, read 2026-11-15; recorded traffic, 2026-11)
 - Texts and thoughts come in pieces, calls whole, unless arguments are streamed at Vertex (see `stream_calls`).
-- A signature may come on an empty text behind the text. A part with a signature must not be merged with another, or
+- A signature may come on an empty text after the text. A part with a signature must not be merged with another, or
   the signature is sent back on another part.                  (Google documentation: thought signatures, 2026-11-15)
 - An error may come in mid-stream: a frame with `error`.                                       (google-genai 3.1.0)
 - At Vertex, if the request enables it, a call begins with its name and `willContinue`, continues with `partialArgs`
@@ -27,7 +27,7 @@ Facts this file relies on:
 - The path is a JSON path, `$.foo.bar[0].data`.                                          (the same; RFC 9535)
 - Every frame is a reply with the next parts; the last one has the finish reason and the counts; there is no end mark.
                                                           (google-genai 3.1.0, read 2026-11-15; recorded traffic)
-- A signature may stand on an empty text behind the text that it belongs to.     (Google documentation: signatures)
+- A signature may be on an empty text after the text that it belongs to.     (Google documentation: signatures)
 - The heartbeat is a reply without candidates. An SSE comment breaks google-genai.     (run against a probe, 2026-11)
 """
 
@@ -122,7 +122,7 @@ class PartialCall:
         self._tree.update(arguments)
 
     def finish(self) -> Wire:
-        """Set the arguments of the part; give the call as it would have been sent whole."""
+        """Set the arguments of the part; return the call as it would have been sent whole."""
         self.part.arguments = cast("Wire", _joined(self._tree))
         block: Wire = {CALL: {**self._call, "args": self.part.arguments}}
         return block if self.part.signature is None else {**block, SIGNATURE: self.part.signature}
@@ -136,7 +136,7 @@ class PartialCall:
 
 
 def _set(node: object, step: Step, value: object, *, replaces: bool) -> object:
-    """Set the value at one step, or keep the one that is there; give the value that is there then."""
+    """Set the value at one step, or keep the one that is there; return the value that is there then."""
     if isinstance(node, dict):
         held = cast("dict[Step, object]", node)
         if replaces or not isinstance(held.get(step), (dict, list)):
@@ -199,13 +199,13 @@ class _Reader:
         self._parts: list[Wire] = []  # its parts; those of texts are empty until the end
         self._others: dict[int, Wire] = {}
         self._text: Part | None = None  # the text or the thought that may still grow
-        self._repeated: tuple[object, ...] = ()  # what a frame of the fast path has beside its part
+        self._repeated: tuple[object, ...] = ()  # what a frame of the fast path has next to its part
         self._usage: Raw | None = None  # the counts of the last frame of the fast path, not decoded yet
         self._partial: PartialCall | None = None
         self._calls = 0
 
     def read_part(self, frame: bytes) -> list[Event] | None:
-        """Fast path: read a frame that has one part and nothing new beside it; None for every other frame.
+        """Fast path: read a frame that has one part and nothing new next to it; None for every other frame.
 
         Its counts are decoded when they are needed, which is at the end: each frame replaces those of the one before.
         """
@@ -444,7 +444,7 @@ class _Reader:
     # -- the whole -----------------------------------------------------------------------------------------------------
 
     def _update(self, out: Assembly) -> None:
-        """Give the assembly what is known so far of the message as a whole."""
+        """Pass the assembly what is known so far of the message as a whole."""
         wire, candidate = read_keys(self._body), read_keys(self._candidate)
         out.response_id = text_of(wire.get("responseId"))
         out.response_model = text_of(wire.get("modelVersion"))
@@ -542,7 +542,7 @@ class _Writer(StreamWriter):
             self._close({**self._whole(content), "thought": True})
 
     def _close(self, part: Wire) -> None:
-        """Write what a part has besides its text, on an empty text."""
+        """Write what a part has in addition to its text, on an empty text."""
         wire = read_keys(part)
         if SIGNATURE in wire or rest_of(wire, _EMPTY):
             self._part({**part, "text": ""})

@@ -7,20 +7,20 @@ its keys: in `extra`, of a result under `message` there.
 Results of tools, both ways.
 
 One text is written under `output` or `error`, several as a list there, none as an empty object; then come the media. So
-the order of a result whose media stand before its texts is not kept. Any other response is read as text too, as JSON.
+the order of a result whose media come before its texts is not kept. Any other response is read as text too, as JSON.
 
 Choices (`kit.verbatim`): `name` ("sent" or "absent") of a result whose tool name is unknown; `turn`, see `turns`.
 
-Facts this file relies on:
+Facts:
 - The roles are `user` and `model`; results of tools are parts of a user's content, all of a step in one, in the order
   of its calls.             (google-genai 3.1.0, read 2026-11-15; gemini-cli #4217; bifrost #1391)
-- A user's text after results stands in a content of its own; both have the role `user`.    (recorded traffic, 2026-11)
+- A user's text after results is in its own content; both have the role `user`.    (recorded traffic, 2026-11)
 - A content without a role is the user's; `parts` may be one part without its list.      (protobuf's JSON mapping)
-- `response` is an object. The output of a tool stands under `output`, an error under `error`; without either the whole
+- `response` is an object. The output of a tool is under `output`, an error under `error`; without either the whole
   object is the output, and it may be empty.          (google-genai 3.1.0, read 2026-11-15; recorded traffic, 2026-11)
 - Some clients write an output that is not an object under other keys: the official one under `result`, pydantic-ai
   under `return_value`, and errors under `call_error`.                   (google-genai 3.1.0; recorded traffic, 2026-11)
-- Media stand in `parts` of the response, from Gemini 3 on.   (Google documentation: multimodal function responses)
+- Media are in `parts` of the response, from Gemini 3 on.   (Google documentation: multimodal function responses)
 - `name` may not be empty: "function_response.name: Name cannot be empty" (CLIProxyAPI #2104). It is the call's.
 - A call without an id is answered without one, in the order of the calls.                  (recorded traffic, 2026-11)
 """
@@ -267,7 +267,7 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
 
 
 def parts_of(turn: Block, path: Path) -> list[Block]:
-    """Give the parts of a content; one without its list, or none, as a list.
+    """Return the parts of a content; one without its list, or none, as a list.
 
     Raises:
         DecodeError: one of them is not an object.
@@ -281,7 +281,7 @@ def parts_of(turn: Block, path: Path) -> list[Block]:
 
 
 def default_turn(role: str, turn: Block, parts: list[Block]) -> Wire:
-    """Give the default format of a content, whose parts are written as they were received."""
+    """Return the default format of a content, whose parts are written as they were received."""
     given = turn.get("parts")
     return {"role": role, "parts": given if isinstance(given, list) else list(parts)}
 

@@ -1,6 +1,6 @@
 """Checks whether Google would accept a body of the Interactions API.
 
-Facts this file rests on, besides those beside each rule:
+Facts, in addition to those next to each rule:
 - A key that the API does not have is refused: there is an error code `parameter_unknown`.
                                                                 (codes of a public adapter's live calls, 2026-11-16)
 - A body that continues a stored interaction may refer to steps that it does not contain, so its calls and results are

@@ -12,7 +12,7 @@ from segue.protocols.kit.clues import Clues
 CLUES: Final = Clues(
     turns_key="input",
     body_keys={
-        "input": 8,  # a text alone, for a model that is no Gemini, is a body of OpenAI's Responses
+        "input": 8,  # a text alone, for a model that is not a Gemini, is a body of OpenAI's Responses
         "previous_interaction_id": 9,
         "system_instruction": 5,
         "continuation_token": 5,

@@ -1,6 +1,6 @@
 """Contents of a step, both ways: text, images, sounds, films, documents.
 
-A content of the model that is no text is native content, whose fallback is the image or file.
+A content of the model that is not text is native content, whose fallback is the image or file.
 
 Steps and contents that only this protocol has: what other models can read of them, and which belong together.
 
@@ -8,14 +8,14 @@ So results that can be read have a fallback; calls and results without a text ha
 
 Pages that a reply cites.
 
-Facts this file relies on:
+Facts:
 - A content is an object with a `type`: `text`, `image`, `audio`, `video` or `document`; media have `data` (base64) or a
   `uri`, and a `mime_type`.                          (google-genai 3.1.0: ContentParam and its members, read 2026-11-17)
 - A `uri` names a file of the Files API or of Cloud Storage.                (live calls of a public adapter, 2026-11-16)
 - Only a video has a name, and only a text annotations.                                        (google-genai 3.1.0)
 - A tool that Google runs is a call and a result, two steps of the model's turn; the result names the call by `call_id`.
   Both may be signed, and have to be returned unchanged.          (google-genai 3.1.0: StepParam; read 2026-11-17)
-- The result of a search is a piece of HTML for display; what was found stands in the annotations of the answer.
+- The result of a search is a piece of HTML for display; what was found is in the annotations of the answer.
                                                                                 (google-genai 3.1.0: GoogleSearchResult)
 - Calls written as text make other models write such text instead of calling.         (vscode copilot api #171)
 - A text of the model has `annotations`; a `url_citation` has an address, a title and its place in bytes of the text.
@@ -146,7 +146,7 @@ def _encode_media(piece: ImageContent | FileContent) -> Wire:
     else:
         raise EncodeError("an image or file has no data, URL or file id; set one of them")
     if mime is not None and not mime.endswith("/*"):
-        wire["mime_type"] = plain_type(mime)  # others are no values of the types (google-genai 3.1.0)
+        wire["mime_type"] = plain_type(mime)  # others are not values of the types (google-genai 3.1.0)
     if kind == "video" and cast("FileContent", piece).name is not None:
         wire["name"] = cast("FileContent", piece).name
     return wire
@@ -185,7 +185,7 @@ def _fallback(step: Block) -> tuple[FallbackContent, ...]:
 
 
 def _lines(result: object) -> list[str]:
-    """Give what can be read of a result: a text, the texts of contents, addresses, or an object as JSON."""
+    """Return what can be read of a result: a text, the texts of contents, addresses, or an object as JSON."""
     if isinstance(result, str):
         return [result.rstrip("\n")]
     if is_object(result):
@@ -234,7 +234,7 @@ REPLAY: Final = Replay(
 
 
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
-    """Give the pages that the texts of a message cite."""
+    """Return the pages that the texts of a message cite."""
     return [
         Source(url, text_of(annotation.get("title")) or "")
         for piece in message.content

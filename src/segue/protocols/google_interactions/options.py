@@ -6,8 +6,8 @@ Tools that Google runs, as the Interactions API writes them.
 
 Definitions of tools.
 
-Facts this file relies on:
-- Limits, sampling, thinking and the choice of tools stand in `generation_config`; `temperature` and `top_p` are marked
+Facts:
+- Limits, sampling, thinking and the choice of tools are in `generation_config`; `temperature` and `top_p` are marked
   as deprecated.                              (google-genai 3.1.0: GenerationConfigParam, read 2026-11-17)
 - `thinking_level` is minimal, low, medium or high; there is no budget, and no level that turns thinking off. Thoughts
   have summaries with `thinking_summaries: auto`.                                                          (the same)
@@ -17,7 +17,7 @@ Facts this file relies on:
 - `stream` is a key of the body.                                                                           (the same)
 - A tool is an object with a `type`. The search has no domains and no place of the user.
                               (google-genai 3.1.0: GoogleSearchParam, URLContextParam, FileSearchParam; 2026-11-17)
-- A function is flat: `name`, `description` and `parameters`, any JSON schema, stand beside `type`. All other tools are
+- A function is flat: `name`, `description` and `parameters`, any JSON schema, are next to `type`. All other tools are
   run by Google, by an MCP server or, as `computer_use`, by the client.
                                        (google-genai 3.1.0: FunctionParam, ToolParam; read 2026-11-17)
 """

@@ -1,6 +1,6 @@
 """Requests: the system prompt, the turns, the tools.
 
-Facts this file rests on:
+Facts:
 - `input` is a text, one content, a list of contents, or a list of steps; the last holds a whole conversation.
                                           (google-genai 3.1.0: InteractionsInputParam, read 2026-11-17)
 - `system_instruction` is a text.                                          (google-genai 3.1.0: CreateModelInteraction)
@@ -9,7 +9,7 @@ Facts this file rests on:
                                        (google-genai 3.1.0; live calls of a public adapter, read 2026-11-16)
 - Adjacent steps of the model do not show where one reply ended: they are read as one turn.
 
-Choice kept in `extra`: `field`, "input" for a native content of a user's turn that stood beside the steps.
+Choice kept in `extra`: `field`, "input" for a native content of a user's turn that was next to the steps.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class _Transcript:
 
 
 def _objects(given: object) -> list[Block] | None:
-    """Give the objects of a list; None for any other value, or if one of its entries is none."""
+    """Return the objects of a list; None for any other value, or if one of its entries is none."""
     if not is_list(given) or not all(isinstance(entry, dict) for entry in given):
         return None
     return cast("list[Block]", given)
@@ -253,7 +253,7 @@ def _refuse_instructions() -> NoReturn:
 
 
 def _write_user(message: UserMessage, steps: list[Wire]) -> None:
-    """Write a user's turn: one step, or several where native blocks in it are steps of their own."""
+    """Write a user's turn: one step, or several where native blocks in it are their own steps."""
     run: list[UserContent] = []
     wrote_step = False
     for piece in message.content:

@@ -4,24 +4,24 @@ Error bodies of the Interactions API, and error events of its streams.
 
 What replies of the Interactions API hold of other replies.
 
-Facts this file relies on:
+Facts:
 - A reply has a `status`: `completed`, `requires_action` while functions of the client wait, `incomplete`, `failed`,
   `cancelled`, `budget_exceeded`, or an unfinished one (`in_progress`, `queued`).   (google-genai 3.1.0, 2026-11-17)
 - `requires_continuation` is a reply that was cut at the limit of one request.
                                                           (google-genai 3.1.0: _interactions_continuation)
-- Why a reply failed stands in `errors`; the code of a withheld one names the filter (`safety`, `recitation`, ...).
+- Why a reply failed is in `errors`; the code of a withheld one names the filter (`safety`, `recitation`, ...).
                                            (google-genai 3.1.0; codes of a public adapter's live calls, 2026-11-16)
-- `total_input_tokens` includes the cached ones; thoughts and results of tools are counted beside input and output.
+- `total_input_tokens` includes the cached ones; thoughts and results of tools are counted apart from input and output.
                                         (google-genai 3.1.0: Usage; the counts of generateContent are of the same form)
 - An error body is `{"error": {"code", "message"}}` with a code in small letters; an event of a stream has the same
-  `error` beside `event_type: error`.        (google-genai 3.1.0: CreateInteractionClientError, ErrorEvent; 2026-11-17)
+  `error` next to `event_type: error`.        (google-genai 3.1.0: CreateInteractionClientError, ErrorEvent; 2026-11-17)
 - Codes: invalid_request, failed_precondition, authentication, permission_denied, payment_required, not_found,
   model_not_found, rate_limit_exceeded, missing_thought_signature, ...; a bad signature may also be `invalid_request`
   with "thought signature" in the text.                        (list of a public adapter's live calls, read 2026-11-16)
 - The servers before it write the errors of other Google APIs: a number as `code`, a name as `status`.
                                                                                        (recorded traffic, 2026-11)
 - A text has `annotations`; the place of a `url_citation` is counted in bytes. The place of pages that another model
-  cites is not known, so they stand at the end.            (google-genai 3.1.0: URLCitationParam, read 2026-11-17)
+  cites is not known, so they are at the end.            (google-genai 3.1.0: URLCitationParam, read 2026-11-17)
 - A search is a call with its queries and a result, both signed, so no other search is written as one.    (the same)
 """
 
@@ -99,7 +99,7 @@ def _read_search(content: NativeContent) -> Search | None:
             queries = strings_of(object_of(content.block.get("arguments")).get("queries"))
             return Search(", ".join(queries), is_open=True) if queries else None
         case "google_search_result":
-            return Search()  # the pages stand in the annotations of the answer
+            return Search()  # the pages are in the annotations of the answer
         case _:
             return None
 
@@ -165,7 +165,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
 
 
 def finish_message(body: JsonObject, content: Sequence[AssistantContent], endpoint: Endpoint) -> AssistantMessage:
-    """Make a message of the fields of a reply beside its steps; `content` is what was read of them."""
+    """Make a message of the fields of a reply next to its steps; `content` is what was read of them."""
     stop, raw = stop_of(body, content)
     usage = decode_usage(body.get("usage"))
     if usage is not None:
@@ -184,7 +184,7 @@ def finish_message(body: JsonObject, content: Sequence[AssistantContent], endpoi
 
 
 def stop_of(body: JsonObject, content: Sequence[AssistantContent]) -> tuple[StopReason, str | None]:
-    """Give the stop reason of a reply, segue's and the provider's: its status, or the code of its error."""
+    """Return the stop reason of a reply, segue's and the provider's: its status, or the code of its error."""
     status = text_of(body.get("status"))
     if status is None and body.get("error") is not None:
         return StopReason.ERROR, decode_error(body, None).code
@@ -259,7 +259,7 @@ def _default_response(message: AssistantMessage, steps: Sequence[JsonObject], en
 
 
 def status_of(message: AssistantMessage) -> str:
-    """Give the status of a reply: the provider's own if it says what the stop reason says."""
+    """Return the status of a reply: the provider's own if it says what the stop reason says."""
     stop, raw = StopReason(message.stop_reason), message.raw_stop_reason
     return raw if raw is not None and _STATUSES.get(raw) == stop else _STATUS_OF[stop]
 

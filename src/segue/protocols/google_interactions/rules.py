@@ -1,6 +1,6 @@
 """What Google's Interactions API supports and refuses.
 
-Facts this file rests on:
+Facts:
 - Objects and names.                                                      (google-genai 3.1.0, read 2026-11-17)
 - A call without a thought before it in its turn is refused, and a turn that has a thought has to begin with it. For
   calls of other models one thought with the documented placeholder, at the head of the turn, is accepted.

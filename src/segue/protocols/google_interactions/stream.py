@@ -7,7 +7,7 @@ Write a streamed reply of the Interactions API.
 Nothing waits for a later event, with one exception: an output ends when the next step begins, because it may have
 further contents.
 
-Facts this file relies on:
+Facts:
 - `interaction.created` begins a reply; each step is `step.start`, `step.delta` ..., `step.stop`;
   `interaction.completed` has status and usage, and rarely the steps; then `[DONE]`.   (google-genai 3.1.0, 2026-11-17)
 - A call begins with its id, its name and empty arguments; `arguments_delta` is a piece of their JSON. A thought gets
@@ -58,7 +58,7 @@ _STEPS_OF: Final[Mapping[str, str]] = {
 }
 """The step that a delta belongs to; that of a server tool has the name of its step."""
 SAME_STEP: Final[Block] = {"same": True}
-"""In the start event of a text: it stands in the step of the content before it."""
+"""In the start event of a text: it is in the step of the content before it."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
@@ -92,7 +92,7 @@ class _Delta(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     content: _Inner | None = None
 
     def piece_of(self, kind: str) -> str:
-        """Give the text of a delta of this type; empty if it has fields of another one."""
+        """Return the text of a delta of this type; empty if it has fields of another one."""
         inner = self.content
         match kind:
             case "text":
@@ -431,7 +431,7 @@ class _Writer(StreamWriter):
     # -- outputs -------------------------------------------------------------------------------------------------------
 
     def _join_output(self, *, joins: bool) -> int:
-        """Give the step of a content: that of the content before it, or a new one."""
+        """Return the step of a content: that of the content before it, or a new one."""
         if self._output is None or not joins:
             self._output = self._begin({"type": OUTPUT})
         return self._output

@@ -1,16 +1,16 @@
 """Steps of the model's turn: thoughts, outputs, calls, and steps that only this protocol has.
 
-Facts this file rests on:
+Facts:
 - A reply is a list of steps; adjacent steps of the model form one turn.    (google-genai 3.1.0, read 2026-11-17)
-- A `thought` has a `signature` and a `summary` of texts or images, both optional; a signature covers the calls behind
-  it, which have none of their own.                                                                      (the same)
+- A `thought` has a `signature` and a `summary` of texts or images, both optional; a signature covers the calls after
+  it, which have none themselves.                                                                      (the same)
 - A `model_output` has a list of contents, and an `error` if it failed.                                  (the same)
 - `arguments` of a call is an object.                                                                    (the same)
 
 Choices kept in `extra` (see `kit.verbatim`); the steps of a reply are steps of the next request, so they have them too:
 `turn`, "same" for a content in the `model_output` of the content before it. Default "new". The first content of a step
 keeps the other keys of the step, under `step`. `place`, "model_output" or "step", where native content of that type
-stands in the other one by default.
+is in the other one by default.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class TurnReader:
                 return (_read_thought(step),)
             case "function_call":
                 return (self._read_call(step),)
-            case kind if kind in CONTENTS:  # a content that stands where a step belongs goes back there
+            case kind if kind in CONTENTS:  # a content that is where a step belongs goes back there
                 extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choose(_PLACE, OUTPUT, _STEP))
                 return (replace(native_step(step), extra=extra),)
             case _:
@@ -130,7 +130,7 @@ def _read_output(step: Block) -> Sequence[AssistantContent]:
 
 
 def _default_place(piece: NativeContent) -> str:
-    """Give where native content stands by default: an unknown type may be a step."""
+    """Return where native content is by default: an unknown type may be a step."""
     return OUTPUT if kind_of(piece.block) in CONTENTS else _STEP
 
 

@@ -47,7 +47,7 @@ class ApiVersions(msgspec.Struct, frozen=True, kw_only=True):
         return any(word in content for version in self.versions for word in version.words)
 
     def choose(self, content: bytes, part: bytes | None = None) -> str:
-        """Give the newest version that accepts a body; it is parsed only if it has one of the words.
+        """Return the newest version that accepts a body; it is parsed only if it has one of the words.
 
         `part`: the bytes in which these words may be, if the rest is known not to have any.
         """
@@ -72,7 +72,7 @@ class ApiVersions(msgspec.Struct, frozen=True, kw_only=True):
         return [] if found is None else found.refused(body)
 
     def get(self, name: str) -> ApiVersion:
-        """Give a version.
+        """Return a version.
 
         Raises:
             SettingsError: there is no such version.

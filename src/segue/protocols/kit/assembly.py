@@ -3,7 +3,7 @@
 A protocol's reader opens parts, appends deltas to them and closes them. `Assembly` guarantees the order of events for
 every provider: one `start` first, each part opened and closed once, exactly one terminal event and none after it.
 
-Facts this file rests on:
+Facts:
 - Arguments arrive in thousands of deltas: they are kept in a list, joined and parsed once. Parsing them after each
   delta takes quadratic time.
 - A provider may split a surrogate pair between two deltas.                                     (claude-code #1709)
@@ -136,7 +136,7 @@ class Assembly:
         """Texts in place of values that cannot be stored; None as long as every frame was plain JSON."""
 
     def make_plain(self, frame: Mapping[str, object]) -> Mapping[str, object]:
-        """Give a frame as plain JSON, with text in place of what cannot be stored; the message gets a diagnostic."""
+        """Return a frame as plain JSON, with text in place of what cannot be stored; the message gets a diagnostic."""
         if is_plain([frame]):
             return frame
         if self._replaced is None:
@@ -319,7 +319,7 @@ class Assembly:
         self.events.append(ErrorEvent(reason=reason, message=message))
 
     def message(self) -> AssistantMessage:
-        """Give the message received so far; after the terminal event, the final message."""
+        """Return the message received so far; after the terminal event, the final message."""
         if self.final is not None:
             return self.final
         content = tuple(part.closed or self._content(part, record_diagnostics=False) for part in self.parts)

@@ -1,4 +1,4 @@
-"""`BatchForm`: how the requests of a protocol stand in the lines of one provider's batch files, and how its results do.
+"""`BatchForm`: how the requests of a protocol are in the lines of one provider's batch files, and how its results do.
 
 A protocol has a form for each provider that takes its bodies in batches (`batch_forms.py` of its folder). This module
 does not import any codec, because a line is recognised among the forms of every protocol.
@@ -19,22 +19,22 @@ _NO_LIMIT: Final = 1_000_000_000_000
 WORD: Final = "a-zA-Z0-9_-"
 _STREAMING: Final = frozenset({"stream", "stream_options"})
 PATH_KEYS: Final = _STREAMING | {"model", "modelId"}
-"""Keys that stand in the URL or in the job, not in a request."""
+"""Keys that are in the URL or in the job, not in a request."""
 _PLACE: Final = "*"
 
 
 @final
 class Envelope(NamedTuple):
-    """What stands around the body of a request in a line of a batch file: the keys that lead to its parts."""
+    """What is around the body of a request in a line of a batch file: the keys that lead to its parts."""
 
     id: tuple[str, ...]
     body: tuple[str, ...]
     """The last key is the form's place where it is `*`."""
     place: str | None = None
-    """The key beside the body whose value is the form's place."""
+    """The key next to the body whose value is the form's place."""
     constants: Mapping[str, object] = {}
     other_ids: tuple[tuple[str, ...], ...] = ()
-    """Where the id of a line may stand that segue did not write."""
+    """Where the id of a line may be that segue did not write."""
     is_named: bool = True
     """Whether a line without an id is one of another form."""
     absent: frozenset[str] = frozenset()
@@ -55,11 +55,11 @@ class Envelope(NamedTuple):
         return self.with_id(line, name) if self.holds_id_inside else line
 
     def with_id(self, line: Fields, name: str) -> Fields:
-        """Give a line with another id."""
+        """Return a line with another id."""
         return _put(line, self.id, name)
 
     def read(self, line: Fields) -> tuple[str | None, object, str | None] | None:
-        """Give the id, the body, and its place; None for a line of another form."""
+        """Return the id, the body, and its place; None for a line of another form."""
         ids = (self.id, *self.other_ids)
         has_name = not self.is_named or any(path[0] in line for path in ids)
         if not has_name or not self.absent.isdisjoint(line) or (self.place is not None and self.place not in line):
@@ -95,13 +95,13 @@ def _reach(value: object, path: Sequence[str]) -> object:
 
 
 def _put(fields: Fields, path: Sequence[str], value: object) -> Fields:
-    """Give a copy of an object with a value at a path."""
+    """Return a copy of an object with a value at a path."""
     first, rest = path[0], path[1:]
     return {**fields, first: _put(_object(fields.get(first)) or {}, rest, value) if rest else value}
 
 
 def _without(fields: Fields, path: Sequence[str]) -> Fields:
-    """Give a copy of an object without the value at a path, and without objects that are empty then."""
+    """Return a copy of an object without the value at a path, and without objects that are empty then."""
     first, rest = path[0], path[1:]
     inner = _object(fields.get(first)) if rest else None
     if inner is not None and (kept := _without(inner, rest)):
@@ -113,7 +113,7 @@ def _without(fields: Fields, path: Sequence[str]) -> Fields:
 class BatchForm(NamedTuple):
     """How the bodies of one protocol are written and read in one provider's batch files.
 
-    `place` is what stands around a body of this protocol: the url, or the key of the body. `read_result` reads a line
+    `place` is what is around a body of this protocol: the url, or the key of the body. `read_result` reads a line
     of the results; None for a line of another form. `constants` are keys that a body needs there, `dropped` keys that
     it must not have, `refused` keys that the provider answers with an error in a batch, with a sentence about it.
     """
@@ -156,7 +156,7 @@ class BatchForm(NamedTuple):
         return self.envelope.write(name, {**kept, **self.constants}, self.place)
 
     def read(self, line: Fields) -> tuple[str | None, Fields] | None:
-        """Give the id and the body of a line; None for one of another form."""
+        """Return the id and the body of a line; None for one of another form."""
         found = self.envelope.read(line)
         if found is None:
             return None
@@ -169,7 +169,7 @@ class BatchForm(NamedTuple):
         return name, {key: value for key, value in fields.items() if key not in self.constants}
 
     def legal_id(self, given: str) -> str:
-        """Give an id that the provider accepts: the given one if it can be, otherwise one that is made from it.
+        """Return an id that the provider accepts: the given one if it can be, otherwise one that is made from it.
 
         The same id gives the same one again, so that results can be matched without a table.
         """
@@ -188,9 +188,9 @@ _XAI: Final = Envelope(("batch_request_id",), ("batch_request", _PLACE), is_name
 
 
 def openai_forms(path: str, xai: str) -> tuple[BatchForm, ...]:
-    """Give the forms of a protocol of OpenAI, which other vendors take as well.
+    """Return the forms of a protocol of OpenAI, which other vendors take as well.
 
-    Facts this function rests on (all read 2026-11-15):
+    Facts (all read 2026-11-15):
     - OpenAI: `{custom_id, method, url, body}`, one endpoint and one model a file, 50,000 requests, 200 MB.
                                                                      (openai 3.49.0, BatchCreateParams; Batch guide)
     - Azure OpenAI: the same, `url` without `/v1`, `model` is the deployment (newer examples have `/v1`); 100,000

@@ -1,10 +1,10 @@
 """The result lines of batches, of every provider: the reply or the failure of one request.
 
-Facts this file rests on (facts of each provider as beside its form; recorded replies of five of them, August 2026):
-- OpenAI and Mistral: `response.status_code` and `response.body`; failures stand in `error`, or the status is not 2xx;
-  at OpenAI they have a file of their own. An expired request has the code `batch_expired`.
+Facts (facts of each provider as next to its form; recorded replies of five of them, August 2026):
+- OpenAI and Mistral: `response.status_code` and `response.body`; failures are in `error`, or the status is not 2xx;
+  at OpenAI they have their own file. An expired request has the code `batch_expired`.
 - Anthropic: `result.type` is `succeeded`, `errored`, `canceled` or `expired`.
-- Gemini: `{key, response}` or `{key, error}` in a file; inline results stand in `response.inlinedResponses` of the job.
+- Gemini: `{key, response}` or `{key, error}` in a file; inline results are in `response.inlinedResponses` of the job.
 - Vertex: the request line with `response` and `status`, an empty text on success. Bedrock: the request line with
   `modelOutput`, or `error` with `errorCode` and `errorMessage`. xAI: `batch_result.response.chat_get_completion`, a
   reply of chat completions also for other requests.
@@ -149,7 +149,7 @@ _LISTS: Final = (
 
 
 def results_of_document(document: object) -> Iterable[Fields]:
-    """Give the results of a document that is no file of lines: a job with inline results, or a page of results."""
+    """Return the results of a document that is not a file of lines: a job with inline results, or a page of results."""
     if isinstance(document, list):
         return _numbered(cast("list[object]", document))
     for path in _LISTS:
@@ -166,7 +166,7 @@ _NAMED: Final = frozenset({"key", "metadata", "custom_id", "recordId", "request"
 
 
 def _numbered(items: list[object]) -> Iterator[Fields]:
-    """Give results; an inline one without metadata gets an empty one, because its place says which request it is."""
+    """Yield results; an inline one without metadata gets an empty one, because its place says which request it is."""
     for item in items:
         fields = _object(item)
         is_inline = ("response" in fields or "error" in fields) and _NAMED.isdisjoint(fields)

@@ -74,7 +74,7 @@ def _has_abilities(model: Model) -> bool:
 
 
 def is_described(model: Model) -> bool:
-    """Whether a model has abilities, rules or a dialect of its own."""
+    """Whether a model has abilities, rules or its own dialect."""
     return _has_abilities(model) or bool(model.rules or model.dialect)
 
 
@@ -218,7 +218,7 @@ def _check_json_word(body: JsonObject, places: Places, endpoint: Endpoint) -> Fo
 
 
 def _check_json_beside_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
-    """Find JSON output beside tools, where it is refused.
+    """Find JSON output with tools, where it is refused.
 
     "json mode cannot be combined with tool/function calling" (Groq: agno #1065; documentation: structured outputs).
     """
@@ -232,7 +232,7 @@ def _check_json_beside_tools(body: JsonObject, places: Places, endpoint: Endpoin
 def _check_marks(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     """Find more cache marks than a target accepts.
 
-    "A maximum of 4 blocks with cache_control may be provided. Found 5." (Claude behind OpenRouter: aider-desk #513)
+    "A maximum of 4 blocks with cache_control may be provided. Found 5." (Claude through OpenRouter: aider-desk #513)
     """
     key, most = endpoint.rules.cache_mark_key, endpoint.rules.cache_marks
     if not key or not most or f'"{key}"'.encode() not in encode_json(body):

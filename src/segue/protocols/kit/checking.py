@@ -38,13 +38,13 @@ def check_json(body: JsonObject) -> Found:
 
 
 def run_checks(checks: Iterable[Callable[[_Given, Endpoint], Found]], given: _Given, endpoint: Endpoint) -> Found:
-    """Give what the checks find, in their order."""
+    """Yield what the checks find, in their order."""
     for check in checks:
         yield from check(given, endpoint)
 
 
 def messages_of(body: JsonObject) -> Messages | Violation:
-    """Give the messages of a body, or the violation if they are missing or not objects."""
+    """Return the messages of a body, or the violation if they are missing or not objects."""
     given = body.get("messages")
     if not isinstance(given, list) or not given:
         return Violation(
@@ -59,7 +59,7 @@ def messages_of(body: JsonObject) -> Messages | Violation:
 
 
 def objects_of(value: object) -> Sequence[tuple[int, Block]]:
-    """Give the objects of a list with their indexes; nothing if the value is not a list."""
+    """Return the objects of a list with their indexes; nothing if the value is not a list."""
     if not isinstance(value, (list, tuple)):
         return ()
     items = enumerate(cast("Sequence[object]", value))
@@ -96,7 +96,7 @@ _URL_KEYS: Final = ("url", "image_url", "file_data", "document_url")
 
 
 def data_urls(block: Block) -> Iterable[str]:
-    """Give the keys of an object of OpenAI's protocols that hold base64: data URLs, and the data of a sound."""
+    """Yield the keys of an object of OpenAI's protocols that hold base64: data URLs, and the data of a sound."""
     for key in _URL_KEYS:
         text = block.get(key)
         if isinstance(text, str) and text[:5] == "data:" and ";base64," in text[:200]:
@@ -107,7 +107,7 @@ def data_urls(block: Block) -> Iterable[str]:
 
 
 def calls_of(message: Block) -> list[Block]:
-    """Give the tool calls of a message; none if its role is not `assistant`."""
+    """Return the tool calls of a message; none if its role is not `assistant`."""
     calls = message.get("tool_calls")
     if message.get("role") != "assistant" or not isinstance(calls, list):
         return []
@@ -137,12 +137,12 @@ class OpenCalls:
         return True
 
     def ids(self) -> list[object]:
-        """Give the ids of the calls without a result."""
+        """Return the ids of the calls without a result."""
         return [call_id for waiting in self._waiting.values() for call_id in waiting]
 
 
 def unanswered(index: int, calls: OpenCalls) -> Violation:
-    """Give the violation for calls of a message that have no results."""
+    """Return the violation for calls of a message that have no results."""
     named = ", ".join(map(str, calls.ids()))
     return Violation(CheckCode.RESULT_MISSING, ("messages", index, "tool_calls"), f"no result for {named}; add one")
 

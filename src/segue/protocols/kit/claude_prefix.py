@@ -1,8 +1,8 @@
-"""How Claude is asked to drop thinking that is not valid behind its prefix, and how it says what it dropped.
+"""How Claude is asked to drop thinking that is not valid after its prefix, and how it says what it dropped.
 
-Facts this file relies on (anthropic 2.8.0; Anthropic documentation: preserved thinking; read 2026-11-16):
+Facts (anthropic 2.8.0; Anthropic documentation: preserved thinking; read 2026-11-16):
 - With the beta `thinking-binding-controls-2026-08-01`, `thinking.block_binding` says what happens if the prefix
-  differs: "error" or "drop_block". It is accepted beside the types `adaptive` and `enabled` alone.
+  differs: "error" or "drop_block". It is accepted with the types `adaptive` and `enabled` alone.
 - The reply then has `input_transformations`: what was dropped, by its path in the request, and why. Unknown types are
   to be ignored.
 """
@@ -50,7 +50,7 @@ CLAUDE_BINDING: Final[tuple[Family, ...]] = (
 
 
 def with_drop(thinking: Block) -> Wire | None:
-    """Give the options of thinking with the request to drop; None if they do not allow it.
+    """Return the options of thinking with the request to drop; None if they do not allow it.
 
     A model that always thinks needs no options, and to name its only type changes nothing. One that thinks on request
     (Haiku 5.5) thinks in this request: its history has thinking, and the server is asked once. Thinking that was turned

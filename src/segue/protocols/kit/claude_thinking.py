@@ -1,6 +1,6 @@
 """The thinking settings of Claude, which Anthropic's own API and Bedrock have in common.
 
-The facts stand in `anthropic_messages.thinking`.
+The facts are in `anthropic_messages.thinking`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ EFFORTS: Final[Mapping[ThinkingLevel, str]] = {
 
 
 def effort_of(level: ThinkingLevel, endpoint: Endpoint) -> str:
-    """Give the effort of a level other than `off`."""
+    """Return the effort of a level other than `off`."""
     return endpoint.model.thinking_levels.get(level) or EFFORTS[level]
 
 
 def decode_thinking_object(thinking: Block, level: ThinkingLevel | None, endpoint: Endpoint) -> Thinking:
-    """Read `thinking`; `level` is that of the effort beside it, which counts where the model decides itself.
+    """Read `thinking`; `level` is that of the effort with it, which counts where the model decides itself.
 
     Without an effort, and for an unknown one, it is the default of the model.
     """
@@ -51,7 +51,7 @@ def decode_thinking_object(thinking: Block, level: ThinkingLevel | None, endpoin
 
 
 def encode_thinking_object(asked: ThinkingLevel | int, endpoint: Endpoint) -> tuple[Wire, str | None]:
-    """Write `thinking`, and the effort beside it for a model that decides itself how long it thinks."""
+    """Write `thinking`, and the effort with it for a model that decides itself how long it thinks."""
     is_adaptive = endpoint.dialect.thinking_format == "adaptive"
     if isinstance(asked, int) and asked > 0 and not is_adaptive:
         return {"type": "enabled", "budget_tokens": asked}, None

@@ -1,7 +1,7 @@
 """Name what a provider sent that its official SDK does not know: blocks, reasons to stop, fields.
 
-Codecs keep all of it. It is named besides, so that a change of a provider's API is seen in the counts of a gateway or
-of a corpus before a user reports it. The names of each protocol are in `reply_names.json` of its folder, which
+Codecs keep all of it. It is named in addition, so that a change of a provider's API is seen in the counts of a gateway
+or of a corpus before a user reports it. The names of each protocol are in `reply_names.json` of its folder, which
 `scripts/write_reply_names.py` reads from the SDK.
 """
 

@@ -20,7 +20,7 @@ only a cautious endpoint refuses it (read 2026-11-18)."""
 
 
 def check_effort(effort: object, path: Path, endpoint: Endpoint) -> Iterator[Violation]:
-    """Find an effort that the model does not have; a value that is no known effort passes."""
+    """Find an effort that the model does not have; a value that is not a known effort passes."""
     if isinstance(effort, str) and not _has_effort(effort, endpoint):
         message = f"{endpoint.model.id} does not support the effort {effort!r}; choose another one"
         yield Violation(CheckCode.EFFORT_UNSUPPORTED, path, message)

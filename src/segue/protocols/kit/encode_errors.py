@@ -17,7 +17,7 @@ def locate_failure(
     encode_assistant: Callable[[AssistantContent], object],
     encode_user: Callable[[UserContent], object],
 ) -> EncodeError:
-    """Give the error of a message with the path of the content that cannot be written.
+    """Return the error of a message with the path of the content that cannot be written.
 
     Every content is written a second time: that costs nothing where nothing fails.
     """

@@ -11,7 +11,7 @@ from segue.protocols.kit.reading import integer_of, parse_body, text_of
 
 
 def find_error_object(body: object, status: int | None) -> Block | WireError:
-    """Give the object that describes an error: that under `error`, else the parsed body itself.
+    """Return the object that describes an error: that under `error`, else the parsed body itself.
 
     Where there is a text in place of the object, it is the message of the returned error.
     """

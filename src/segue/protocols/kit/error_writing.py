@@ -1,6 +1,6 @@
 """Functions that write errors: rows of data for each kind of failure, headers, and the words of an overflow.
 
-Facts this file rests on:
+Facts:
 - Codex gives up at once on a 429 without `retry-after`; Claude Code, codex, opencode and the SDKs wait for it.
                                                                             (run against a probe, 2026-11; codex 0.166)
 - opencode retries any error whose text has a status such as 429 or 500: numbers stay out of sentences.
@@ -63,17 +63,17 @@ class ErrorRow(NamedTuple):
 
 
 def find_row(rows: Mapping[str, ErrorRow], fault: Fault) -> ErrorRow:
-    """Give the row of a failure: of its kind and status (`auth 403`) if there is one, else of its kind."""
+    """Return the row of a failure: of its kind and status (`auth 403`) if there is one, else of its kind."""
     return rows.get(f"{fault.kind!s} {fault.status}") or rows.get(str(fault.kind)) or rows[OTHER]
 
 
 def find_status(statuses: Mapping[str, int], fault: Fault) -> int:
-    """Give the status of a failure, as `find_row` gives its row."""
+    """Return the status of a failure, as `find_row` gives its row."""
     return statuses.get(f"{fault.kind!s} {fault.status}") or statuses.get(str(fault.kind)) or statuses[OTHER]
 
 
 def error_headers(fault: Fault, status: int) -> dict[str, str]:
-    """Give the headers of an error: the type of its body, and the time to wait."""
+    """Return the headers of an error: the type of its body, and the time to wait."""
     headers = {"content-type": "application/json"}
     wait = fault.retry_after
     if str(fault.kind) in _FINAL:
@@ -86,7 +86,7 @@ def error_headers(fault: Fault, status: int) -> dict[str, str]:
 
 
 def error_message(fault: Fault, overflow: str, unknown_overflow: str) -> str:
-    """Give the text of an error; an overflow has the provider's words, `overflow` with `{used}` and `{limit}`."""
+    """Return the text of an error; an overflow has the provider's words, `overflow` with `{used}` and `{limit}`."""
     kind = str(fault.kind)
     if kind != "overflow":
         lead = _LEADS.get(kind)

@@ -15,7 +15,7 @@ class StateSlots(msgspec.Struct, frozen=True, kw_only=True):
     - `thinking`: how an envelope is written as the signature of thinking: as it is, or as an entry of details.
     - `call`, `text`: whether the signature of a call or a text may be an envelope.
     - `insert`: the content that is added where none of the reply's own has a field for it.
-    - `is_ordered`: whether inserted content may stand before other content; otherwise it stands at the end.
+    - `is_ordered`: whether inserted content may come before other content; otherwise it is at the end.
     - `is_redacted`: whether inserted thinking is marked as redacted.
     - `prefix`: the first characters of the ids of calls.
     - `long_ids`: without a store, the id of a call is an envelope. Ids of 65,000 characters survive in 15 of 16 clients

@@ -1,6 +1,6 @@
 """Function tools in OpenAI's format, which other protocols use too: definitions and calls, both ways.
 
-Facts this file rests on:
+Facts:
 - A tool is `{"type": "function", "function": {name, description, parameters}}`, a call `{"id", "type": "function",
   "function": {name, arguments}}` with arguments as text.     (mistralai 3.7.0, cohere 7.3.1; read 2026-11-15)
 - The type may be missing; arguments also come as an object or not at all, a call with an index.

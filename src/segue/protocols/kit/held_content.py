@@ -38,7 +38,7 @@ class StoredForm(msgspec.Struct, frozen=True, kw_only=True):
     """How a protocol writes replies that were stored, and answers about them.
 
     - `noun`: what a reply is called.
-    - `fields(made, previous)`: the fields of a stored reply beside its content: when it was made, in Unix seconds, and
+    - `fields(made, previous)`: the fields of a stored reply next to its content: when it was made, in Unix seconds, and
       the id of the reply before it.
     - `deleted(name)`: the answer to a deletion.
     - `input_flag`: the parameter of the query that asks for what the reply was made of; None: there is none.
@@ -106,7 +106,7 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
                 yield Reference(key, value, "a file of the account")
 
     def made_ids(self, reply: object) -> set[str]:
-        """Give the ids in parts of a reply that a later request may name."""
+        """Return the ids in parts of a reply that a later request may name."""
         keys = {*self.ids, *self.keys, *({"id"} if self.blocks else ())}
         return {name for key, value, _ in _walk(reply) if key in keys for name in _ids_of(value)}
 
@@ -124,7 +124,7 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _walk(value: object, skipped: AbstractSet[str] = frozenset()) -> Iterator[tuple[str, object, Block]]:
-    """Give each key of a JSON value at any depth, with its value and its object."""
+    """Yield each key of a JSON value at any depth, with its value and its object."""
     waiting: list[object] = [value]
     while waiting:
         given = waiting.pop()

@@ -71,7 +71,7 @@ _ADDED: Final = {"to": None}.keys()
 
 
 def split_object(received: Block, default: Block, keys: Keys, parent: str) -> tuple[Wire, Wire]:
-    """Compare two objects; give the data and the patch."""
+    """Compare two objects; return the data and the patch."""
     data: Wire = {}
     patch: Wire = {}
     may_rename = (keys.aliases or keys.instead) and not received.keys() <= default.keys()
@@ -116,7 +116,7 @@ def split_object(received: Block, default: Block, keys: Keys, parent: str) -> tu
 
 
 def _compare(default: Block, received: Block, keys: Keys, parent: str) -> tuple[Wire, Wire | None]:
-    """Compare two nested objects; give the data and the entry."""
+    """Compare two nested objects; return the data and the entry."""
     if default.keys().isdisjoint(received):
         entry = _entry_inside(default, received)
         if entry is not None:
@@ -126,7 +126,7 @@ def _compare(default: Block, received: Block, keys: Keys, parent: str) -> tuple[
 
 
 def _inside(patch: Wire) -> Wire:
-    """Give the entry of a patch. Added keys stand together: an object for each costs as much as its value to store."""
+    """Return the entry of a patch. Added keys are together: an object for each costs as much as its value to store."""
     added = {key: cast("Wire", entry)["to"] for key, entry in patch.items() if cast("Wire", entry).keys() == _ADDED}
     if not added:
         return {"in": patch}
@@ -188,7 +188,7 @@ def add_data(wire: Wire, key: str, value: object) -> None:
 
 
 def difference(default: object, received: object, *, aliases: Mapping[str, str] = NO_NAMES) -> Wire | None:
-    """Give the entry that turns the default value into the received one; None if they are the same JSON."""
+    """Return the entry that turns the default value into the received one; None if they are the same JSON."""
     return _entry(default, received, Keys(aliases=aliases) if aliases else _EVERY_KEY)
 
 
@@ -233,7 +233,7 @@ def _entry_of_lists(default: list[object], received: list[object], keys: Keys) -
 
 
 def _entry_inside(default: object, received: object) -> Wire | None:
-    """Give the entry of a value that is inside the default, as a value or as JSON text; None if it is not."""
+    """Return the entry of a value that is inside the default, as a value or as JSON text; None if it is not."""
     if not received or not isinstance(received, (str, dict, list)):
         return None
     received = cast("object", received)
@@ -248,7 +248,7 @@ def _entry_inside(default: object, received: object) -> Wire | None:
 
 
 def apply(default: object, entry: object) -> object:
-    """Give the received value; the default if it differs from the one that the entry was made from."""
+    """Return the received value; the default if it differs from the one that the entry was made from."""
     wire: Wire = {"": default}
     apply_key(wire, "", entry)
     return wire.get("")
@@ -312,7 +312,7 @@ def _apply_name(wire: Wire, key: str, rule: Block) -> None:
 
 
 def _unwrapped(current: object, rule: Block) -> object:
-    """Give the value at the entry's path inside the default; MISSING if the rest of the default has changed."""
+    """Return the value at the entry's path inside the default; MISSING if the rest of the default has changed."""
     is_text = "unwrap" in rule
     path = cast("Sequence[object]", rule["unwrap" if is_text else "inner"])
     inner = reach(current, path)
@@ -345,7 +345,7 @@ def _is_from(rule: Block, current: object) -> bool:
 
 
 def _base64_form(default: str, received: str) -> list[str] | None:
-    """Give the form in which a long base64 text was received; None if it is another text or not base64."""
+    """Return the form in which a long base64 text was received; None if it is another text or not base64."""
     if len(default) <= _LITERAL_LENGTH or not 0 <= len(default) - len(received) <= 2:
         return None
     digits = received.rpartition(",")[2]

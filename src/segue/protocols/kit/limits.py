@@ -1,10 +1,10 @@
-"""Limits of single values in a request body, as rows: their range, length, pattern, and what they need beside them.
+"""Limits of single values in a request body, as rows: their range, length, pattern, and what they need next to them.
 
 A row names a place in the body and what an endpoint refuses there, with the source. The file `limits` of each protocol
 holds its rows; this file compares bodies with them. What depends on the capabilities of a model is a field of `Rules`.
 
-A place is a path of keys with dots: `*` stands for every item of a list, a number for one of them, `~` for every key of
-an object and `*` behind an object for every value. A condition is a place that has to be set, or `place=value` with a
+A place is a path of keys with dots: `*` represents every item of a list, a number for one of them, `~` for every key of
+an object and `*` after an object for every value. A condition is a place that has to be set, or `place=value` with a
 JSON value; one that begins with a dot is looked up in the object that holds the value. An empty list counts as not set.
 """
 
@@ -58,7 +58,7 @@ class Limit(NamedTuple):
 
 
 def rows_of(providers: tuple[str, ...], *rows: Limit) -> tuple[Limit, ...]:
-    """Give rows that hold at some providers; a row that names its own keeps them."""
+    """Return rows that hold at some providers; a row that names its own keeps them."""
     return tuple(row if row.providers else row._replace(providers=providers) for row in rows)
 
 
@@ -208,7 +208,7 @@ def _equal(one: object, other: object) -> bool:
 
 
 def _comparable(value: object) -> object:
-    """Give what two equal JSON values have in common, and no others."""
+    """Return what two equal JSON values have in common, and no others."""
     return (isinstance(value, bool), value) if isinstance(value, str | int | float) else repr(value)
 
 

@@ -28,7 +28,7 @@ class Namespaces(msgspec.Struct, frozen=True, kw_only=True):
     """How a protocol writes namespaces.
 
     - `read(tool)`: a tool that is a namespace; None for any other.
-    - `find(call)`: the namespace of a call, as the provider wrote it; None without one. It stands in the `extra` of the
+    - `find(call)`: the namespace of a call, as the provider wrote it; None without one. It is in the `extra` of the
       call, or in its signature, which then contains the text `key`.
     - `add(call, namespace)`: the same call with a namespace.
     - `is_deferred(tool)`: whether the definition of a function is loaded only when it is searched for.

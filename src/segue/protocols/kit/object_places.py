@@ -130,7 +130,7 @@ class ObjectPlaces:
         self._known: dict[tuple[str, str], int] = {}
 
     def class_of(self, parent: str, key: str) -> int | None:
-        """Give the class of a place; None if it is unknown."""
+        """Return the class of a place; None if it is unknown."""
         found = self._known.get((parent, key))
         if found is None:
             found = self.rows.get(f"{parent}.{key}")
@@ -235,7 +235,7 @@ class ObjectPlaces:
         return any(key in body for key in self._continued_by)
 
     def names_in(self, reply: object) -> set[str]:
-        """Give the names in parts of a reply, which a later request of the same client may have.
+        """Return the names in parts of a reply, which a later request of the same client may have.
 
         What a tool or the client wrote into the reply, such as schemas and metadata, gives nobody a name.
         """
@@ -262,7 +262,7 @@ def _unknown(key: str) -> int:
 
 
 def _fold(key: str) -> str:
-    """Give a key as the most lenient of servers compares it."""
+    """Return a key as the most lenient of servers compares it."""
     return _NOT_FOLDED.sub("", normalize("NFKC", key).casefold())
 
 
@@ -289,7 +289,7 @@ def may_name(text: str) -> bool:
 
 
 def places_of(table: Block) -> dict[tuple[str, str], bool]:
-    """Give the places of `request_fields.json`: the key around them and their own, and whether they can be a string."""
+    """Return the places of `request_fields.json`: the key around them, their own, and whether they can be a string."""
     objects = cast("Mapping[str, Block]", table["objects"])
     found: dict[tuple[str, str], bool] = {}
     seen: set[tuple[str, str]] = set()
@@ -320,7 +320,7 @@ def places_of(table: Block) -> dict[tuple[str, str], bool]:
 
 @lru_cache
 def find_places(protocol: str) -> ObjectPlaces | None:
-    """Give the places of a protocol; None if it has no table of them."""
+    """Return the places of a protocol; None if it has no table of them."""
     package = f"segue.protocols.{protocol.replace('-', '_')}"
     table = _read(package, "object_places.json")
     return None if table is None else ObjectPlaces(table, _read(package, "request_fields.json"))

@@ -1,6 +1,6 @@
 """Error bodies in OpenAI's format, which its two protocols share: rows for each kind of failure, and the writer.
 
-Facts this file rests on:
+Facts:
 - `{"error": {message, type, param, code}}` and the statuses.    (OpenAI documentation: error codes; recorded bodies)
 - codex stops on `server_is_overloaded` and retries `server_error`: what may pass is a `server_error`.
                                                                                (codex 0.166.0 against a probe, 2026-11)

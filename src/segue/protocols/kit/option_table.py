@@ -23,9 +23,9 @@ from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
 from segue.protocols.kit.verbatim import keep, restore
 
 Reader: TypeAlias = Callable[[Block, Endpoint], object]
-"""Gives the value of an option from a body; None if the body does not set it, or the value has an unknown format."""
+"""Returns the value of an option from a body; None if the body does not set it, or the value has an unknown format."""
 Writer: TypeAlias = Callable[[object, Endpoint], Wire]
-"""Gives the keys of a body for the value of an option."""
+"""Returns the keys of a body for the value of an option."""
 
 _NOT_WRITTEN: Final = frozenset({"extra", "cache_retention"})
 """Fields that need no row and raise no error: `cache_retention` has no effect on a protocol without cache marks."""
@@ -181,5 +181,5 @@ KNOWN_TTLS: Final[frozenset[str | None]] = LONG_TTLS | {None, "5m", "30m"}
 
 
 def wire_ttl(ttl: str | None, short: str, long: str) -> str | None:
-    """Give the lifetime of a cache mark on a wire that has these two; another one that is not long is no value."""
+    """Return the lifetime of a cache mark on a wire that has these two; another one that is not long is not a value."""
     return long if ttl in LONG_TTLS else ttl if ttl == short else None

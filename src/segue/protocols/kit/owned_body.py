@@ -1,6 +1,6 @@
 """A request body that shares no dict or list with the conversation, so that the caller may change it.
 
-Facts this file rests on:
+Facts:
 - Codecs build new dicts and lists for turns. What a turn shares with the conversation is free-form JSON: arguments of
   calls, native blocks and `extra`.                                            (the test that changes every body)
 - Nearly all histories have free-form JSON only in the arguments of calls, and in what requests do not send of a reply.
@@ -41,7 +41,7 @@ def encode_owned(codec: Protocol, prompt: Prompt, endpoint: Endpoint, *, has_fre
 
 
 def has_free_values(messages: Sequence[Message]) -> bool:
-    """Whether the messages have free-form JSON that may be sent, beside the arguments of calls."""
+    """Whether the messages have free-form JSON that may be sent, in addition to the arguments of calls."""
     for message in messages:
         extra = message.extra
         if extra is not None and not is_of_reply(extra):

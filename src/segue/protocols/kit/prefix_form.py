@@ -20,9 +20,9 @@ class PrefixForm(msgspec.Struct, frozen=True, kw_only=True):
 
     - `system(body)`, `tools(body)`: the values that are compared, without cache marks; None if there are none.
     - `turn(turn)`: a turn without reasoning and cache marks; of two forms with the same meaning, always the same one.
-    - `starts(turn)`: whether the compared prefix starts with this turn, whatever stands before it.
+    - `starts(turn)`: whether the compared prefix starts with this turn, whatever comes before it.
     - `signature(block)`: the signature of a block of reasoning; None for every other block.
-    - `asks(body)`: whether the body asks the server to drop reasoning that is not valid behind its prefix.
+    - `asks(body)`: whether the body asks the server to drop reasoning that is not valid after its prefix.
     - `ask(body)`: makes it ask, in place; False if this request cannot.
     - `headers`: the headers that a body which asks needs.
     - `system_block(text)`: a system prompt of one text in its other form, which counts as another one; None if there is

@@ -98,7 +98,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
       two turns of the same role. `pieces`: the body joins the texts of a turn.
     - `default_fields`: fields that segue has no name for, with the values that say no more than their absence.
     - `held_content`: which parts of a body refer to content that only the provider has.
-    - `headers`: headers of every request, besides the key.
+    - `headers`: headers of every request, in addition to the key.
     - `reads_apart`: the turns from a reply on are read alike with and without the turns before them, as long as their
       results are those of their own calls.
     - `usage_option`: the field of a request, and the key in it, that ask for usage in a stream; None: always there.
@@ -230,7 +230,10 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fixed_path(path: str) -> Callable[[Endpoint, bool], str]:
-    """Give the function `path` of a protocol whose path does not depend on the request; a dialect may have another."""
+    """Return the function `path` of a protocol whose path does not depend on the request.
+
+    A dialect may have another.
+    """
 
     def path_of(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
         return endpoint.dialect.path or path
@@ -241,7 +244,7 @@ def fixed_path(path: str) -> Callable[[Endpoint, bool], str]:
 def only_arguments(
     client: str, named: frozenset[str] | Callable[[], frozenset[str]]
 ) -> Callable[[JsonObject, Endpoint], dict[str, object]]:
-    """Give the function `sdk_arguments` of a client that takes the keys of a body, and no others."""
+    """Return the function `sdk_arguments` of a client that takes the keys of a body, and no others."""
 
     def sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
         known = named() if callable(named) else named
@@ -254,7 +257,7 @@ def only_arguments(
 
 
 def read_samples(package: str | None, file: str = "samples.json") -> Callable[[], tuple[Sample, ...]]:
-    """Give a function that reads the samples of a package from its JSON file, once, when it is first called.
+    """Return a function that reads the samples of a package from its JSON file, once, when it is first called.
 
     Raises:
         SettingsError: the file is missing or is not a list of samples. Raised by the function that is returned.

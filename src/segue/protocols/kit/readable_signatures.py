@@ -1,6 +1,6 @@
 """Signatures that are readable: a gateway wraps the thinking itself, not a secret of the model.
 
-Facts this file rests on:
+Facts:
 - OpenRouter's Anthropic endpoint returns `redacted_thinking` whose data is `openrouter.reasoning:` and the base64 of
   an item of `reasoning_details`: `{"type": "reasoning.text", "text": ..., "signature": ...}`, a summary, or encrypted
   data.
@@ -29,7 +29,7 @@ def is_wrapped(signature: str | None) -> bool:
 
 
 def read_wrapped(signature: str | None) -> str | None:
-    """Give the thinking in a signature; None if it is no wrapper, or one without readable text."""
+    """Return the thinking in a signature; None if it is not a wrapper, or one without readable text."""
     if signature is None or not signature.startswith(WRAPPED):
         return None
     data = signature.removeprefix(WRAPPED).rstrip("=").replace("-", "+").replace("_", "/")

@@ -17,7 +17,7 @@ from segue.errors import DecodeError, EncodeError, Path
 # `isinstance(value, (dict, Mapping))`: JSON objects are dicts, and the check for any other mapping is ten times slower.
 
 REPLY = "reply"
-"""The key of a message's `extra`, beside the names of protocols, for data that only the reply had. Requests do not
+"""The key of a message's `extra`, next to the names of protocols, for data that only the reply had. Requests do not
 send it."""
 
 
@@ -27,7 +27,7 @@ def of_reply(protocol: str, given: Mapping[str, object]) -> Extra:
 
 
 def reply_extra(extra: Extra | None, protocol: str) -> Mapping[str, object] | None:
-    """Give the data that only the reply of this protocol had; None if there is none."""
+    """Return the data that only the reply of this protocol had; None if there is none."""
     kept = (extra or {}).get(REPLY, {}).get(protocol)
     return cast("Mapping[str, object]", kept) if isinstance(kept, (dict, Mapping)) else None
 
@@ -57,7 +57,7 @@ class JoinedText:
         self.append(text)
 
     def append(self, text: str) -> None:
-        """Add a text directly behind the one before."""
+        """Add a text directly after the one before."""
         if text:
             self._pieces.append(text)
             self._last = text[-1]
@@ -80,7 +80,7 @@ class TextJoint:
         self._begins = True
 
     def add(self, text: str) -> str:
-        """Give a piece of the text, with the break before it if it begins a paragraph of its own."""
+        """Return a piece of the text, with the break before it if it begins its own paragraph."""
         last, self._last = self._last, text[-1]
         if not self._begins:
             return text
@@ -106,11 +106,11 @@ def join_texts(texts: Sequence[str]) -> str:
 
 _ENDS = frozenset(".!?:)]}\"'`*|>")
 _BEGINNINGS = frozenset("#*-`>|[")
-"""Characters that end a sentence, and characters besides capital letters that begin one."""
+"""Characters that end a sentence, and characters other than capital letters that begin one."""
 
 
 def expect_object(value: object, path: Path) -> Mapping[str, object]:
-    """Give a JSON object.
+    """Return a JSON object.
 
     Raises:
         DecodeError: it is something else.
@@ -121,7 +121,7 @@ def expect_object(value: object, path: Path) -> Mapping[str, object]:
 
 
 def expect_list(value: object, path: Path) -> list[object]:
-    """Give a JSON array.
+    """Return a JSON array.
 
     Raises:
         DecodeError: it is something else.
@@ -132,7 +132,7 @@ def expect_list(value: object, path: Path) -> list[object]:
 
 
 def expect_objects(value: object, path: Path) -> list[Mapping[str, object]]:
-    """Give a JSON array of objects; nobody may change it, because it may be that of the body.
+    """Return a JSON array of objects; nobody may change it, because it may be that of the body.
 
     Raises:
         DecodeError: it is not an array, or an item is not an object.
@@ -162,22 +162,22 @@ def _name(value: object) -> str:
 
 
 def text_of(value: object) -> str | None:
-    """Give a string unchanged; None for any other value."""
+    """Return a string unchanged; None for any other value."""
     return value if isinstance(value, str) else None
 
 
 def integer_of(value: object) -> int | None:
-    """Give an integer unchanged; None for any other value. A boolean is no number."""
+    """Return an integer unchanged; None for any other value. A boolean is not a number."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def real_of(value: object) -> float | None:
-    """Give a number unchanged, an integer as well; None for any other value. A boolean is no number."""
+    """Return a number unchanged, an integer as well; None for any other value. A boolean is not a number."""
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def strings_of(value: object) -> tuple[str, ...] | None:
-    """Give a list of strings as a tuple; None for any other value."""
+    """Return a list of strings as a tuple; None for any other value."""
     if not isinstance(value, (list, tuple)):
         return None
     items = cast("Sequence[object]", value)
@@ -189,7 +189,7 @@ _LARGEST = 1 << 63
 
 
 def number_of(value: object) -> int:
-    """Give a count of tokens; 0 for a value that is not a number, or is larger than any count."""
+    """Return a count of tokens; 0 for a value that is not a number, or is larger than any count."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_LARGEST < value < _LARGEST:
         return 0
     return int(value)
@@ -233,7 +233,7 @@ _BASE64_DIGITS = re.compile(r"[A-Za-z0-9+/]*")
 
 
 def native_block(protocol: str, content: NativeContent, path: Path = ()) -> Mapping[str, object]:
-    """Give the block of native content.
+    """Return the block of native content.
 
     Raises:
         EncodeError: it is a block of another protocol.
@@ -244,7 +244,7 @@ def native_block(protocol: str, content: NativeContent, path: Path = ()) -> Mapp
 
 
 def native_definition(protocol: str, tool: NativeTool, path: Path) -> Mapping[str, object]:
-    """Give the definition of a tool that the provider runs itself.
+    """Return the definition of a tool that the provider runs itself.
 
     Raises:
         EncodeError: it is a tool of another protocol.
@@ -255,7 +255,7 @@ def native_definition(protocol: str, tool: NativeTool, path: Path) -> Mapping[st
 
 
 def body_with_messages(body: Mapping[str, object] | Sequence[object]) -> Mapping[str, object]:
-    """Give the body of a request; a bare list of messages becomes one.
+    """Return the body of a request; a bare list of messages becomes one.
 
     Raises:
         DecodeError: it has no messages.
@@ -279,7 +279,7 @@ def parse_body(body: object) -> object:
 
 
 def as_mapping(body: object) -> Mapping[str, object]:
-    """Give a reply or a frame as a mapping; an SDK object is converted with its `model_dump`, `to_dict` or `dict`.
+    """Return a reply or a frame as a mapping; an SDK object is converted with its `model_dump`, `to_dict` or `dict`.
 
     Raises:
         DecodeError: it is neither a mapping nor such an object.

@@ -1,6 +1,6 @@
-"""Which blocks of a wire belong together: calls and results that are no function calls, and references between blocks.
+"""Which blocks of a wire belong together: calls and results that are not function calls, and references between blocks.
 
-Facts this file rests on:
+Facts:
 - Half of such a pair is refused like half of a function call, and every later request fails with it.
                                       (sdk-python #961 and #1339, claude-code #95406, openai-agents-python #1855)
 - A provider that runs the tool itself may finish a call in a later reply: the call has no result while its turn is the
@@ -37,9 +37,9 @@ EMPTY_NAMES: Final[Mapping[str, str]] = {}
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """A kind of call, and the kinds of blocks that may be its result; `call_id` and `result_id` are keys of them.
 
-    `scope` is where the result has to stand: "turn", in the turn of the call; "run", also in a later turn of the model
+    `scope` is where the result has to be: "turn", in the turn of the call; "run", also in a later turn of the model
     with nothing but tool results between them, so that the call may be without a result at the end; "later", anywhere
-    behind the call. `call_alone` is whether a call without a result is accepted, `without_id` whether halves without
+    after the call. `call_alone` is whether a call without a result is accepted, `without_id` whether halves without
     an id are: these are not paired.
     """
 
@@ -69,7 +69,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     - `read(block)`: the kind of a block, and the object that has its ids.
     - `pairs`: calls and their results.
     - `whole`: kinds that are complete in themselves.
-    - `malformed`: kinds that the codec reads into content of its own; a native block of such a kind lacks a field, or
+    - `malformed`: kinds that the codec reads into its own content; a native block of such a kind lacks a field, or
       has a value of another type there, and is refused.
     - `reference`: the key of a block, and the key in it, that name the call of the program that made a call.
     - `forms`: forms of the wire that are always accepted, named as `json_patch.form_names` does; `check` judges others.
@@ -85,7 +85,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     stored: frozenset[str] = frozenset()
 
     def call_of(self, kind: str) -> Pair | None:
-        """Give the row of a kind of call; None for other kinds."""
+        """Return the row of a kind of call; None for other kinds."""
         return next((pair for pair in self.pairs if pair.call == kind), None)
 
     def is_known(self, kind: str) -> bool:
@@ -93,7 +93,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
         return kind in self.whole or any(kind == pair.call or kind in pair.results for pair in self.pairs)
 
     def reference_of(self, holder: Mapping[str, object]) -> str | None:
-        """Give the id of the call that an object points to; None if it points to none."""
+        """Return the id of the call that an object points to; None if it points to none."""
         if self.reference is None:
             return None
         outer, inner = self.reference
@@ -158,7 +158,7 @@ class Halves(Generic[K]):
         self.joined: set[int] = set()
         """Turns (by their number) that directly follow one with a call that the provider may still finish."""
         self.answers: dict[K, K] = {}
-        """Results that are no native blocks (`TOOL_RESULT`) -> the native calls that they answer."""
+        """Results that are not native blocks (`TOOL_RESULT`) -> the native calls that they answer."""
 
 
 class _Open(NamedTuple, Generic[K]):
@@ -189,7 +189,7 @@ class _Finder(Generic[K]):
         self.callers: set[str] = set()
 
     def refuse(self, place: tuple[str, str]) -> None:
-        """Give up a call that did not get its result."""
+        """Abandon a call that did not get its result."""
         call = self.open.pop(place)
         if call.key is None:
             self.found.lost = True
@@ -197,14 +197,14 @@ class _Finder(Generic[K]):
             self.found.refused[call.key] = NO_RESULT
 
     def end_run(self) -> None:
-        """Give up calls of an earlier run that this run neither finished nor continued."""
+        """Abandon calls of an earlier run that this run neither finished nor continued."""
         for place, call in list(self.open.items()):
             if call.pair.scope == "run" and call.run < self.run and place[1] not in self.callers:
                 self.refuse(place)
         self.callers.clear()
 
     def end_turn(self, *, is_cut: bool) -> None:
-        """Give up calls that have to have their result in this turn."""
+        """Abandon calls that have to have their result in this turn."""
         for place, call in list(self.open.items()):
             waits = call.pair.scope == "later" or (
                 call.pair.scope == "run" and self.may_wait and not (is_cut and call.turn == self.turn)
@@ -297,7 +297,7 @@ def find_halves(
     `alternate` is whether the turns of a role have to alternate, `may_wait` whether the provider accepts a call that it
     has not finished. `waiting` are calls before the first turn that wait for their results: id -> kind. `standing` are
     those that may get a result in any later turn: no other call may have their ids. `continues` is whether a turn of
-    the model stands directly before the first one. `replaces` is whether results that are refused become other content,
+    the model comes directly before the first one. `replaces` is whether results that are refused become other content,
     which makes their turn one of the user.
     """
     finder: _Finder[K] = _Finder(replay, alternate=alternate, may_wait=may_wait, replaces=replaces)

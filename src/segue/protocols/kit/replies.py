@@ -19,7 +19,7 @@ from segue.protocols.kit.reading import of_reply, reply_extra
 
 
 def read_stop(reasons: Mapping[str, StopReason], reason: str | None, kinds: Collection[str]) -> StopReason:
-    """Give the stop reason of a complete reply; `kinds` are the kinds of its content.
+    """Return the stop reason of a complete reply; `kinds` are the kinds of its content.
 
     An unknown reason means STOP if the reply has content, so that the content is kept, and ERROR if it has none. STOP
     becomes TOOL_USE if the reply has calls.
@@ -33,7 +33,7 @@ def read_stop(reasons: Mapping[str, StopReason], reason: str | None, kinds: Coll
 def read_required_stop(
     reasons: Mapping[str, StopReason], reason: str | None, pieces: Sequence[AssistantContent]
 ) -> StopReason:
-    """Give the stop reason of a reply of a protocol whose complete replies always have one.
+    """Return the stop reason of a reply of a protocol whose complete replies always have one.
 
     Without a reason only complete calls show that the reply is finished. An unknown reason comes with a complete reply.
     STOP becomes TOOL_USE if the reply has calls.
@@ -47,7 +47,7 @@ def read_required_stop(
 
 
 def ended_with(reason: str | None, stop: StopReason) -> str | None:
-    """Give the error message of a reply whose stop reason is an error; None for any other."""
+    """Return the error message of a reply whose stop reason is an error; None for any other."""
     if stop not in (StopReason.ERROR, StopReason.ABORTED):
         return None
     return f"the reply ended with {reason or stop.value}"
@@ -68,6 +68,6 @@ def keep_reply(protocol: str, default: Wire, received: Block, extra: Extra | Non
 
 
 def restore_reply(protocol: str, default: Wire, extra: Extra | None) -> Wire:
-    """Give the reply in the format in which it was received, as kept by `keep_reply`."""
+    """Return the reply in the format in which it was received, as kept by `keep_reply`."""
     entry = reply_extra(extra, protocol)
     return default if entry is None else cast("Wire", apply(default, entry))

@@ -46,13 +46,13 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
 
     - `thinking`: whether a reply has a place for readable thinking.
     - `id_prefix`: how the ids of replies begin; empty if the protocol has none, or they are of any form.
-    - `refusals`: the stop reasons of a reply that was withheld: it ended, and is no failure of the connection. The
+    - `refusals`: the stop reasons of a reply that was withheld: it ended, and is not a failure of the connection. The
       first is written for the reasons of other protocols.
-    - `is_refusal(text)`: whether a text is a refusal that a reply has a place of its own for, and no answer.
+    - `is_refusal(text)`: whether a text is a refusal that a reply has its own place for, and no answer.
     - `cite_in_text(text, pages)`: the same text with citations of pages.
-    - `cite_in_reply(message, endpoint, pages, queries)`: the same reply with citations beside its content, and what was
-      searched for, if `searches_in_reply` is set.
-    - `read_search(block)`: the search that a native block of this protocol stands for; None for any other block.
+    - `cite_in_reply(message, endpoint, pages, queries)`: the same reply with citations next to its content, and what
+      was searched for, if `searches_in_reply` is set.
+    - `read_search(block)`: the search that a native block of this protocol represents; None for any other block.
     - `write_search(search, block)`: a native block of this protocol for a search that another protocol wrote as
       `block`; None: its blocks hold data that only the provider can make, or it has none.
     - `as_declared(call, tool)`: a call of a tool in the format in which the client declared it, and the keys that the

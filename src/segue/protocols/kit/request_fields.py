@@ -99,7 +99,7 @@ class RequestFields:
         _FIELDS[package] = self
 
     def add(self, found: Iterable[Violation], body: JsonObject, endpoint: Endpoint) -> list[Violation]:
-        """Give what was found, and what capabilities and limits show besides, in places without a violation."""
+        """Return what was found, and what capabilities and limits show in addition, in places without a violation."""
         limits = self._limits.check(body, endpoint)
         return merge(merge(found, check_capabilities(body, self._places, endpoint)), limits)
 
@@ -145,7 +145,7 @@ def _package_of(protocol: str) -> str:
 
 
 def source_of(protocol: str) -> str:
-    """Give the package and version that the fields of a protocol were read from."""
+    """Return the package and version that the fields of a protocol were read from."""
     return str(_read(_package_of(protocol))["source"])
 
 
@@ -156,7 +156,7 @@ def _read(package: str) -> Block:
 
 
 def read_parameters(package: str | None) -> Callable[[], frozenset[str]]:
-    """Give a function that reads the keys of a body: they are the arguments of the SDK that the fields come from."""
+    """Return a function that reads the keys of a body: they are the arguments of the SDK that the fields come from."""
 
     def parameters() -> frozenset[str]:
         table = _read(package or "")

@@ -1,6 +1,6 @@
 """`Route`: an HTTP endpoint of a protocol, as data: what servers match the requests of clients with.
 
-A path pattern stands at the end of the path: base URLs differ (`/v1`, `/openai/v1`, `/api/anthropic`, none at all).
+A path pattern is at the end of the path: base URLs differ (`/v1`, `/openai/v1`, `/api/anthropic`, none at all).
 `{model}` is the id of a model in the path; ids may have slashes, escaped or not. `{reply}` is the id of a stored reply,
 which has none. Several protocols have the same path
 (`/v1/models`); then evidence in the headers or in the query decides which client asks.

@@ -1,6 +1,6 @@
-"""The output schema in protocols that have a name, a description and `strict` beside it.
+"""The output schema in protocols that have a name, a description and `strict` next to it.
 
-Facts this file rests on:
+Facts:
 - The name has letters, digits, `_` and `-`, at most 64 characters; the model sees the name and the description.
                                                           (openai 3.49.0: ResponseFormatJSONSchema, read 2026-11-15)
 - Strict mode requires `additionalProperties: false` and all properties in `required`, in every object.
@@ -39,21 +39,21 @@ _LONGEST: Final = 64
 
 
 def schema_name(schema: JsonObject) -> str:
-    """Give the name of a schema: its title, with characters that a name cannot have replaced."""
+    """Return the name of a schema: its title, with characters that a name cannot have replaced."""
     title = schema.get("title")
     name = _REFUSED.sub("_", title)[:_LONGEST].strip("_") if isinstance(title, str) else ""
     return name or DEFAULT_NAME
 
 
 def choose_form(schema: JsonObject, form: JsonObject) -> dict[str, object]:
-    """Give the choice that keeps the received name and description of a schema; empty if they are the default."""
+    """Return the choice that keeps the received name and description of a schema; empty if they are the default."""
     received = {key: value for key in _SCHEMA_KEYS if isinstance(value := form.get(key), str) and value}
     is_default = "name" not in received or received == {"name": schema_name(schema)}
     return {} if is_default else choose(FORM, digest(schema), received)
 
 
 def chosen_form(extra: Extra | None, protocol: str, schema: JsonObject) -> JsonObject:
-    """Give the name, and the description if there is one, to write beside a schema."""
+    """Return the name, and the description if there is one, to write next to a schema."""
     if extra is None:
         return {"name": schema_name(schema)}
     received = object_of(chosen(extra, protocol, FORM, digest(schema))) or object_of(extra.get(FORM))
@@ -67,7 +67,7 @@ def received_form(extra: Extra | None, protocol: str, schema: JsonObject) -> Jso
 
 
 def lost_form(options: Options, source: str, target: str) -> JsonObject:
-    """Return the name and description that `copy_form` cannot copy, because the schema has others of its own."""
+    """Return the name and description that `copy_form` cannot copy, because the schema has others itself."""
     schema = options.output_schema
     if schema is None or target in _WITH_FORM:
         return {}
@@ -240,7 +240,7 @@ def _find_unsupported(schema: JsonObject, path: Path, rows: Mapping[str, Rule], 
         message = "the type has to be in each schema of `anyOf`; move it"
         yield Violation(CheckCode.SCHEMA_INVALID, (*path, "type"), message)
     if strict and "strict_references" in rows and "$ref" in schema and len(schema) > 1:
-        yield Violation(CheckCode.SCHEMA_REFERENCE_INVALID, path, "`$ref` has to stand alone; wrap it in `anyOf`")
+        yield Violation(CheckCode.SCHEMA_REFERENCE_INVALID, path, "`$ref` has to be alone; wrap it in `anyOf`")
 
 
 _TYPE_OF: Final[Mapping[str, str]] = {"properties": "object", "required": "object", "items": "array"}
@@ -267,7 +267,7 @@ def refused_references(schema: JsonObject, root: JsonObject) -> list[str]:
 
 
 def referred(root: JsonObject, reference: str) -> JsonObject:
-    """Give the schema that a reference inside a schema names; empty if there is none."""
+    """Return the schema that a reference inside a schema names; empty if there is none."""
     found: object = root
     for name in reference.removeprefix("#").split("/")[1:]:
         found = object_of(found).get(name.replace("~1", "/").replace("~0", "~"))
@@ -338,7 +338,7 @@ def refused_in(schema: JsonObject, refused: frozenset[str]) -> list[str]:
 
 
 def walk_schema(schema: JsonObject, path: Path = ()) -> Iterator[tuple[Path, JsonObject]]:
-    """Give a schema and all schemas inside it, with their places."""
+    """Yield a schema and all schemas inside it, with their places."""
     yield path, schema
     for key, value in schema.items():
         if key in VALUES_BELOW:

@@ -19,7 +19,7 @@ class ServerEdits(msgspec.Struct, frozen=True, kw_only=True):
 
     - `form`: whether `context_management` is an object with `edits`, or a list.
     - `ask(fields, edit, above)`: the fields of a request with an edit for conversations of more than so many tokens
-      (None: the server's own number); the given object if they have it already, or if it cannot stand beside them.
+      (None: the server's own number); the given object if they have it already, or if it cannot be next to them.
     - `needed(block)`: the edit without which a request with this block is refused; None if there is none.
     - `covers(block)`: whether the server reads this block in place of everything before it.
     - `applied(reply)`: what the server did, a sentence for each edit.

@@ -1,4 +1,4 @@
-"""Server tools: tools that a provider runs itself, described as data so that one can stand for another.
+"""Server tools: tools that a provider runs itself, described as data so that one can replace another.
 
 Each protocol lists its server tools in its `server_tools.py`; `Rules.server_tools` names those that one target has. A
 definition is read into neutral options (domains, location, number of uses) with the paths of its own row, and written
@@ -46,7 +46,7 @@ RESTRICTING: Final[frozenset[str]] = frozenset({"allowed_domains", "allowed_tool
 
 
 def location(*path: str) -> dict[ToolOption, KeyPath]:
-    """Give the options of a user location whose fields stand below `path`."""
+    """Return the options of a user location whose fields are below `path`."""
     return {
         "city": (*path, "city"),
         "region": (*path, "region"),
@@ -64,12 +64,12 @@ class ServerTool(msgspec.Struct, frozen=True, kw_only=True):
     - `key`, `pattern`: a definition is of this tool if the text at `key` matches the pattern; without a pattern, if it
       has the key.
     - `template`: the definition without options; None for a tool that is recognised and never written.
-    - `options`: the path of each neutral option. `body_options`: options that stand in the request body and limit all
+    - `options`: the path of each neutral option. `body_options`: options that are in the request body and limit all
       server tools together, so they are used only if there is one.
-    - `constants`: values that are written beside an option of the same object.
+    - `constants`: values that are written next to an option of the same object.
     - `ignored`: keys that do not change what the tool does, and have no equivalent elsewhere.
     - `exclusive`: allowed and blocked domains are refused together. `max_domains`: the longest list of domains.
-    - `place`: whether the definition stands in the list of tools or is a field of the request body.
+    - `place`: whether the definition is in the list of tools or is a field of the request body.
     - `beside_functions`: fields of the request body that the target needs if there are functions as well
       (`Rules.server_tools_with_functions`).
     - `source`, `read`: where the facts come from, and when they were read.
@@ -100,7 +100,7 @@ class ServerTool(msgspec.Struct, frozen=True, kw_only=True):
         return isinstance(found, str) and _compiled(self.pattern).fullmatch(found) is not None
 
     def title(self) -> str:
-        """Give the name of the tool on the wire: its type or its key."""
+        """Return the name of the tool on the wire: its type or its key."""
         template = self.template or EMPTY
         found = template.get("type") or _at(template, self.key)
         return found if isinstance(found, str) else self.key[-1] if not self.pattern else self.name
@@ -167,7 +167,7 @@ def _read(tool: ServerTool, definition: Block) -> ToolUse:
 
 
 def _aliases(tool: ServerTool) -> dict[str, str]:
-    """Give the snake_case name of each camelCase key of a tool: Google accepts both."""
+    """Return the snake_case name of each camelCase key of a tool: Google accepts both."""
     keys = {key for path in (tool.key, *tool.options.values()) for key in path}
     return {_snake(key): key for key in keys if key != key.lower()}
 
@@ -233,7 +233,7 @@ def _put(wire: Wire, path: KeyPath, value: object) -> None:
 
 
 def merged(outer: Block, inner: Block) -> Wire:
-    """Give the fields of both objects, with nested objects merged."""
+    """Return the fields of both objects, with nested objects merged."""
     wire = dict(outer)
     for key, value in inner.items():
         held = wire.get(key)

@@ -26,7 +26,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def distinct(sources: Iterable[Source]) -> list[Source]:
-    """Give each page once, with the first title that is known."""
+    """Return each page once, with the first title that is known."""
     found: dict[str, Source] = {}
     for source in sources:
         known = found.get(source.url)
@@ -46,7 +46,7 @@ def labelled(label: str, lines: Sequence[str]) -> str:
 
 
 def objects_in(value: object) -> list[Block]:
-    """Give the objects of a list; nothing when it is none."""
+    """Return the objects of a list; nothing when it is none."""
     listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
     return [cast("Block", item) for item in listed if isinstance(item, Mapping)]
 

@@ -1,6 +1,6 @@
 """Makes what a codec reads storable: every protocol's decoders get plain JSON and give values that can be dumped.
 
-Facts this file rests on:
+Facts:
 - Servers written in Python send `NaN` for missing numbers, mostly in log probabilities, and `1e999` is valid JSON that
   no float can hold. `json.loads` accepts both; stored JSON cannot represent them.        (RFC 8259; vLLM, seen 2026)
 - msgspec writes NaN as null without an error, so NaN in the arguments of a call would be sent as another value.
@@ -55,9 +55,9 @@ _Any = TypeVar("_Any")
 
 
 def make_plain(value: _Any, replaced: list[str]) -> _Any:
-    """Give a body as plain JSON; the same object if it is.
+    """Return a body as plain JSON; the same object if it is.
 
-    `replaced` collects the texts that stand in place of other values. `repair` recognises them as the same objects.
+    `replaced` collects the texts that are in place of other values. `repair` recognises them as the same objects.
     """
     return value if is_plain([value]) else cast("_Any", _plain(value, _DEEPEST, set(), replaced))
 
@@ -89,12 +89,12 @@ def _plain(value: object, levels: int, above: set[int], replaced: list[str]) -> 
 def _key(key: object, replaced: list[str]) -> str:
     if isinstance(key, str):
         return str.__str__(key)
-    replaced.append("")  # the name of a key is no text that can be found again
+    replaced.append("")  # the name of a key is not text that can be found again
     return repr(_scalar(key, replaced)) if key is None or isinstance(key, (int, float)) else _name(key)
 
 
 def _scalar(value: object, replaced: list[str]) -> object:
-    """Give a plain value for a subclass, such as an enum, and a text for a number that JSON cannot represent."""
+    """Return a plain value for a subclass, such as an enum, and a text for a number that JSON cannot represent."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bool):
@@ -109,7 +109,7 @@ def _scalar(value: object, replaced: list[str]) -> object:
 
 
 def _note(text: str, replaced: list[str]) -> str:
-    """Give a new string object with this text, and remember it."""
+    """Return a new string object with this text, and remember it."""
     made = "".join((text[:1], text[1:]))
     replaced.append(made)
     return made
@@ -123,7 +123,7 @@ def _name(value: object) -> str:
 
 
 def repair(value: _Any, level: int, replaced: list[str]) -> _Any:
-    """Give a decoded value that can be stored; the same object if it can be. `level` is the number of levels above it.
+    """Return a decoded value that can be stored; the same object if it can be. `level` counts the levels above it.
 
     `replaced` has the texts of `make_plain`. An assistant message that holds one of them, or in which something is
     replaced here, gets a diagnostic.
@@ -279,7 +279,7 @@ class StorableResponses:
 @final
 @dataclass(frozen=True, slots=True)
 class PlainChecks:
-    """The `check` of a protocol; it gets plain JSON, and what is no JSON is found for all."""
+    """The `check` of a protocol; it gets plain JSON, and what is not JSON is found for all."""
 
     check: Check
 
@@ -301,7 +301,7 @@ class PlainChecks:
 @final
 @dataclass(frozen=True, slots=True)
 class PlainErrors:
-    """The `decode_error` of a protocol; it gets plain JSON, or what is no JSON unchanged."""
+    """The `decode_error` of a protocol; it gets plain JSON, or what is not JSON unchanged."""
 
     decode: ErrorDecoder
 

@@ -32,10 +32,10 @@ from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
 
 StreamFrame: TypeAlias = Mapping[str, object] | str
-"""A frame to write: a JSON object, or a text that is no JSON, such as the end mark `[DONE]`."""
+"""A frame to write: a JSON object, or a text that is not JSON, such as the end mark `[DONE]`."""
 
 Explain: TypeAlias = Callable[[object], Fault]
-"""Gives what to write of an error: of a `Failure`, of an `ErrorEvent`, or of anything that `classify` reads."""
+"""Returns what to write of an error: of a `Failure`, of an `ErrorEvent`, or of anything that `classify` reads."""
 
 
 FrameMaker: TypeAlias = Callable[[str], StreamFrame]
@@ -97,7 +97,7 @@ class StreamWriter:
         """End a call; all of its arguments have been added."""
 
     def frame_maker(self, index: int, kind: str) -> FrameMaker | None:
-        """Give the function for further deltas of a part, of which one was added: it makes what `add_...` appends.
+        """Return the function for further deltas of a part that has one already: it makes what `add_...` appends.
 
         It is a fast path for nearly all events. None if a delta is not exactly one frame.
         """
@@ -357,7 +357,7 @@ MakeEncoder: TypeAlias = Callable[[Endpoint, Options | None, Explain], StreamEnc
 
 
 def encoder_of(writer: type[StreamWriter]) -> MakeEncoder:
-    """Give the function `stream_encoder` of a protocol: it makes the encoder of one stream."""
+    """Return the function `stream_encoder` of a protocol: it makes the encoder of one stream."""
 
     def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
         return StreamEncoder(writer(endpoint, options), explain)
@@ -366,7 +366,7 @@ def encoder_of(writer: type[StreamWriter]) -> MakeEncoder:
 
 
 def _ended_with(reason: str, message: AssistantMessage) -> AssistantMessage:
-    """Give a reply of the same origin that says no more than how it ended."""
+    """Return a reply of the same origin that says no more than how it ended."""
     return AssistantMessage(
         content=(),
         protocol=message.protocol,
@@ -394,5 +394,5 @@ def _joined(text: str) -> str:
 
 
 def rest_of(whole: Block, written: frozenset[str] | set[str]) -> Wire:
-    """Give the keys of a whole reply that the stream has not written."""
+    """Return the keys of a whole reply that the stream has not written."""
     return {key: value for key, value in whole.items() if key not in written}

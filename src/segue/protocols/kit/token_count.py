@@ -32,7 +32,7 @@ class TokenCount(msgspec.Struct, frozen=True, kw_only=True):
     beside: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
 
     def request_in(self, body: JsonObject) -> JsonObject:
-        """Give the request that a body asks to count."""
+        """Return the request that a body asks to count."""
         for key in self.inside:
             inner = body.get(key)
             if not isinstance(inner, Mapping):
@@ -45,13 +45,13 @@ class TokenCount(msgspec.Struct, frozen=True, kw_only=True):
         return {**self.beside, self.field: tokens}
 
     def read(self, answer: object) -> int | None:
-        """Give the number in an answer; None if it has none."""
+        """Return the number in an answer; None if it has none."""
         value: object = answer.get(self.field) if isinstance(answer, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def only(names: frozenset[str]) -> Callable[[JsonObject, Endpoint], dict[str, object]]:
-    """Give a function that keeps the keys of a body which the endpoint takes: others are refused."""
+    """Return a function that keeps the keys of a body which the endpoint takes: others are refused."""
 
     def keep_named(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
         return {key: value for key, value in body.items() if key in names}
@@ -60,5 +60,5 @@ def only(names: frozenset[str]) -> Callable[[JsonObject, Endpoint], dict[str, ob
 
 
 def below(path: Callable[[Endpoint, bool], str], end: str) -> Callable[[Endpoint], str]:
-    """Give a function for the path of an endpoint that stands below the one for requests."""
+    """Return a function for the path of an endpoint that is below the one for requests."""
     return lambda endpoint: path(endpoint, False) + end  # noqa: FBT003 - common signature

@@ -1,7 +1,7 @@
 """`Transport`: another way to send the requests of a protocol: the content is the same, its envelope differs.
 
-Clouds serve a maker's protocol at endpoints of their own. The path names the model and decides about streaming, what
-the protocol has in headers stands in the body, and a stream may be framed in another way. The dialect of a provider
+Clouds serve a maker's protocol at their own endpoints. The path names the model and decides about streaming, what
+the protocol has in headers is in the body, and a stream may be framed in another way. The dialect of a provider
 names the transport (`Dialect.transport`), an endpoint that a server reads does (`Route.transport`), and the record of
 the protocol has them all (`Protocol.transports`).
 """
@@ -44,7 +44,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     read: str
 
     def path(self, model: str, *, stream: bool) -> str:
-        """Give the path of a request.
+        """Return the path of a request.
 
         Raises:
             SettingsError: the id of the model cannot be part of a URL.
@@ -52,7 +52,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
         return self.paths[stream].replace("{model}", quote_segment(model))
 
     def keys(self, version: str, headers: Mapping[str, str]) -> dict[str, object]:
-        """Give what the body has in place of headers: the version, and the lists."""
+        """Return what the body has in place of headers: the version, and the lists."""
         found: dict[str, object] = {self.version_key: self.versions.get(version, version)}
         for name, key in self.lists.items() if self.moves_lists else ():
             if items := [item.strip() for item in headers.get(name, "").split(",") if item.strip()]:
@@ -64,7 +64,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
         return header.lower() == self.version_header or (self.moves_lists and header.lower() in self.lists)
 
     def open(self, body: JsonObject) -> tuple[dict[str, object], dict[str, str]]:
-        """Give a body as the protocol itself has it, and the headers that were in it."""
+        """Return a body as the protocol itself has it, and the headers that were in it."""
         rest, headers = dict(body), dict[str, str]()
         version = rest.pop(self.version_key, None)
         if isinstance(version, str):

@@ -51,7 +51,7 @@ def keep(
     aliases: Mapping[str, str] = NO_NAMES,
     instead: Mapping[str, str] = NO_NAMES,
 ) -> Extra | None:
-    """Give the `extra` that turns the default wire object back into the received one; None when they are equal.
+    """Return the `extra` that turns the default wire object back into the received one; None when they are equal.
 
     `known` are the keys that the codec has read: a difference in them is format. A nested key is named with its parent
     ("function.strict"). Any other key that the default lacks is data, unless its value is null, which means the same as
@@ -98,7 +98,7 @@ def restore(default: Wire, extra: Extra | None, protocol: str, *, model: str | N
 
 
 def data_of(extra: Extra | None, protocol: str) -> Block:
-    """Give the data of `extra[protocol]`, without the format."""
+    """Return the data of `extra[protocol]`, without the format."""
     part = extra.get(protocol) if extra is not None else None
     if part is None:
         return EMPTY
@@ -108,7 +108,7 @@ def data_of(extra: Extra | None, protocol: str) -> Block:
 
 
 def for_new_request(extra: Extra | None, protocol: str) -> Extra | None:
-    """Give the extra of options for a new request: format that was kept `only_for` a model is disabled.
+    """Return the extra of options for a new request: format that was kept `only_for` a model is disabled.
 
     Decoding and encoding a body gives the same body, valid or not. A prepared request is a new request, so its options
     are written in the default format, unless `for_same_model` says that the received one is right.
@@ -175,12 +175,12 @@ def _patch_of(extra: Extra | None, protocol: str) -> tuple[Block, Block]:
 
 
 def choose(name: str, default: object, received: object) -> Wire:
-    """Give the part of a patch that keeps a choice; empty if the choice is the default."""
+    """Return the part of a patch that keeps a choice; empty if the choice is the default."""
     return {} if same(default, received) else {f"{_MARK}{name}": {"from": default, "to": received}}
 
 
 def chosen(extra: Extra | None, protocol: str, name: str, default: object, *, model: str | None = None) -> object:
-    """Give the received choice if the default is the one it was kept with; else the default.
+    """Return the received choice if the default is the one it was kept with; else the default.
 
     With `model`, a choice that was kept `only_for` another model is ignored.
     """

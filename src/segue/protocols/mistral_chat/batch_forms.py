@@ -2,7 +2,7 @@
 
 It is imported without the rest of the folder, for batch files.
 
-Facts this file rests on (read 2026-11-15):
+Facts (read 2026-11-15):
 - `{custom_id, body}`; 512 MB; 100,000 requests (another page says a million).           (mistralai 3.7.0; Batch guide)
 """
 

@@ -8,7 +8,7 @@ Choices (`kit.verbatim`): `form` is "object" where the value of the chunk was an
 "document_url" for an image or audio that was sent as a document; `mime` is the type that a data URL named, where the
 default is another one or, for audio, no data URL.
 
-Facts this file relies on:
+Facts:
 - Chunks are text, image_url, document_url, file, input_audio, reference, resource, resource_link and thinking; a
   system message has text or thinking.                                          (mistralai 3.7.0, read 2026-11-15)
 - Tool results may be lists of chunks as well.                       (mistralai 3.7.0; pi-ai 1.5.0 writes nothing else)
@@ -16,7 +16,7 @@ Facts this file relies on:
   cited.                                                                                            (mistralai 3.7.0)
 - `image_url` is a URL or a data URL, as a string or in an object with a `detail`; the documented example is a string.
                                                                                 (mistralai 3.7.0, read 2026-11-15)
-- `document_url` is a URL or a data URL with a `document_name` beside it; an uploaded file has a `file_id`.
+- `document_url` is a URL or a data URL with a `document_name` next to it; an uploaded file has a `file_id`.
                                                           (mistralai 3.7.0; Mistral documentation: document QnA)
 - `input_audio` is a string: base64 or a URL. OpenAI's object of data and format is read as well.
                                                      (mistralai 3.7.0; mistral-common 1.13.0; recorded traffic)
@@ -200,7 +200,7 @@ def encode_file(content: FileContent, path: Path) -> Wire:
 
 
 def _field_of(mime_type: str | None) -> str:
-    """Give the key of a chunk that holds media of a type by default."""
+    """Return the key of a chunk that holds media of a type by default."""
     mime = (mime_type or "").strip().lower()
     return "image_url" if mime.startswith("image/") else "input_audio" if mime.startswith("audio/") else "document_url"
 
@@ -259,7 +259,7 @@ def _fallback(chunk: Block) -> tuple[FallbackContent, ...]:
 
 
 def join_thoughts(thinking: object) -> str | None:
-    """Give the text of a thinking chunk; None when it holds something else than texts and references."""
+    """Return the text of a thinking chunk; None when it holds something else than texts and references."""
     if isinstance(thinking, str):
         return thinking
     if not isinstance(thinking, (list, tuple)):

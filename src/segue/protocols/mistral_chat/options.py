@@ -2,7 +2,7 @@
 
 Tools that Mistral runs.
 
-Facts this file relies on:
+Facts:
 - `max_tokens`, `temperature`, `top_p`, `stop` (a string or a list), `random_seed`, `tool_choice` (`auto`, `none`, `any`
   or `required`, or a function by name), `parallel_tool_calls`, `response_format`, `prompt_cache_key`, `stream`.
                                                                                 (mistralai 3.7.0, read 2026-11-15)

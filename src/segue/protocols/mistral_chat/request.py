@@ -1,6 +1,6 @@
 """Requests to Mistral's chat endpoint, both ways.
 
-Facts this file rests on:
+Facts:
 - Roles are system, user, assistant and tool. A tool message has the id of its call and the name of the tool, both of
   them optional by the types.                                                   (mistralai 3.7.0, read 2026-11-15)
 - The last message is the user's, a tool's, or an assistant's with `prefix: true`; no other message may have a prefix.
@@ -100,7 +100,7 @@ def _encode_name(message: ToolResultMessage, turn: AssistantMessage | None, endp
 
 
 def _called(call_id: str, turn: AssistantMessage | None) -> str:
-    """Give the name of the last call with this id in the turn before; an empty text when there is none."""
+    """Return the name of the last call with this id in the turn before; an empty text when there is none."""
     calls = turn.tool_calls() if turn is not None else ()
     return next((call.name for call in reversed(calls) if call.id == call_id), "")
 

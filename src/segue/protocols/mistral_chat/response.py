@@ -6,8 +6,8 @@ The answers of `mistral-chat` about models (mistralai 3.7.0: BaseModelCard, Mode
 
 Error bodies of Mistral's endpoint, and error objects in its streams.
 
-Facts this file relies on:
-- `choices[]` of a message and a finish reason, usage beside them; a choice may have `messages` instead, where the
+Facts:
+- `choices[]` of a message and a finish reason, usage next to them; a choice may have `messages` instead, where the
   provider ran tools itself.                                                    (mistralai 3.7.0, read 2026-11-15)
 - Finish reasons: stop, length, model_length, error, tool_calls.                                  (mistralai 3.7.0)
 - `prompt_tokens` includes cached tokens. Their count is in `num_cached_tokens`, `prompt_tokens_details` or
@@ -85,7 +85,7 @@ def decode_error(body: object, status: int | None) -> WireError:
 
 
 def _message(value: object) -> str:
-    """Give a message as text; a list of schema errors is joined, each with its path."""
+    """Return a message as text; a list of schema errors is joined, each with its path."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):

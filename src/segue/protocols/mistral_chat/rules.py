@@ -1,6 +1,6 @@
 """Rules and dialect of Mistral's chat protocol.
 
-Facts this file rests on:
+Facts:
 - The order of roles: after a tool result the assistant, another result or the user; a system message only after a user
   message; last a user message, a tool result, or an assistant message with a prefix.
                                                       (mistral-common 1.13.0 request validator, read 2026-11-15)

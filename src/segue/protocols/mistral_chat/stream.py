@@ -4,7 +4,7 @@ Write a streamed reply of Mistral's chat endpoint.
 
 A call waits for its end: Mistral sends calls whole, and clients read each entry as a whole call. Nothing else waits.
 
-Facts this file relies on:
+Facts:
 - Frames hold deltas of choices: content as a string or as chunks of text and thinking, calls whole or in pieces; usage
   and the finish reason come with the last one, the end is `[DONE]`.             (mistralai 3.7.0, read 2026-11-15)
 - Thinking and text alternate in one list of chunks, so each is closed when the other begins.         (pi-ai 1.5.0)
@@ -12,7 +12,7 @@ Facts this file relies on:
 - `p` is padding that hides the length of a frame.                                         (recorded traffic, 2026-11)
 - Where the provider runs tools itself, `index` of a delta is that of the message it belongs to, of several.
                                                                                                     (mistralai 3.7.0)
-- An error may come as a frame of its own, which the SDK does not expect.                     (mistralai 3.7.0, tried)
+- An error may come as its own frame, which the SDK does not expect.                     (mistralai 3.7.0, tried)
 - Chunks hold deltas; thinking is a list of chunks, text a string; the last chunk has the finish reason and the usage;
   then `[DONE]`.                                                                     (mistralai 3.7.0, read 2026-11-15)
 - The heartbeat is an empty delta: clients read `choices[0]` of every chunk.          (AI SDK: its Mistral provider)
@@ -180,7 +180,7 @@ class _Choice:
         self.reason: str | None = None
 
     def grow(self, choice: Wire, out: Assembly) -> bool:
-        """Read a choice that only continues the open text; give whether it was one."""
+        """Read a choice that only continues the open text; return whether it was one."""
         delta: Wire | None = choice.get("delta")  # pyright: ignore[reportAssignmentType]
         part = self._open
         if part is None or part.kind != "text" or not isinstance(delta, dict) or len(delta) != 1:
@@ -221,7 +221,7 @@ class _Choice:
                 _add(self.beside, key, value)
 
     def called(self) -> list[str]:
-        """Give the names of the calls on the wire."""
+        """Return the names of the calls on the wire."""
         return self._calls.names()
 
     def finish(self, out: Assembly) -> None:
@@ -387,7 +387,7 @@ class _Calls:
         return self._calls[-1] if self._calls else None
 
     def take(self) -> list[Wire]:
-        """Give the calls that the provider ran, in the format of a whole reply."""
+        """Return the calls that the provider ran, in the format of a whole reply."""
         taken = [
             {**call.wire, "function": {"name": call.name, "arguments": "".join(call.pieces)}} for call in self._calls
         ]
@@ -395,7 +395,7 @@ class _Calls:
         return taken
 
     def names(self) -> list[str]:
-        """Give the names of the calls on the wire."""
+        """Return the names of the calls on the wire."""
         return [call.name for call in self._calls]
 
     def finish(self, out: Assembly) -> None:

@@ -1,10 +1,10 @@
 """Assistant messages, in requests and in replies, both ways.
 
-Facts this file rests on:
-- Content is a string, or chunks of text and thinking; calls are in a key of their own. A thinking chunk holds a list
+Facts:
+- Content is a string, or chunks of text and thinking; calls are in their own key. A thinking chunk holds a list
   of texts and references, an optional signature, and `closed`, which is false only in a prefix.
                                                                                 (mistralai 3.7.0, read 2026-11-15)
-- Beside calls content is an empty string; clients also send an empty list.               (recorded traffic, 2026-11)
+- With calls content is an empty string; clients also send an empty list.               (recorded traffic, 2026-11)
 - A call may come without an id, which the SDK writes as the text "null".               (mistralai 3.7.0; pi-ai 1.5.0)
 - `prefix: true` makes the model continue the last message.             (Mistral documentation: prefix; mistralai 3.7.0)
 - Where the provider ran tools itself, a choice has `messages` in place of a `message`: the calls, their results, the
@@ -78,7 +78,10 @@ def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, 
 
 
 def keep_assistant(wire: Block, content: Sequence[AssistantContent], path: Path, *, prefix: bool) -> Extra | None:
-    """Give the `extra` of an assistant message of a request; `prefix` is whether it is written with one by default."""
+    """Return the `extra` of an assistant message of a request.
+
+    `prefix` is whether it is written with one by default.
+    """
     calls, value = wire.get("tool_calls"), wire.get("content", MISSING)
     count = len(content) - len(cast("Sequence[object]", calls)) if calls else len(content)
     if not prefix and len(wire) == (3 if calls else 2) and is_default(value, content[:count]):

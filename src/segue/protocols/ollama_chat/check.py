@@ -1,6 +1,6 @@
 """Check whether Ollama accepts a body.
 
-Facts this file relies on: the server decodes the body into typed structures, so a wrong type answers 400; null is the
+Facts: the server decodes the body into typed structures, so a wrong type answers 400; null is the
 same as absent, unknown keys and options are ignored, roles and their order are not checked. Checks beyond types name
 their source.                                                       (ollama server source @fb30760, read 2026-11-15)
 """
@@ -164,7 +164,7 @@ def _typed(wire: Block, types: Mapping[str, str], path: Path) -> _Found:
 
 
 def _objects(received: object, path: Path) -> Iterator[tuple[Path, Block]]:
-    """Give the objects of a list; another item becomes an object whose fields have its type, which is then reported."""
+    """Yield the objects of a list; another item becomes an object whose fields have its type, which is reported."""
     if isinstance(received, list | tuple):
         for index, item in enumerate(cast("Sequence[object]", received)):
             yield (*path, index), cast("Block", item) if isinstance(item, Mapping) else {"role": item, "function": item}

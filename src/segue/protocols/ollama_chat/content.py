@@ -8,7 +8,7 @@ Images on Ollama's wire, both ways.
 An image that the server refuses is read as well. Its received format is written only with `verbatim`: when the request
 is the received body, not a new one. `extra` of an image describes the object `{"image": ...}`.
 
-Facts this file relies on:
+Facts:
 - `tool_calls[]` is {id, function {index, name, arguments}}; arguments are an object: a string or an array answers 400,
   "cannot unmarshal string into Go struct field ChatRequest.messages.tool_calls.function.arguments".
                                                                       (ollama #12794, langchain #34790, neuron-ai #219)

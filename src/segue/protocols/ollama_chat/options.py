@@ -11,10 +11,10 @@ Tools on Ollama's wire, both ways: {type: function, function: {name, description
 
 Fact this file relies on: the server reads those keys and no others.     (ollama server source @fb30760, 2026-11-15)
 
-Facts this file relies on:
-- Sampling options stand in `options`, among many that only Ollama has (`num_ctx`, `min_p`, ...); `stop` is a list.
+Facts:
+- Sampling options are in `options`, among many that only Ollama has (`num_ctx`, `min_p`, ...); `stop` is a list.
                                                        (ollama server source @fb30760; ollama 0.6.3; read 2026-11-15)
-- `num_predict` of -1 is no limit.                                                         (ollama-python #560)
+- `num_predict` of -1 means no limit.                                                         (ollama-python #560)
 - `stream` is true by default; `format` is a JSON schema, or "json".                     (server source @fb30760)
 - `think` is true, false, or low, medium, high, max; gpt-oss accepts only the levels.
                                                            (server source @fb30760; Ollama documentation: thinking)

@@ -1,6 +1,6 @@
 """An Ollama reply, both ways: content, counts, stop reason.
 
-The difference between the default format of a reply and the received body stands in the message's `extra` under
+The difference between the default format of a reply and the received body is in the message's `extra` under
 `reply`. Only `encode_response` reads it; a request never contains it.
 
 The answers of `ollama-chat` about models: `/api/tags` lists them, `/api/show` describes one.
@@ -10,7 +10,7 @@ Clients read the abilities from `capabilities`, and the window from `model_info`
 
 Error bodies of Ollama: `{"error": "..."}`, with an HTTP status before a stream begins, as a line within a stream.
 
-Facts this file relies on:
+Facts:
 - {model, created_at, message, done, done_reason, durations in nanoseconds, prompt_eval_count, eval_count, logprobs};
   counts of zero are omitted.                                          (ollama server source @fb30760, read 2026-11-15)
 - There is no stop reason for tool calls; `load` and `unload` answer a request without messages; old servers send no
@@ -186,7 +186,7 @@ def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopR
 
 
 def error_text(body: Block) -> str:
-    """Give the message of an error body, or of the error line of a stream."""
+    """Return the message of an error body, or of the error line of a stream."""
     return decode_error(body, None).message or "the server reported an error"
 
 

@@ -1,6 +1,6 @@
 """Rules of Ollama's own chat wire.
 
-Facts this file relies on:
+Facts:
 - Roles are lower-cased and not checked; any order of roles is accepted; unknown keys are ignored, wrong types refused;
   there is no field for a tool choice.                       (ollama server source @fb30760 of 2026-08-21)
 - `content` is a string, `images` a list of bare base64, arguments an object.   (the same; ollama #12794, litellm)

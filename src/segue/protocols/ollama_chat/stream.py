@@ -7,7 +7,7 @@ Write a streamed Ollama reply: lines of JSON.
 
 A call waits for its end: Ollama sends calls whole. Nothing else waits.
 
-Facts this file relies on:
+Facts:
 - `content` and `thinking` arrive in pieces, calls whole, and several calls may have the same index; `done: true` comes
   last, with the stop reason and the counts.         (ollama server source @fb30760; maka #1976; read 2026-11-15)
 - An error during the stream is a line `{"error": "..."}`.                                  (the same; ollama 0.6.3)

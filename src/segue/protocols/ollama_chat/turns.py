@@ -1,6 +1,6 @@
 """Ollama's messages, both ways: one wire message for each neutral one.
 
-Facts this file relies on:
+Facts:
 - A message is {role, content, thinking, images, tool_calls, tool_name, tool_call_id}; content is one string. Roles are
   lower-cased and not checked, unknown keys are ignored, null is the same as absent.
                                                                          (ollama server source @fb30760, 2026-11-15)
@@ -9,7 +9,7 @@ Facts this file relies on:
                                                                                       (litellm #6808, #11273)
 
 The texts of a message are joined by newlines; those of an assistant are joined as pieces of one text. The keys of a
-native block stand in the message itself. A result without an id belongs to the first unanswered call of the turn right
+native block are in the message itself. A result without an id belongs to the first unanswered call of the turn right
 before, and of its tool if it names one.
 """
 

@@ -7,16 +7,16 @@ Choices that messages keep: `content`, see `content.py`, and `field`, see `reaso
 Tool calls of an assistant message, both ways.
 
 The input of a custom tool is the argument `input`. A `function_call` has the id `function_call`, and so has its result:
-they stand next to each other, and later calls have ids of their own. The result of a `function_call` in a reply has the
+they are next to each other, and later calls have their own ids. The result of a `function_call` in a reply has the
 role `tool`, so a request sends that call in `tool_calls`. A call of an unknown type without a function is native
 content.
 
 Choice that calls keep: `field`, "custom" or "function_call", not "function".
 
-Facts this file relies on:
+Facts:
 - Its text is one string: some models imitate a list.                                           (pi-ai 1.5.0)
-- Content is null beside calls; vendors also send an empty string or leave it out.          (recorded traffic, 2026-11)
-- Where null is refused, an empty string stands for it.                      (`null_content` of the dialect)
+- Content is null with calls; vendors also send an empty string or leave it out.          (recorded traffic, 2026-11)
+- Where null is refused, an empty string replaces it.                      (`null_content` of the dialect)
 - Other fields of a reply (`annotations`, null fields, the index of a call) are refused by strict vendors in a request.
                                                                                     (LibreChat #6724, freellmapi #1093)
 - `prefix` asks the model to continue the message.
@@ -24,7 +24,7 @@ Facts this file relies on:
 - `tool_calls[]` is `function` {name, arguments as text} or `custom` {name, input as text}; an older format has one
   `function_call` without an id.                                                              (openai 3.49.0)
 - Vendors leave out the type or the id, add an `index`, or send arguments as an object, as null or not at all. In a
-  request, arguments that are no JSON are refused.
+  request, arguments that are not JSON are refused.
                                                         (recorded traffic, 2026-11; vercel/ai #19274, ollama #12794)
 - Gemini's signature of a call is `extra_content.google.thought_signature`.       (langchain #34056, ruby_llm #591)
 - LiteLLM passes `cache_control` of a call on to Claude.   (LiteLLM: convert_to_anthropic_tool_invoke, 2026-11-15)
@@ -101,7 +101,7 @@ def decode_call(
     """Read one call. The format of a call in a reply is kept with the reply.
 
     Raises:
-        DecodeError: it is no object.
+        DecodeError: it is not an object.
     """
     plain = decode_plain_call(cast("Json", wire), notes, tool_names)
     if plain is not None:
@@ -195,7 +195,7 @@ def is_old(call: ToolCall) -> bool:
 
 
 def call_field(call: ToolCall) -> object:
-    """Give the field that holds a call: "function", "custom" or "function_call"."""
+    """Return the field that holds a call: "function", "custom" or "function_call"."""
     return chosen(call.extra, PROTOCOL, "field", "function")
 
 
@@ -203,7 +203,7 @@ def encode_call(call: ToolCall, endpoint: Endpoint) -> Wire:
     """Write one call.
 
     Raises:
-        EncodeError: its arguments are no JSON.
+        EncodeError: its arguments are not JSON.
     """
     text = call.arguments_text
     if text is None:
@@ -247,7 +247,7 @@ class AssistantTurn(NamedTuple):
 
 
 def empty_content(endpoint: Endpoint) -> str | None:
-    """Give the content of a message without text."""
+    """Return the content of a message without text."""
     return None if endpoint.dialect.null_content else ""
 
 
@@ -397,7 +397,7 @@ def encode_assistant(
     """Write an assistant message.
 
     Raises:
-        EncodeError: a block of another protocol, or arguments that are no JSON.
+        EncodeError: a block of another protocol, or arguments that are not JSON.
     """
     message: Wire = {"role": "assistant", "content": None}
     texts: list[str] = []

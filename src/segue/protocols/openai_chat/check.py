@@ -96,7 +96,7 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
 
 
 def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
-    """Every call has one result, right behind it.
+    """Every call has one result, right after it.
 
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'" (ellmer
     #459); "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'" (pi #7777);
@@ -252,7 +252,7 @@ def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
 
 
 _OTHER_CONTENT: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
-"""The fields of an assistant message that stand for content."""
+"""The fields of an assistant message that represent content."""
 
 
 def _check_empty(messages: Messages, _: Endpoint) -> Found:
@@ -552,7 +552,7 @@ def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
 
 
 def _check_functions(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Functions beside an effort, and since GPT-5.6 without the effort `none`.
+    """Functions with an effort, and since GPT-5.6 without the effort `none`.
 
     "Function tools with reasoning_effort are not supported for gpt-5.6-terra in /v1/chat/completions. To use function
     tools, use /v1/responses or set reasoning_effort to 'none'." (webmcp-tools #417, 2026-09-03; litellm #34569: also
@@ -602,7 +602,7 @@ def _check_reasoning(body: JsonObject, endpoint: Endpoint) -> Found:
 
 
 def _check_signatures(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Check Gemini's signatures of the calls behind the last user message.
+    """Check Gemini's signatures of the calls after the last user message.
 
     "Function call is missing a thought_signature in functionCall parts." (securo #884; CodexPlusPlus #332, 2026-05-26).
     """

@@ -18,17 +18,17 @@ Content that only this protocol has: parts of unknown types, calls of unknown ty
 
 The block of a native content is a part of the message's content when it has a `type`, else it is a set of fields of the
 message. Choices that native content and texts keep:
-- `field`: where the content stands. A refusal: "refusal" (the field) or "part.refusal", not "content". A part without a
+- `field`: where the content is. A refusal: "refusal" (the field) or "part.refusal", not "content". A part without a
   type: "content", not "message".
 - `audio`: "object", not "id", where a request holds the whole audio.
 
 Pages that a reply of the chat completions protocol cites.
 
-Facts this file relies on:
+Facts:
 - Content is a string or a list of parts. Every vendor accepts a string where there is one text; some refuse a list in
   tool results.                         (openai 3.49.0; groq: "content: value must be a string"; pi-ai 1.5.0 joins them)
 - The texts of a tool result are joined by a line break.                                   (pi-ai 1.5.0, ktsoator/or)
-- Parts have marks of their own: `cache_control`, `prompt_cache_breakpoint`.
+- Parts have their own marks: `cache_control`, `prompt_cache_breakpoint`.
                                                                         (recorded traffic, 2026-11; openai 3.49.0)
 - A reply in JSON may arrive as the value itself instead of its text; a request sends it back as text.
                                            (Cloudflare Workers AI with `json_schema`; recorded traffic, 2025-12)
@@ -36,17 +36,18 @@ Facts this file relies on:
                                                         (openai 3.49.0: ChatCompletionContentPartTextParam; 2026-11-17)
 - Gateways pass marks on to models that need them.                                       (recorded traffic, 2026-11)
 - Such a mark is an object of type `ephemeral`, with a `ttl` for the longer time.        (recorded traffic, 2026-11)
-- Marks stand on a text part of the first system message and of the last message with text, and on the last tool.
+- Marks are on a text part of the first system message and of the last message with text, and on the last tool.
                                                            (pi-ai 1.5.0, cacheControlFormat; recorded traffic, 2026-11)
-- `image_url` holds a URL or a data URL, with a `detail` beside it; some vendors write the URL as a bare string.
+- `image_url` holds a URL or a data URL, with a `detail` next to it; some vendors write the URL as a bare string.
                                                              (openai 3.49.0; recorded traffic, 2026-11)
 - `file` holds `file_data` (a data URL; some vendors also accept a URL) or `file_id`; with data, `filename` is required.
                                                              (openai 3.49.0; recorded traffic, 2026-11)
 - `input_audio` holds base64 and a `format`, `wav` or `mp3`.                              (openai 3.49.0)
 - `video_url` and `audio_url` are additions of vendors, in the format of `image_url`.
                                                 (vLLM and DashScope documentation: multimodal inputs; read 2026-11-15)
-- `refusal`, `audio` (a request names it by its id) and generated `images` are fields beside the content of an assistant
-  message; a refusal may also be a part of the content.          (openai 3.49.0; OpenRouter documentation: images)
+- `refusal`, `audio` (a request names it by its id) and generated `images` are fields next to the content of an
+  assistant message; a refusal may also be a part of the content.          (openai 3.49.0; OpenRouter documentation:
+  images)
 - A message has `annotations` with `url_citation` {url, title} inside.             (openai 3.49.0, read 2026-11-15)
 - Groq's compound models list what their searches found: `executed_tools[].search_results.results[]` {title, url}.
                                                                                                        (groq 1.7.0)
@@ -120,7 +121,7 @@ def _read(wire: Block, choices: Wire | Block) -> CacheMark:
 
 
 def without_mark(block: Block, mark: CacheMark | None) -> Wire:
-    """Give a block without the mark that `find_mark` read."""
+    """Return a block without the mark that `find_mark` read."""
     key = None if mark is None else _key(mark)
     return {name: value for name, value in block.items() if name != key}
 
@@ -205,7 +206,7 @@ def _is_marked(message: Block) -> bool:
 
 
 def mark_text(message: Wire, mark: Wire) -> Wire | None:
-    """Give the message with a mark on its last text; None when it has no text."""
+    """Return the message with a mark on its last text; None when it has no text."""
     content = message.get("content")
     if isinstance(content, str):
         return {**message, "content": [{"type": "text", "text": content, MARK: mark}]} if content else None
@@ -258,7 +259,7 @@ def _choose_data_url(mime: str | None, form: str) -> Wire:
 
 
 def _content_at(url: str, kind: type[_Media]) -> tuple[_Media, Wire]:
-    """Read a URL, or the data in it; also give the choice to keep."""
+    """Read a URL, or the data in it; also return the choice to keep."""
     parts = split_data_url(url)
     if parts is None:
         return kind(url=url), {}
@@ -393,7 +394,7 @@ def _encode_file(content: FileContent, path: Path) -> Wire:
 
 
 def _default_field(content: FileContent) -> str:
-    """Give the type of the part for a media type."""
+    """Return the type of the part for a media type."""
     mime = _type_of(content)
     if content.file_id is None and (content.data is not None or content.url is not None):
         if mime.startswith("video/"):
@@ -404,14 +405,14 @@ def _default_field(content: FileContent) -> str:
 
 
 def _type_of(content: FileContent) -> str:
-    """Give the MIME type, else the one that a URL shows."""
+    """Return the MIME type, else the one that a URL shows."""
     if content.mime_type is None and content.data is None:
         return type_of_address(content.url) or ""
     return plain_type(content.mime_type)
 
 
 def _default_name(mime: str | None) -> str:
-    """Give the name of a file that has none: the provider requires one wherever there is data."""
+    """Return the name of a file that has none: the provider requires one wherever there is data."""
     return "attachment.pdf" if mime == "application/pdf" else "attachment"
 
 
@@ -433,7 +434,7 @@ def _finish(wire: Wire, content: ImageContent | FileContent) -> Wire:
 
 
 def choice_extra(choices: Wire) -> Extra | None:
-    """Give an extra that holds choices and nothing else."""
+    """Return an extra that holds choices and nothing else."""
     return keep(PROTOCOL, EMPTY, EMPTY, choices=choices) if choices else None
 
 
@@ -458,7 +459,7 @@ def keep_native(block: Block) -> NativeContent:
 
 
 def keep_assistant_part(block: Block) -> NativeContent:
-    """Keep a part of an assistant message that is no text; media in it are the fallback for other targets."""
+    """Keep a part of an assistant message that is not text; media in it are the fallback for other targets."""
     native, media = keep_native(block), decode_media(block)
     if media is not None:
         return replace(native, fallback=(replace(media, cache_mark=None, extra=None),))
@@ -500,7 +501,7 @@ def encode_refusal_part(content: TextContent) -> Wire:
 
 
 def text_field(content: TextContent) -> object:
-    """Give where a text of an assistant message stands: "content", "refusal" or "part.refusal"."""
+    """Return where a text of an assistant message is: "content", "refusal" or "part.refusal"."""
     return "content" if content.extra is None else chosen(content.extra, PROTOCOL, "field", "content")
 
 
@@ -508,7 +509,7 @@ def text_field(content: TextContent) -> object:
 
 
 def decode_fields(wire: Block, known: set[str], *, reply: bool) -> list[TextContent | NativeContent]:
-    """Read the fields beside the content of an assistant message; add the keys that were understood to `known`."""
+    """Read the fields next to the content of an assistant message; add the keys that were understood to `known`."""
     found: list[TextContent | NativeContent] = []
     if isinstance(refusal := wire.get("refusal"), str):
         known.add("refusal")
@@ -544,7 +545,7 @@ def images_content(images: Sequence[object]) -> NativeContent:
 
 
 def encode_fields(content: NativeContent, *, reply: bool) -> Block:
-    """Give the fields of a message: in a request, audio is named by its id."""
+    """Return the fields of a message: in a request, audio is named by its id."""
     audio = object_of(content.block.get("audio"))
     if reply or "id" not in audio or chosen(content.extra, PROTOCOL, "audio", "id") != "id":
         return content.block
@@ -586,7 +587,7 @@ def decode_part(block: object, path: Path) -> UserContent:
     """Read one part. A part that segue does not know becomes native content.
 
     Raises:
-        DecodeError: it is no object.
+        DecodeError: it is not an object.
     """
     part = expect_object(block, path)
     if part.get("type") == "text" and isinstance(text := part.get("text"), str):
@@ -600,7 +601,10 @@ def decode_part(block: object, path: Path) -> UserContent:
 
 
 def dump_value(content: object) -> str | None:
-    """Give the JSON text of a reply, or of a delta, that is a JSON value; None for a text, a list of parts or null."""
+    """Return the JSON text of a reply, or of a delta, that is a JSON value.
+
+    None for a text, a list of parts or null.
+    """
     if isinstance(content, list):
         is_value = not all(isinstance(part, Mapping) for part in cast("list[object]", content))
     else:
@@ -679,7 +683,7 @@ def _encode_text(content: TextContent) -> Wire:
 
 
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
-    """Give the pages that a message cites, or that a search of the provider found for it."""
+    """Return the pages that a message cites, or that a search of the provider found for it."""
     return [
         Source(url, text_of(page.get("title")) or "") for page in _pages(message) if (url := text_of(page.get("url")))
     ]

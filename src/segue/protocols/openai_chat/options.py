@@ -2,7 +2,7 @@
 
 Each option is read from some keys and written to some keys. What a body holds for one option in another format is one
 choice, under the name of the option: it is made again only for the same model, and while the option is unchanged. The
-name and the description of a schema are a choice of their own, which holds for every model.
+name and the description of a schema are their own choice, which holds for every model.
 
 The parameters that turn thinking on and off at the vendors of this protocol, both ways.
 
@@ -10,7 +10,7 @@ Tools and the tool choice, both ways.
 
 Choice that tools keep: `field`, "functions" for a tool of the older format, at the provider it was sent to.
 
-Facts this file relies on:
+Facts:
 - Names and values of the parameters.                                                  (openai 3.49.0; read 2026-11-15)
 - The token limit has two names; `user` became `safety_identifier`; `prompt_cache_key`, at most 64 characters, names a
   session, and `prompt_cache_retention` asks for a long cache.           (openai 3.49.0; pi-ai 1.5.0; read 2026-11-15)
@@ -19,7 +19,7 @@ Facts this file relies on:
   vendor without an effort gets only on or off.                       (pi-ai 1.5.0, thinkingFormat; read 2026-11-15)
 - `off` is sent where there is a switch, unless the model cannot be switched off. Where there is only an effort, it is
   the model's value for `off`, or nothing.                                                                (the same)
-- A budget has a field of its own on some servers; elsewhere the nearest level is sent.
+- A budget has its own field on some servers; elsewhere the nearest level is sent.
                        (vLLM thinking_token_budget, Qwen and SGLang thinking_budget, llama.cpp thinking_budget_tokens)
 - Bodies for one vendor use the parameters of another, so every format is read at every vendor.
                                                                                         (recorded traffic, 2026-11)
@@ -223,7 +223,7 @@ _COMMON_FUNCTION: Final = frozenset({"name", "description", "parameters"})
 """The keys of most tools."""
 _MODES: Final = frozenset({"auto", "none", "required"})
 _OTHER_MODES: Final[Mapping[str, str]] = {"any": "required"}
-"""What Mistral and servers that follow it accept besides.          (mistralai 3.7.0; vLLM; read 2026-11-15)"""
+"""What Mistral and servers that follow it accept in addition.          (mistralai 3.7.0; vLLM; read 2026-11-15)"""
 _NAMED: Final = frozenset({"function", "tool"})
 """Types of a choice that names its tool directly, as the protocols of Anthropic and of OpenAI's Responses do."""
 
@@ -235,7 +235,7 @@ def decode_tools(body: Block, endpoint: Endpoint) -> tuple[Tool, ...]:
     """Read the tools of a body, also those of the older format.
 
     Raises:
-        DecodeError: they are no list of objects.
+        DecodeError: they are not a list of objects.
     """
     given, old = body.get("tools"), body.get("functions")
     tools = [_decode_tool(tool, endpoint) for tool in expect_objects(given, ("tools",))] if given is not None else []
@@ -419,7 +419,7 @@ def _write_parallel(value: object, _: Options, endpoint: Endpoint) -> Wire:
 
 
 def _schema_form(body: Block) -> Block:
-    """Give the object that holds the schema of a body, its name and its description."""
+    """Return the object that holds the schema of a body, its name and its description."""
     return object_of(object_of(body.get("response_format")).get("json_schema"))
 
 
@@ -516,7 +516,7 @@ _INDEXES: Final = {key: index for index, setting in enumerate(_SETTINGS) for key
 
 
 def _additions(options: Options, context: Context, endpoint: Endpoint) -> Wire:
-    """Give the parameters that segue adds: do not store the request; stream arguments of calls; keep reasoning."""
+    """Return the parameters that segue adds: do not store the request; stream arguments of calls; keep reasoning."""
     additions: Wire = {}
     if endpoint.dialect.store:
         additions["store"] = False
@@ -543,7 +543,7 @@ def _has_thinking(context: Context) -> bool:
 def decode_options(received: Block, default: Wire, context: Context, endpoint: Endpoint, target: str) -> Options:
     """Read the options of a body, and keep its format for the model `target`.
 
-    `received` is the body without messages and tools, `default` the default format of what is no option.
+    `received` is the body without messages and tools, `default` the default format of what is not an option.
     """
     values: Wire = {}
     choices: Wire = {}
@@ -591,7 +591,7 @@ def _split_unread(given: Wire, rest: Wire, read: frozenset[str]) -> None:
 
 
 def _is_second_id(key: str, body: Block, value: object) -> bool:
-    """Whether a key names another user than the option does: it is no format of it, so it is kept next to it."""
+    """Whether a key names another user than the option does: it is not a format of it, so it is kept next to it."""
     return key in _USER_KEYS and value not in (None, body[key])
 
 

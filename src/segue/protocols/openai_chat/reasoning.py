@@ -6,19 +6,19 @@ Choice that messages keep: `field`, the fields that hold the reasoning, where se
 
 Reasoning inside tags such as `<think>` in the text: separated from the text, and written back.
 
-White space inside and behind the tags stays where it is, so that the written text equals the text that was read.
+White space inside and after the tags stays where it is, so that the written text equals the text that was read.
 
 Choices that texts and thinking keep, also those of a reply, because the tags are part of what the model wrote:
-- `tags`: the tags that stand before the content and enclose no thinking: an empty pair, or a closing tag that nothing
+- `tags`: the tags that come before the content and enclose no thinking: an empty pair, or a closing tag that nothing
   opened. The text before such a closing tag may have been thinking, but a stream has sent it as text by then, and a
   whole reply equals its stream.
 - `closing_tag`: empty where thinking was cut off.
 
-Facts this file relies on:
+Facts:
 - OpenAI's own API has no such field. Vendors use `reasoning_content`, `reasoning` or `reasoning_text`. The first one
   that is not empty counts, and a request sends it back in the same field.  (pi-ai 1.5.0, ktsoator/or; read 2026-11-15)
-- `reasoning_details` is a list of opaque and readable entries that has to be sent back unchanged; `reasoning` beside it
-  repeats the readable text.                                  (OpenRouter documentation; recorded traffic, 2026-11)
+- `reasoning_details` is a list of opaque and readable entries that has to be sent back unchanged; `reasoning` next to
+  it repeats the readable text.                                  (OpenRouter documentation; recorded traffic, 2026-11)
 - A stream sends the entries in pieces, identified by `index`: texts grow, every other value replaces the earlier one.
                                                                                           (recorded traffic, 2026-11)
 - Some vendors require the field on every assistant message, even if it is empty.        (pi #3636, kimi-cli #2141)
@@ -71,7 +71,7 @@ class TagReader:
         self._open = OPEN  # the latest opening tag
         self._seen = False  # a tag of either kind
         self._blank = ""  # white space since the opening tag, until there is text
-        self._tags = ""  # tags without thinking that wait for the content behind them
+        self._tags = ""  # tags without thinking that wait for the content after them
 
     def feed(self, chunk: str) -> None:
         """Read the next piece of text."""
@@ -89,7 +89,7 @@ class TagReader:
             rest = rest[at + len(tag) :]
 
     def finish(self) -> None:
-        """Add what was held back: it was no tag."""
+        """Add what was held back: it was not a tag."""
         pending, self._pending = self._pending, ""
         self._add(pending)
         if self._thinking is not None:
@@ -98,7 +98,7 @@ class TagReader:
             return
         held = self._tags + (f"{self._open}{self._blank}" if self._inside else "")
         if held and self._out.parts:
-            # Tags behind the last text, with nothing behind them, are text.
+            # Tags after the last text, with nothing after them, are text.
             self._tags, self._inside = "", False
             self._add(held)
 
@@ -156,7 +156,7 @@ class TagReader:
             out.grow(self._thinking, self._blank + text)
 
     def _opened(self, part: Part) -> Part:
-        """Note on a new part the tags that stand before it."""
+        """Note on a new part the tags that come before it."""
         if self._tags:
             _note(part, choose("tags", "", self._tags))
             self._tags = ""
@@ -203,7 +203,7 @@ def split_tags(text: str, *, leads: bool = False) -> tuple[AssistantContent, ...
 
 
 def in_tags(content: ThinkingContent, endpoint: Endpoint) -> ThinkingContent:
-    """Give thinking with a tag as its signature: the one in which it arrived, else that of the model."""
+    """Return thinking with a tag as its signature: the one in which it arrived, else that of the model."""
     if content.thinking_signature in TAGS:
         return content
     return replace(content, thinking_signature=endpoint.dialect.think_tag)
@@ -217,7 +217,7 @@ def write_thinking(content: ThinkingContent) -> str:
 
 
 def write_text(content: TextContent) -> str:
-    """Write a text with the tags that stand before it."""
+    """Write a text with the tags that come before it."""
     return f"{_tags_before(content)}{content.text}" if content.extra is not None else content.text
 
 
@@ -235,7 +235,7 @@ _GROWING: Final = frozenset({"text", "summary", "data", "signature"})
 
 
 def plain_field(endpoint: Endpoint) -> str:
-    """Give the field for reasoning that is only text; a vendor that uses details has another field for plain text."""
+    """Return the field for reasoning that is only text; a vendor that uses details has another field for plain text."""
     field = endpoint.dialect.reasoning_field
     return "reasoning_content" if field == DETAILS else field
 
@@ -276,7 +276,7 @@ def details_text(entries: object) -> str:
 
 
 def entry_text(entry: Block) -> str:
-    """Give the readable text of one entry."""
+    """Return the readable text of one entry."""
     for key in _TEXTS:
         if isinstance(text := entry.get(key), str):
             return text
@@ -315,7 +315,7 @@ class StreamedDetails:
         return bool(self._entries)
 
     def add(self, pieces: object) -> str:
-        """Add the entries of a delta; give the readable text that they add."""
+        """Add the entries of a delta; return the readable text that they add."""
         added: list[str] = []
         for piece in list_of(pieces):
             if not isinstance(piece, Mapping):
@@ -356,7 +356,7 @@ class StreamedDetails:
                 pieces.pop(key, None)
 
     def entries(self) -> list[dict[str, object]]:
-        """Give the entries so far."""
+        """Return the entries so far."""
         return [
             {**known, **{key: "".join(texts) for key, texts in pieces.items()}}
             for known, pieces in zip(self._entries, self._pieces, strict=True)
@@ -371,7 +371,7 @@ def _index_of(entry: Block) -> str:
 
 
 def is_tagged(thought: ThinkingContent, endpoint: Endpoint) -> bool:
-    """Whether thinking stands in tags in the text: it arrived so, or the provider's format is so."""
+    """Whether thinking is in tags in the text: it arrived so, or the provider's format is so."""
     signature = thought.thinking_signature
     if signature in TAGS:
         return True

@@ -1,7 +1,7 @@
 """A request to an OpenAI chat endpoint, both ways.
 
-Facts this file rests on:
-- A history with calls and no tools needs an empty list of tools behind LiteLLM.             (pi #149, opencode #8246)
+Facts:
+- A history with calls and no tools needs an empty list of tools through LiteLLM.             (pi #149, opencode #8246)
 
 The format of the system message and of an empty list of tools is kept with the context, that of the options and of the
 body itself with the options; both apply only to the same model at the same provider.
@@ -136,7 +136,7 @@ def _keep_frame(context: Context, system: Block | None, body: Block, endpoint: E
     extra = keep(PROTOCOL, received, default, known, only_for=target)
     if system is None or default.get("system") is not None or extra is None:
         return extra
-    # A message without content is kept as a form; what it has besides is data, so that its loss is reported.
+    # A message without content is kept as a form; what it has in addition is data, so that its loss is reported.
     data = {key: value for key, value in system.items() if key not in ("role", "content")}
     return {PROTOCOL: {**extra[PROTOCOL], "system": data}} if data else extra
 

@@ -9,8 +9,8 @@ Error bodies of OpenAI chat endpoints, and error objects in their streams.
 
 What replies of the chat completions protocol hold of other replies.
 
-Facts this file relies on:
-- `choices[]` of message and finish reason, usage beside them; one vendor puts usage into the choice.
+Facts:
+- `choices[]` of message and finish reason, usage next to them; one vendor puts usage into the choice.
                                                   (openai 3.49.0; pi-ai 1.5.0 for Moonshot; recorded traffic, 2026-11)
 - Finish reasons: stop, length, tool_calls, content_filter, function_call; vendors add others.
                                            (openai 3.49.0; systems 5.6; DeepSeek and Z.ai documentation, 2026-11-15)
@@ -30,7 +30,7 @@ Facts this file relies on:
   or `detail` (FastAPI), and use the HTTP status as the code.  (error messages collected 2026-11; recorded traffic)
 - A gateway's own message is generic; its provider's message is in `metadata.raw`.          (OpenRouter documentation)
 - A message has `annotations` with a `url_citation` {url, title, start_index, end_index}. The place of pages that
-  another model cites is not known, so they stand at the end.                        (openai 3.49.0, read 2026-11-15)
+  another model cites is not known, so they are at the end.                        (openai 3.49.0, read 2026-11-15)
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def encode_usage(usage: Usage) -> Wire:
 
 
 def _first(*counts: object) -> int:
-    """Give the first count above zero: vendors fill one key and leave zeros in others."""
+    """Return the first count above zero: vendors fill one key and leave zeros in others."""
     return next((number for count in counts if (number := number_of(count)) > 0), 0)
 
 
@@ -120,7 +120,7 @@ def _cost(wire: Block, usage: Usage, model: Model, around: Block) -> UsageCost |
 
 
 def _billed(wire: Block) -> float | None:
-    """Give the cost that the provider reports, in dollars."""
+    """Return the cost that the provider reports, in dollars."""
     cost = _amount(wire.get("cost"))
     if cost is not None:
         upstream = _amount(object_of(wire.get("cost_details")).get("upstream_inference_cost"))

@@ -2,13 +2,13 @@
 
 The rules are OpenAI's own. Vendors of this protocol differ by their rows in `providers`, models by the families below.
 
-Facts this file rests on:
+Facts:
 - Limits of fields.                                     (openai-openapi 2.3.0 @f85dbe2, openai 3.49.0; read 2026-11-15)
 - Tool results are text; media go into a user message after them.        (OpenHands #7700; recorded traffic, 2026-11)
 - A history with calls needs no tools, a user turn may follow results, and user turns may follow each other.
                                                                                           (recorded traffic, 2026-11)
 - `tool_calls[].id` of more than 40 characters is refused; its characters are free.      (autogen #6377, openclaw #875)
-- OpenAI has no field for reasoning. Vendors return it in fields of their own and accept it there, so a request sends it
+- OpenAI has no field for reasoning. Vendors return it in their own fields and accept it there, so a request sends it
   back to the model that wrote it, in the same field.                                    (pi-ai 1.5.0, read 2026-11-15)
 """
 

@@ -1,6 +1,6 @@
 """Tools that a provider of the chat completions protocol runs.
 
-Facts this file rests on:
+Facts:
 - OpenAI: `web_search_options` is a field of the body, for search models; a location is one level deeper than on the
   Responses protocol.                                                              (openai 3.49.0, read 2026-11-15)
 - OpenRouter: tools with the prefix `openrouter:` and their settings under `parameters`; a search may also be written

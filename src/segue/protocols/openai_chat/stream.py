@@ -4,21 +4,21 @@ Write a streamed reply of an OpenAI chat endpoint.
 
 Nothing waits for a later event, except the input of a custom tool, whose neutral deltas are JSON and not its text.
 
-Facts this file relies on:
-- Chunks hold deltas of choices. Usage comes last, in a chunk of its own, in the choice or under a vendor's key. The
+Facts:
+- Chunks hold deltas of choices. Usage comes last, in its own chunk, in the choice or under a vendor's key. The
   end is `[DONE]`.                                        (openai 3.49.0; pi-ai 1.5.0; recorded traffic, 2026-11)
 - A stream whose last chunk, and no other, has usage is complete even without a finish reason.
                                                            (recorded traffic, 2026-11: openai-chat/0265 and 0307)
-- Streams of gpt-audio and of some servers behind Hugging Face end with `[DONE]` and have no finish reason. A call that
+- Streams of gpt-audio and of some servers through Hugging Face end with `[DONE]` and have no finish reason. A call that
   has half of its arguments then was cut off nevertheless.                              (recorded traffic, 2026-08)
-- Groq's `x_groq` has an id in the first chunk and usage in the last; `moderation` comes in a chunk of its own. So keys
-  beside the choices are read from every chunk, and objects are merged.       (groq 1.5.0; recorded traffic, 2026-11)
-- An error may come at any point, as a chunk of its own or beside a choice.           (openai 3.49.0; OpenRouter)
+- Groq's `x_groq` has an id in the first chunk and usage in the last; `moderation` comes in its own chunk. So keys
+  next to the choices are read from every chunk, and objects are merged.       (groq 1.5.0; recorded traffic, 2026-11)
+- An error may come at any point, as its own chunk or next to a choice.           (openai 3.49.0; OpenRouter)
 - The first delta has the role; every chunk has id, created and model; the last choice chunk has the finish reason; the
   usage chunk has no choices and comes only if `stream_options.include_usage` asks for it; then `[DONE]`.
                                                                             (openai 3.49.0; recorded traffic, 2026-11)
 - A message has one text and one reasoning: the texts of several parts are joined as in a whole reply.
-- Keys beside the deltas count from the last chunk that has them.          (openai 3.49.0: ChatCompletionStreamState)
+- Keys next to the deltas count from the last chunk that has them.          (openai 3.49.0: ChatCompletionStreamState)
 - The heartbeat is a chunk without choices.            (openai SDK, opencode, pi, qwen-code accept it; facts of 2026-11)
 """
 
@@ -132,7 +132,7 @@ class ChatReader:
         return self._chunks > 1 and self._usages == 1 and self._last_usage == self._chunks
 
     def _read_frame(self, frame: Block, usage: object, out: Assembly) -> None:
-        """Read the keys beside the choices: id, model, usage, and others, which are kept."""
+        """Read the keys next to the choices: id, model, usage, and others, which are kept."""
         if out.response_id is None and isinstance(name := frame.get("id"), str) and name:
             out.response_id = name
         if out.response_model is None and isinstance(model := frame.get("model"), str) and model:
@@ -191,7 +191,7 @@ class ChatReader:
         out.fail(error.message or "the provider reported an error")
 
     def _keep(self, out: Assembly, stop: StopReason | None = None) -> None:
-        """Keep what the chunks hold beside the message, as a whole reply would have it."""
+        """Keep what the chunks hold next to the message, as a whole reply would have it."""
         out.start()
         out.close_all()
         message = replace(out.message(), stop_reason=stop or out.stop_reason or StopReason.ERROR)

@@ -6,7 +6,7 @@ Tool calls in a stream: which call a delta belongs to, and its arguments.
 
 A call of an unknown type without a function is assembled without events and becomes native content.
 
-Facts this file relies on:
+Facts:
 - A message has one text and one reasoning, even if their deltas alternate. A whole reply has each of them once, so here
   each stays open until the end.                                                       (pi-ai 1.5.0, ktsoator/or)
 - Reasoning and text may share a delta, and reasoning comes first.                     (LiteLLM; pi-ai 1.5.0)
@@ -18,7 +18,7 @@ Facts this file relies on:
 - Some vendors send the index 0 for every call, or none: a new id is a new call.
                                                                       (maka #1976, vercel/ai #14277, smolagents #1958)
 - Some repeat the name in every delta, and some send neither id nor index: then a second name, or arguments that start
-  again behind complete ones, are a new call.                             (maka #1976, Qwen-Agent #943, gcli2api #406)
+  again after complete ones, are a new call.                             (maka #1976, Qwen-Agent #943, gcli2api #406)
 - Some send the name in pieces: before its arguments begin, another name under the same index continues it.
                                                       (openai 3.49.0: its accumulator joins all texts of deltas)
 - Arguments are a text, an object, or null.                                        (vercel/ai #19274; recorded traffic)
@@ -65,7 +65,7 @@ class _Call:
 
 _OLD: Final[Wire] = {"field": "function_call"}
 _CUSTOM: Final[Wire] = {"field": "custom"}
-"""The fields of calls that are no functions, for the start event."""
+"""The fields of calls that are not functions, for the start event."""
 
 
 class CallReader:
@@ -81,7 +81,7 @@ class CallReader:
         self._custom: list[_Call] = []
 
     def find_growing(self, index: int, arguments: str) -> Part | None:
-        """Give the part of the call that arguments are added to; None if it is not known or there are none."""
+        """Return the part of the call that arguments are added to; None if it is not known or there are none."""
         call = self._by_index.get(index)
         if call is None or call.custom is not None or not arguments:
             return None
@@ -155,7 +155,7 @@ class CallReader:
             _grow_custom(call, arguments, out)
 
     def _read_unknown(self, entry: Block, out: Assembly) -> bool:
-        """Read a piece of a call of an unknown type; give whether it was one."""
+        """Read a piece of a call of an unknown type; return whether it was one."""
         index = entry.get("index")
         place = index if isinstance(index, int) else None
         call = self._unknown.get(place)
@@ -393,7 +393,7 @@ class ChoiceReader:
             out.grow(self._thinking, added)
 
     def _unrepeated(self, readable: str) -> str:
-        """Give the text of details that come alone, or nothing if a field before them had the same text."""
+        """Return the text of details that come alone, or nothing if a field before them had the same text."""
         if not readable or self._thinking is None or self._thinking.signature is None:
             return readable
         streamed = join_chunks(self._thinking.chunks)
@@ -479,7 +479,7 @@ class ChoiceReader:
             self._tags.finish()
         if self._details and self._thinking is not None:
             if self._thinking.signature is not None:
-                # The field beside the details repeats their text.
+                # The field next to the details repeats their text.
                 self.message_fields[self._thinking.signature] = join_chunks(self._thinking.chunks)
             self._thinking.signature = dump_details(self._details.entries())
         if self._signature is not None:

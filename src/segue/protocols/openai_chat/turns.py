@@ -2,23 +2,23 @@
 
 The first message is the system prompt if it has such a role; later ones are instructions in mid-conversation.
 
-Choices that messages keep, beside `content` (see `content.py`):
+Choices that messages keep, in addition to `content` (see `content.py`):
 - `message`: "native" for a message of an unknown role, which is kept whole.
 - `role`: "function", not "tool", for the result of a `function_call`.
 - `name`: whether a tool result has the name of its tool.
 
-The fast path for assistant messages of text, thinking in a field of its own, and calls.
+The fast path for assistant messages of text, thinking in its own field, and calls.
 
 `assistant` writes every message, these with the same result; whatever the fast path does not support is left to it.
 
-Facts this file relies on:
+Facts:
 - Roles are system, developer, user, assistant, tool, and in older requests function. The instructions of a reasoning
   model have the role developer where the provider supports it.    (openai 3.49.0; pi-ai 1.5.0; read 2026-11-15)
 - A tool result names its call by id; some vendors require the name of the tool as well.     (pi-ai 1.5.0)
-- Marks stand on content blocks, so that of a tool result stands on its text part.
+- Marks are on content blocks, so that of a tool result is on its text part.
                                (OpenRouter SDK: AnthropicCacheControlDirective, read 2026-11-15; pydantic-ai #4392)
 
-Facts this file rests on (measured with CPython 3.11, 2026-11-15):
+Facts (measured with CPython 3.11, 2026-11-15):
 - Two thirds of the time to write a request goes into its assistant messages, half of that into arguments of calls.
 - To compare the class of a piece is faster than to compare its `kind`.
 """
@@ -75,7 +75,7 @@ def fast_encode(
 ) -> dict[str, object] | None:
     """Write a message whose content has no signature, mark or extra; None when it is another.
 
-    `field` is the field for thinking that names none; None where such thinking stands in tags. `empty` is the content
+    `field` is the field for thinking that names none; None where such thinking is in tags. `empty` is the content
     of a message without text.
     """
     texts: list[str] = []
@@ -117,12 +117,15 @@ _NATIVE: Final = choice_extra(choose("message", "user", "native"))
 
 
 def system_role(endpoint: Endpoint) -> str:
-    """Give the role of instructions at this endpoint."""
+    """Return the role of instructions at this endpoint."""
     return "developer" if endpoint.dialect.developer_role and endpoint.model.reasoning else "system"
 
 
 def required_field(endpoint: Endpoint) -> str | None:
-    """Give the field of reasoning that the provider requires on every assistant message; None when it requires none."""
+    """Return the field of reasoning that the provider requires on every assistant message.
+
+    None when it requires none.
+    """
     return plain_field(endpoint) if endpoint.rules.reasoning_replay == "required" else None
 
 
@@ -308,7 +311,7 @@ class TurnReader:
 
 
 def _as_system(piece: UserContent) -> SystemContent:
-    """Give content that instructions can hold; media in them become native content."""
+    """Return content that instructions can hold; media in them become native content."""
     if piece.kind == "text" or piece.kind == "native":
         return piece
     block = encode_part(replace(piece, cache_mark=None), ())

@@ -1,12 +1,12 @@
 """Checks whether the provider accepts a body.
 
-Each rule has its source beside it. Rules that only OpenAI was seen to enforce are checked for OpenAI alone, because
+Each rule has its source next to it. Rules that only OpenAI was seen to enforce are checked for OpenAI alone, because
 other vendors of this protocol are less strict. A body that continues a stored conversation may refer to items that it
 does not contain, so its calls and outputs are not paired.
 
 Check that calls of functions in a namespace name it.
 
-Facts this file relies on:
+Facts:
 - "Missing namespace for function_call 'x'."                 (pi #7709, 2026-08-06; vercel/ai #15193, 2026-05-12)
 """
 
@@ -321,7 +321,7 @@ def _pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
 
 
 def _native_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
-    """Check calls that are no function calls; `native.REPLAY` has the sources."""
+    """Check calls that are not function calls; `native.REPLAY` has the sources."""
     if any(item.get("type") == "item_reference" for _, item in items):
         return
     turns: list[Turn[int]] = []
@@ -380,7 +380,7 @@ def _repeated(items: list[tuple[int, Block]]) -> Iterator[Violation]:
 def _is_alone(before: Block | None, follower: Block | None) -> bool:
     """Whether reasoning has no item that it led to.
 
-    Behind the message that it led to, one without an id, it was accepted. (recorded 200, 2025-04: o3-mini)
+    After the message that it led to, one without an id, it was accepted. (recorded 200, 2025-04: o3-mini)
     """
     if follower is not None and side_of(follower) == "assistant":
         return False
@@ -388,10 +388,10 @@ def _is_alone(before: Block | None, follower: Block | None) -> bool:
 
 
 def _stored_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
-    """Check that the item behind stored reasoning has an id: the provider looks both up by their ids.
+    """Check that the item after stored reasoning has an id: the provider looks both up by their ids.
 
     "Item 'rs_...' of type 'reasoning' was provided without its required following item.": refused where the message
-    behind it had no id; with `store: false` the same was accepted.                         (recorded, 2025-09, 2026-08)
+    after it had no id; with `store: false` the same was accepted.                         (recorded, 2025-09, 2026-08)
     """
     for (index, item), (_, follower) in pairwise(items):
         if item.get("type") != "reasoning" or not item.get("id"):

@@ -6,7 +6,7 @@ Items that only this protocol has: the turn they belong to, and their fallback f
 
 Pages that a reply of the Responses protocol cites.
 
-Facts this file relies on:
+Facts:
 - `input_text`, `input_image` (`image_url` or `file_id`, with `detail`) and `input_file` (`file_data`, `file_url` or
   `file_id`) are the parts of a message and of an output; `image_url` and `file_data` take data URLs.
                                                                             (openai 3.49.0; read 2026-11-15)
@@ -16,7 +16,7 @@ Facts this file relies on:
                                                                             (openai 3.49.0; read 2026-11-16)
 - A single text may be a plain string, and usually is one.                               (recorded traffic, 2026-11)
 - A search has an `action`: a query with the sources that were asked for, an opened page, or a text that was looked for
-  in a page. It has no titles and no contents; the text behind it cites pages in annotations (`sources.py`).
+  in a page. It has no titles and no contents; the text after it cites pages in annotations (`sources.py`).
                                                                                    (openai 3.49.0, read 2026-11-15)
 - xAI writes the arguments of the call instead of an action.                            (recorded traffic, 2026-11)
 - Code has its outputs only if they were asked for (`include`).                         (recorded traffic, 2026-11)
@@ -121,7 +121,7 @@ CLIENT_ITEMS: Final[Mapping[str, Side]] = {
 
 
 def side_of(item: Block) -> Side:
-    """Give the role whose turn an item belongs to; an unknown type belongs to the model."""
+    """Return the role whose turn an item belongs to; an unknown type belongs to the model."""
     kind = item.get("type")
     if kind is None or kind == "message":
         role = item.get("role")
@@ -150,7 +150,7 @@ def is_item_id(item_id: object, kind: str) -> bool:
 
 
 def is_item(block: Block) -> bool:
-    """Whether a native block of a user or system turn is an item of its own, and not a part of a message."""
+    """Whether a native block of a user or system turn is its own item, and not a part of a message."""
     kind = block.get("type")
     return isinstance(kind, str) and (kind in CLIENT_ITEMS or (kind == "message" and "role" in block))
 
@@ -353,7 +353,7 @@ REPLAY: Final = Replay(
     reference=("caller", "caller_id"),  # openai 3.49.0: of calls that a program made, and of their outputs
     stored=frozenset({"previous_response_id", "conversation", "prompt"}),
 )
-"""Calls that are no function calls, and their outputs."""
+"""Calls that are not function calls, and their outputs."""
 
 
 _MARK: Final = "prompt_cache_breakpoint"
@@ -393,7 +393,7 @@ def decode_content(content: object) -> tuple[UserContent, ...] | None:
 
 
 def default_content(content: Sequence[UserContent], received: object) -> object:
-    """Give the content as segue writes it, made of the received parts."""
+    """Return the content as segue writes it, made of the received parts."""
     return encode_content(content, ()) if _is_string(content) else received
 
 
@@ -566,7 +566,7 @@ def _default_name(mime: str) -> str:
 
 
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
-    """Give the pages that the texts of a message cite."""
+    """Return the pages that the texts of a message cite."""
     return [
         Source(url, text_of(annotation.get("title")) or "")
         for piece in message.content

@@ -16,7 +16,7 @@ Functions in namespaces.
 
 Tools that a provider of the Responses protocol runs.
 
-Facts this file relies on:
+Facts:
 - Models that do not reason refuse `reasoning.effort`, `none` included.                 (baml #2708, OpenAI-DotNet #500)
 - `reasoning.effort` is none, minimal, low, medium, high, xhigh or max; models may have other names for a level, and
   nothing readable comes back unless `reasoning.summary` requests it.              (openai 3.49.0; pi-ai 1.5.0)
@@ -29,12 +29,12 @@ Facts this file relies on:
   by `prompt_cache_options`.          (openai 3.49.0; pi-ai 1.5.0)
 - Objects are flat: `tool_choice: {"type": "function", "name": ...}`, `text.format: {"type": "json_schema", ...}`.
                                                                                                    (openai 3.49.0)
-- A function is flat here: `name`, `description`, `parameters` and `strict` stand beside `type`.     (openai 3.49.0)
+- A function is flat here: `name`, `description`, `parameters` and `strict` are next to `type`.     (openai 3.49.0)
 - The server makes a function without `strict` strict: it then requires every property and closes the object. A schema
   that has to stay unchanged needs `strict: false`.                             (recorded traffic, 2026-11: 14 of 17)
 - A custom tool takes one text, free or restricted by a grammar in `format`.                         (openai 3.49.0)
 - All other tools, namespaces among them, are the provider's and are kept unchanged.
-- A namespace has a name, a description and functions or custom tools; `defer_loading` stands on the functions.
+- A namespace has a name, a description and functions or custom tools; `defer_loading` is on the functions.
                                                                                    (openai 3.49.0, read 2026-11-15)
 - A call names its namespace; the call of a deferred function without one names the function itself.
                                                                                          (recorded traffic, 2026-11)
@@ -47,10 +47,10 @@ Facts this file relies on:
 - xAI: its own name for blocked domains, at most five domains, allowed or blocked.      (xai-sdk 1.21.0)
 - Vector stores, containers and files are known to one provider only.
 
-Facts this file relies on (OpenAI documentation: compaction; openai 3.49.0; read 2026-11-17):
+Facts (OpenAI documentation: compaction; openai 3.49.0; read 2026-11-17):
 - `context_management: [{"type": "compaction", "compact_threshold": ...}]` makes the server compact a longer input. The
-  reply has a `compaction` item, encrypted, which stands for everything before it and is sent back like other items.
-- What stands before the newest such item may be left out. (`previous_response_id`: it must not.)
+  reply has a `compaction` item, encrypted, which represents everything before it and is sent back like other items.
+- What comes before the newest such item may be left out. (`previous_response_id`: it must not.)
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Requests: the system prompt, the turns, the tools.
 
-Facts this file rests on:
+Facts:
 - `input` is a string or a list of items; messages come with and without `type`, their content as a string or as parts.
                                                                     (openai 3.49.0; recorded traffic, 2026-11)
 - Instructions are the key `instructions`, or a message of the role `system` or `developer`. Every vendor of this
   protocol reads the latter, and it can hold parts; so segue writes that.    (pi-ai 1.5.0; recorded traffic, 2026-11)
-- Outputs name their call by `call_id` alone; those of custom tools have a type of their own.       (openai 3.49.0)
+- Outputs name their call by `call_id` alone; those of custom tools have their own type.       (openai 3.49.0)
 - Adjacent items of the model do not show where one reply ended: they are read as one turn.
 
 - codex sends its tools as the first item, `additional_tools`, and no `tools`, for models whose entry says so. They are
@@ -13,7 +13,7 @@ Facts this file rests on:
 - The same item later in the input makes more tools available from there on.         (openai 3.49.0: AdditionalTools)
 
 Choices kept in `extra`: `field`, the key that holds the system prompt ("instructions", default "input") or a native
-block of a user or system turn ("input" for an item of its own, default "content"); `tools`, the item that holds the
+block of a user or system turn ("input" for its own item, default "content"); `tools`, the item that holds the
 tools (default "tools", the key of the body); of a tool `list`, "input" if an item among the turns defines it (default
 "tools").
 """
@@ -116,7 +116,7 @@ def items_of(given: object) -> list[object]:
 
 
 def _added(messages: Sequence[Message]) -> Iterator[Block]:
-    """Give the definitions of tools in items among the turns."""
+    """Yield the definitions of tools in items among the turns."""
     for message in messages:
         if type(message) is SystemMessage:
             for piece in message.content:
@@ -145,7 +145,7 @@ def _key(tool: Tool) -> str:
 
 
 def _listed(tools: Sequence[Tool]) -> list[Tool]:
-    """Give the tools that no item among the turns defines."""
+    """Return the tools that no item among the turns defines."""
     return [tool for tool in tools if chosen(tool.extra, PROTOCOL, "list", "tools") == "tools"]
 
 
@@ -197,7 +197,7 @@ class _Transcript:
         self.close_turn()
 
     def context(self, tools: tuple[Tool, ...], body: Block | None) -> Context:
-        """Give what was read, with what the body differs in from the default."""
+        """Return what was read, with what the body differs in from the default."""
         received: Wire = {}
         default: Wire = {}
         if body is None:
@@ -288,7 +288,7 @@ class _Transcript:
 
 
 def _has_items(content: object) -> bool:
-    """Whether content has a part that is an item: it would be written beside its message."""
+    """Whether content has a part that is an item: it would be written next to its message."""
     return any(is_item(part) for part in objects_in(content))
 
 
@@ -383,7 +383,7 @@ def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: E
                 kind = _CUSTOM_OUTPUT if call_id in custom else _FUNCTION_OUTPUT
                 only = content[0] if len(content) == 1 else None
                 if message.cache_mark is not None and content:
-                    # A result has no breakpoint of its own: its last part has it.
+                    # A result has no breakpoint itself: its last part has it.
                     content = (*content[:-1], replace(content[-1], cache_mark=message.cache_mark))
                     only = None
                 if type(only) is TextContent and only.extra is only.cache_mark is message.extra is None and only.text:
@@ -412,7 +412,7 @@ def _note_custom(content: Sequence[AssistantContent], custom: set[str]) -> None:
 
 
 def _encode_parts(content: Sequence[UserContent], extra: Extra | None, role: str, items: list[Wire]) -> None:
-    """Write a user or system turn: one message, or several items where native blocks in it are items of their own."""
+    """Write a user or system turn: one message, or several items where native blocks in it are their own items."""
     only = content[0] if len(content) == 1 else None
     if type(only) is TextContent and only.text and only.extra is only.cache_mark is extra is None:
         items.append({"role": role, "content": only.text})

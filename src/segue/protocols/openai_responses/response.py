@@ -4,9 +4,9 @@ Error bodies of OpenAI's Responses API, and error events of its streams.
 
 What replies of the Responses protocol hold of other replies.
 
-Facts this file relies on:
+Facts:
 - There is no stop reason for calls: a reply is `completed`, with calls among its items or without.    (openai 3.49.0)
-- The reason of `incomplete` stands in `incomplete_details`, that of `failed` in `error`.              (openai 3.49.0)
+- The reason of `incomplete` is in `incomplete_details`, that of `failed` in `error`.              (openai 3.49.0)
 - `input_tokens` includes tokens read from the cache and written to it; `output_tokens` includes reasoning.
                                                              (openai 3.49.0; recorded traffic, 2026-11: cached of total)
 - A reply repeats the request: tools, instructions, settings. No request sends it back, so it is kept under `reply`,
@@ -16,7 +16,7 @@ Facts this file relies on:
   the reply.                                                                   (openai 3.49.0: ResponseErrorEvent)
 - Vendors send a bare text, `detail`, or `error` as a string.                   (vLLM, llama.cpp: recorded error bodies)
 - A text has `annotations`; a `url_citation` has a title and the place in the text. The place of pages that another
-  model cites is not known, so they stand at the end.                                (openai 3.49.0, read 2026-11-15)
+  model cites is not known, so they are at the end.                                (openai 3.49.0, read 2026-11-15)
 - A `web_search_call` has a query and sources, and nothing that only the provider can make.               (the same)
 - `input_transformations` names the reasoning items that were withheld from the model, in the order of the input: by
   their original ids, each with a reason. Every object `response` of a stream has it. Which models withhold, and
@@ -181,7 +181,7 @@ def _is_failure(body: JsonObject) -> bool:
 
 
 def stop_of(body: JsonObject, *, called: bool, has_content: bool) -> tuple[StopReason, str | None]:
-    """Give the stop reason of a reply, segue's and the provider's."""
+    """Return the stop reason of a reply, segue's and the provider's."""
     status = text_of(body.get("status"))
     if status == "incomplete":
         why = text_of(object_of(body.get("incomplete_details")).get("reason"))
@@ -193,7 +193,7 @@ def stop_of(body: JsonObject, *, called: bool, has_content: bool) -> tuple[StopR
 
 
 def error_message_of(body: JsonObject, reason: StopReason) -> str | None:
-    """Give the provider's error message; None when the reply did not fail."""
+    """Return the provider's error message; None when the reply did not fail."""
     if reason not in (StopReason.ERROR, StopReason.ABORTED):
         return None
     if body.get("error") is not None or body.get("type") == "error":

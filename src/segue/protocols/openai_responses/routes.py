@@ -2,7 +2,7 @@
 
 It is imported without the rest of the folder, by servers.
 
-A reply that was stored has endpoints of its own.                       (openai 3.49.0: resources/responses; 2026-11-17)
+A reply that was stored has its own endpoints.                       (openai 3.49.0: resources/responses; 2026-11-17)
 """
 
 from __future__ import annotations

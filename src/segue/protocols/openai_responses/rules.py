@@ -1,10 +1,10 @@
 """Rules of the OpenAI Responses protocol.
 
-Facts this file rests on:
+Facts:
 - Limits of fields.                                     (openai-openapi 2.3.0 @f85dbe2, openai 3.49.0; read 2026-11-15)
 - Only the length of `call_id` is checked: dots, colons and others are accepted.  (ungate #41, live probe of 2026-08-16;
                                                     recorded traffic, 2026-11: 64 characters with a colon at Bedrock)
-- Instructions are messages and may stand anywhere.            (openai 3.49.0: EasyInputMessage; pi-ai 1.5.0 catalogue)
+- Instructions are messages and may be anywhere.            (openai 3.49.0: EasyInputMessage; pi-ai 1.5.0 catalogue)
 - A history with calls needs no tools.                                                    (recorded traffic, 2026-11)
 - A reasoning item without the item it led to is refused, and so is the item without its reasoning.
                                                             (recorded traffic, 2026-11; vercel/ai #7099, mastra #8738)

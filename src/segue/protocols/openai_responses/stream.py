@@ -1,6 +1,6 @@
 """Streamed replies: typed events, item by item.
 
-Facts this file rests on:
+Facts:
 - Items begin with `output_item.added`, grow by deltas of their parts, and end with `output_item.done`, which holds
   the whole item. Only the reply of the terminal event has usage and status.                           (openai 3.49.0)
 - `function_call_arguments.done` has no name and no call id: the item has them.                 (openai 3.49.0)
@@ -209,7 +209,7 @@ class _Reader:
             index = given if isinstance(given, int) else next(reversed(state.parts), 0)
         part = state.parts.get(index)
         if part is None:
-            # A further text of the item has no keys of its own; it names its place in the item.
+            # A further text of the item has no keys itself; it names its place in the item.
             first: Block = {"content_index": index} if state.parts else state.first
             if "refusal" in str(frame.get("type")) or object_of(frame.get("part")).get("type") == "refusal":
                 first = {**first, "field": "refusal"}
@@ -398,7 +398,7 @@ def _catch_up(part: Part, text: str, out: Assembly) -> None:
 
 
 def _text_of(content: AssistantContent) -> str:
-    """Give the text that the deltas of a content make up."""
+    """Return the text that the deltas of a content make up."""
     match content.kind:
         case "text":
             return content.text

@@ -1,6 +1,6 @@
 """Write a streamed reply of OpenAI's Responses API.
 
-Facts this file rests on:
+Facts:
 - `response.created` comes first, and every later reply object has the same id, also that of `response.failed`; events
   are numbered.                                                       (openai 3.49.0: the SDK raises RuntimeError)
 - Each item begins with `output_item.added` and ends with `output_item.done`, which has the whole item; opencode needs
@@ -284,7 +284,7 @@ class _Writer(StreamWriter):
         self._send(_EVENTS.get(str(whole.get("status")), "response.completed"), response=whole)
 
     def _as_streamed(self, call: ToolCall) -> ToolCall:
-        """Give a call with the text of its arguments that was streamed."""
+        """Return a call with the text of its arguments that was streamed."""
         streamed = self._arguments.get(call.id, call)
         return streamed if streamed.arguments == call.arguments else call
 

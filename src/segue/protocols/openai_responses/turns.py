@@ -4,12 +4,12 @@ What the server needs to recognise an item (id, status, encrypted content) is th
 `thinking`. Other models do not receive it.
 
 Choices kept in `extra` (see `kit.verbatim`); items of a reply are items of the next request, so they have them too:
-- `turn`: "same" for a text that stands in the message item of the text before it. Default "new".
+- `turn`: "same" for a text that is in the message item of the text before it. Default "new".
 - `content`: "string" or "list". The default is a list for an item with an id, else a string.
-- `field`: "refusal" for a text that stood in a refusal part. Default "text".
+- `field`: "refusal" for a text that was in a refusal part. Default "text".
 - `type`: "custom" for a call of a custom tool. Default "function".
 - `item`: the fields of an item that would be its signature, if the reasoning before it had one. They are valid only
-  while that reasoning stands in the turn, so the default is "unsigned" then, else "signed". `refused_item` is the same
+  while that reasoning is in the turn, so the default is "unsigned" then, else "signed". `refused_item` is the same
   for an item whose id the provider does not accept.
 
 Reasoning items, and the signatures that hold what the provider needs to recognise its items.
@@ -23,7 +23,7 @@ Fast path for the turns that most turns are: signed thinking, messages and calls
 
 Any other turn is left to `turns`, which writes every turn and writes these alike.
 
-Facts this file relies on:
+Facts:
 - A reply is a list of items; adjacent items of the model form one turn.                            (openai 3.49.0)
 - Item ids are sent with their reasoning or not at all; `call_id` always.             (mastra #10713, rig #751)
 - `phase` of a message, `namespace` and `caller` of a call have to be sent back.       (openai 3.49.0)
@@ -39,7 +39,7 @@ Facts this file relies on:
                                                                                      (codex @343074d4, read 2026-11-17)
 - A message of the model has an id and a status, or neither.                   (openai 3.49, `EasyInputMessageParam`)
 
-Facts this file rests on (measured with CPython 3.11, 2026-11-15):
+Facts (measured with CPython 3.11, 2026-11-15):
 - The model's turns take four fifths of the time to write a request. Reading the signatures and writing the arguments of
   calls takes half of that, one function call for each item a quarter.
 """
@@ -143,7 +143,7 @@ def _join(summary: list[str] | None, content: list[str] | None) -> str:
 
 
 def _texts(parts: object, kind: str | None) -> list[str] | None:
-    """Give the texts of a list; with a `kind`, None when it has anything but plain parts of this kind."""
+    """Return the texts of a list; with a `kind`, None when it has anything but plain parts of this kind."""
     if not isinstance(parts, list):
         return None
     found: list[str] = []
@@ -226,7 +226,7 @@ _Piece = TypeVar("_Piece", TextContent, ThinkingContent, ToolCall)
 
 
 def _choices(extra: Extra | None) -> Block:
-    """Give the format that an `extra` keeps, with the choices."""
+    """Return the format that an `extra` keeps, with the choices."""
     return object_of(extra.get(PROTOCOL, {}).get(VERBATIM)) if extra is not None else {}
 
 
@@ -344,7 +344,7 @@ def write_turn_fast(items: list[Wire], content: Sequence[AssistantContent]) -> b
         else:
             return True
     except (EncodeError, msgspec.MsgspecError, ValueError, RecursionError):
-        pass  # another form of signature, or arguments that are no JSON: `turns` writes it or names the place
+        pass  # another form of signature, or arguments that are not JSON: `turns` writes it or names the place
     del items[start:]
     return False
 
@@ -409,7 +409,7 @@ class TurnReader:
         return (native_item(item),)
 
     def _sign(self, kind: str, fields: Wire, choices: Wire) -> str | None:
-        """Give the signature; behind unsigned reasoning an item with an id gets a choice instead."""
+        """Return the signature; after unsigned reasoning an item with an id gets a choice instead."""
         if _CALLER in fields and REPLAY.reference_of(fields) is not None:
             del fields[_CALLER]
         if self.checks_ids and not is_item_id(fields.get("id"), kind):
@@ -491,7 +491,7 @@ class TurnReader:
         return item.get("call_id", "" if self.is_reply else None)
 
     def _keep_input(self, item: Block, key: str, choices: Wire) -> Extra | None:
-        """Keep the format of arguments that are no text. Only requests do: the next one after a reply sends text."""
+        """Keep the format of arguments that are not text. Only requests do: the next one after a reply sends text."""
         received = {} if self.is_reply or key not in item else {key: item[key]}
         default = {} if self.is_reply else {key: with_text_input(item)[key]}
         without = EMPTY if "call_id" in item else _WITHOUT_ID
@@ -503,7 +503,7 @@ _INPUTS: Final[Mapping[object, str]] = {"function_call": "arguments", "custom_to
 
 
 def with_text_input(item: Block) -> Block:
-    """Give a call whose input is text, as segue writes it; the same object if it is, or is no call."""
+    """Return a call whose input is text, as segue writes it; the same object if it is, or is not a call."""
     kind = item.get("type")
     key = _INPUTS.get(kind) if isinstance(kind, str) else None
     if key is None or isinstance(item.get(key), str):
@@ -513,20 +513,20 @@ def with_text_input(item: Block) -> Block:
 
 
 def _arguments_text(given: object) -> str:
-    """Give the text of arguments that were no text, as segue writes a call that was read from them."""
+    """Return the text of arguments that were not text, as segue writes a call that was read from them."""
     parsed = read_arguments(given)
     return encode_arguments(parsed.arguments) if parsed.text is None else parsed.text
 
 
 def _custom_input(given: object) -> str:
-    """Give the input of a custom tool as text: JSON for another value than text, nothing for null."""
+    """Return the input of a custom tool as text: JSON for another value than text, nothing for null."""
     if given is None or isinstance(given, str):
         return given or ""
     return encode_arguments({"": given})[len('{"":') : -1]
 
 
 def _caller_of(item: Block) -> Block:
-    """Give the `caller` of a call that a program made: data, because the program may not be sent with it."""
+    """Return the `caller` of a call that a program made: data, because the program may not be sent with it."""
     caller = item.get(_CALLER)
     return {_CALLER: caller} if caller is not None and REPLAY.reference_of(item) is not None else EMPTY
 
@@ -547,7 +547,7 @@ def _is_part(part: object) -> bool:
 
 
 def _decode_part(part: Block, message: Block, choices: Wire) -> tuple[str, Extra | None]:
-    """Give the text of a part, and what it and the message it begins differ in from the default."""
+    """Return the text of a part, and what it and the message it begins differ in from the default."""
     kind = part["type"]
     is_default = len(part) == 4 and kind == "output_text" and part.get("annotations") == part.get("logprobs") == []
     if is_default and not choices and message == _MESSAGE:
@@ -573,7 +573,7 @@ def write_turn(
 
     Raises:
         EncodeError: thinking without a signature where only signed thinking can be sent, another protocol's block, or
-            arguments that are no JSON; its path begins with the index in the content.
+            arguments that are not JSON; its path begins with the index in the content.
     """
     has_extra = False
     reasoning = _SIGNED
@@ -599,7 +599,7 @@ def write_turn(
 
 
 def _provider_fields(signature: str | None, extra: Extra | None, reasoning: str) -> Wire:
-    """Give what the provider needs to recognise its item, as a new object."""
+    """Return what the provider needs to recognise its item, as a new object."""
     fields = read_signature(signature)
     if fields is None and extra is not None:
         fields = dict(object_of(chosen(extra, PROTOCOL, "item", reasoning)))

@@ -4,7 +4,7 @@ A conversation as one string, for targets that support nothing else: a prompt, a
 
 Each turn is its role on one line, its text below, and an empty line before the next turn.
 
-Facts this file relies on:
+Facts:
 - Projection has turned calls, results and media into text (`Texts` holds the wording); other content is an error here.
                                                                                            (rules of this format)
 - A turn is its role and its text. Other keys of a turn are kept and written back.                    (our promise)
@@ -27,7 +27,7 @@ BETWEEN_TEXTS: Final = "\n"
 
 
 def decode_text_content(turn: Block, path: Path) -> tuple[TextContent, ...]:
-    """Read the text of a turn; an empty string is no content.
+    """Read the text of a turn; an empty string is not content.
 
     Raises:
         DecodeError: its content is not a string.

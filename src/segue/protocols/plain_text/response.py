@@ -1,7 +1,7 @@
-"""A reply in plain text, both ways: `{"role": "assistant", "content": "..."}`, as the turn stands in the history.
+"""A reply in plain text, both ways: `{"role": "assistant", "content": "..."}`, as the turn is in the history.
 
 The format is segue's own. It has no stop reason, no usage and no id. A failure is `{"error": "..."}`. The difference
-between the default format of a reply and the received body stands in the message's `extra` under `reply`. Only
+between the default format of a reply and the received body is in the message's `extra` under `reply`. Only
 `encode_response` reads it; a request never contains it.
 
 Errors of the plain-text protocol: `{"error": "..."}`, or the bare text. segue defines this format.

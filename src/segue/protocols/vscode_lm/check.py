@@ -1,9 +1,10 @@
-"""Check whether the VS Code language model API, and a model behind it, accepts a body.
+"""Check whether the VS Code language model API, and a model that it serves, accepts a body.
 
-Facts this file relies on:
+Facts:
 - The roles that may have a part, and its fields.                              (@types/vscode 1.140.0, read 2026-11-15)
 - A result follows its call, in the next user message.                                 (the same: comment on `tools`)
-- Claude behind it refuses a turn of blank text.                                      (opencode #31259, through Copilot)
+- Claude that it serves refuses a turn of blank text.                                      (opencode #31259, through
+  Copilot)
 
 Unknown parts are ignored, as the API requires.
 """
@@ -33,7 +34,7 @@ _MODES: Final = (1, 2)
 
 
 def check(body: Block, endpoint: Endpoint) -> list[Violation]:
-    """List what the API, or a model behind it, refuses."""
+    """List what the API, or a model that it serves, refuses."""
     found = [*_check_options(body.get("options"), endpoint)]
     messages = body.get("messages")
     if not isinstance(messages, list | tuple) or not messages:
@@ -118,7 +119,7 @@ def _check_pairs(turns: Sequence[Block]) -> Iterator[Violation]:
 
 
 def _ids(turn: Block, kind: str) -> dict[str, int]:
-    """Give the call ids of the parts of one kind, with their positions."""
+    """Return the call ids of the parts of one kind, with their positions."""
     found = ((part.get("callId"), at) for at, part in enumerate(_parts(turn)) if part.get(KIND) == kind)
     return {call_id: at for call_id, at in found if isinstance(call_id, str)}
 
@@ -158,7 +159,8 @@ def _check_tool(tool: Block, path: Path, endpoint: Endpoint) -> Iterator[Violati
             CheckCode.SCHEMA_ROOT_INVALID, (*path, "inputSchema"), "the schema of a tool must be an object; send one"
         )
     elif schema is not None and rules.schema_root_object and object_of(tool.get("inputSchema")).get("type") != "object":
-        # The models behind it: "input_schema.type: Field required", "schema must be a JSON Schema of 'type: "object"'"
+        # The models that it serves: "input_schema.type: Field required", "schema must be a JSON Schema of 'type:
+        # "object"'"
         yield Violation(
             CheckCode.SCHEMA_ROOT_INVALID,
             (*path, "inputSchema"),

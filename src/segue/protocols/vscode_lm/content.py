@@ -1,12 +1,12 @@
 """Parts of a VS Code language model message, both ways.
 
-Facts this file relies on:
+Facts:
 - A part is a text, a tool call with an object as input, a tool result, or data with a MIME type. Unknown parts may
   appear and are to be ignored.                                                (@types/vscode 1.140.0, read 2026-11-15)
 - In segue's JSON `$` names the class: text, toolCall, toolResult, data; bytes are base64.                (our format)
 - An unknown part, and unknown keys of a known part, are kept and written back.                          (our promise)
 
-Neutral data is standard base64 with padding; data that is no base64 is left as received.
+Neutral data is standard base64 with padding; data that is not base64 is left as received.
 
 A data part of an assistant stays a native block, because segue has no media in assistant messages. Its image or file
 is the fallback for other targets.

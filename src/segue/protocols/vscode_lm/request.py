@@ -1,11 +1,11 @@
 """A VS Code language model request, both ways: `{"messages": [...], "options": {"tools", "toolMode", ...}}`.
 
-Facts this file relies on:
+Facts:
 - `sendRequest` accepts messages and options: justification, modelOptions, tools, toolMode (Auto 1, Required 2). A tool
   is name, description and an optional inputSchema.                            (@types/vscode 1.140.0, read 2026-11-15)
 - There is no field for instructions, for a model or for settings; `modelOptions` depends on the model.     (the same)
 
-`extra` of the options describes the object `options` of the body; the other keys of the body stand under `body`.
+`extra` of the options describes the object `options` of the body; the other keys of the body are under `body`.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 In segue's JSON a whole reply is the message it becomes in the history, `{"role": "assistant", "content": [parts]}`; a
 failure is `{"error": {"code", "message"}}`. The difference between the default format of a reply and the received body
-stands in the message's `extra` under `reply`. Only `encode_response` reads it; a request never contains it.
+is in the message's `extra` under `reply`. Only `encode_response` reads it; a request never contains it.
 
 Errors of the VS Code language model API.
 
 In segue's JSON: `{"error": {"code", "message", "cause"}}`, in a stream `{"$": "error", "code", "message", "cause"}`;
 `cause` is a string.
 
-Facts this file relies on:
+Facts:
 - A response is a stream of parts; it has no usage, no id, no stop reason.        (@types/vscode 1.140.0, 2026-11-15)
 - An error has a code: NoPermissions, Blocked, NotFound, or Unknown with a cause.                          (the same)
 - `LanguageModelError.code` is NoPermissions, Blocked (a quota), NotFound, or Unknown with the actual error in `cause`.
@@ -106,7 +106,7 @@ def finish_response(
 
 
 def error_text(body: Block) -> str:
-    """Give the code and the message of an error."""
+    """Return the code and the message of an error."""
     error = decode_error(body, None)
     return ": ".join(part for part in (error.code, error.message) if part) or "the editor reported an error"
 

@@ -1,9 +1,9 @@
 """Rules of the VS Code language model API.
 
-It is an API in a process, not a wire; the JSON is segue's own. The editor does not document what a model behind it
+It is an API in a process, not a wire; the JSON is segue's own. The editor does not document what a model that it serves
 refuses, so the rules are those that the models it serves (Claude, GPT, Gemini) have in common.
 
-Facts this file relies on:
+Facts:
 - Parts, roles and options.                                               (@types/vscode 1.140.0, read 2026-11-15)
 - There is no system role; instructions are a user message.                                            (the same)
 - The host does not replay thinking.                                   (vscode #326597, oai-compatible-copilot #217)
@@ -23,7 +23,7 @@ PROVIDER: Final = "vscode"
 READ: Final = "2026-11-15"
 
 RULES: Final = Rules(
-    # -- tools: the names that the models behind it accept
+    # -- tools: the names that the models that it serves accept
     tool_name_alphabet="a-zA-Z0-9_-",
     tool_name_max=64,
     schema_root_object=True,

@@ -7,7 +7,7 @@ Write a streamed reply of the VS Code language model API: lines of JSON, one par
 
 The format is segue's own, see `stream`. A call waits for its end. The heartbeat is an empty text.
 
-Facts this file relies on:
+Facts:
 - `response.stream` gives texts in fragments, calls and data whole, and unknown parts; it ends when its iteration ends
   or throws.                                                                   (@types/vscode 1.140.0, read 2026-11-15)
 - Texts come in fragments, calls whole; there is no thinking, no usage and no end mark.
@@ -103,7 +103,7 @@ class _Reader:
 
 
 def _error_body(frame: Block) -> Block:
-    """Give an error line the format of a whole reply."""
+    """Put an error line in the format of a whole reply."""
     if frame.get(KIND) != "error":
         return frame
     return {"error": {key: value for key, value in frame.items() if key != KIND}}

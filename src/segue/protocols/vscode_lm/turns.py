@@ -1,15 +1,15 @@
 """Messages of the VS Code language model API, both ways: where wire messages and neutral messages are not one to one.
 
-Facts this file relies on:
+Facts:
 - There are two roles, user and assistant. Tool results are parts of a user message that follows the call.
                                                                                (@types/vscode 1.140.0, read 2026-11-15)
 - The content of a message may be a string.                                                                 (the same)
-- Extensions also send a result right behind its call, in the assistant message. It is a result all the same.
+- Extensions also send a result right after its call, in the assistant message. It is a result all the same.
 
-By default the results of a batch share one wire message, and what the user writes next is a wire message of its own: so
+By default the results of a batch share one wire message, and what the user writes next is its own wire message: so
 a request that ends with results is a prefix of the next one. The choice `turn` is "new" for a user message or result
 that begins a wire message, "same" for one that continues it. `extra` of a result describes its part; the keys of the
-wire message that it begins stand under `message`.
+wire message that it begins are under `message`.
 """
 
 from __future__ import annotations
@@ -256,6 +256,6 @@ class _Turns:
         self.after_result = True
 
     def _find_open(self, extra: Extra | None, default: str) -> list[Wire] | None:
-        """Give the parts of the turn that the message continues; None when it begins one."""
+        """Return the parts of the turn that the message continues; None when it begins one."""
         turn = default if extra is None else chosen(extra, PROTOCOL, _TURN, default)
         return self.open if turn == _SAME else None

@@ -35,7 +35,7 @@ _DEFAULT_POLICY: Final = Policy()
 
 
 class Sender(NamedTuple):
-    """With which account a request is sent, and what is known to be refused besides what its replies remember."""
+    """The account a request is sent with, and what is known to be refused in addition to what its replies remember."""
 
     endpoint: Endpoint
     account: str | None = None
@@ -57,7 +57,7 @@ class Bound(NamedTuple):
 
 
 def prefix_form(codec: Protocol, endpoint: Endpoint) -> PrefixForm | None:
-    """Give how a target's bodies are read, if it binds reasoning to its prefix."""
+    """Return how a target's bodies are read, if it binds reasoning to its prefix."""
     return codec.prefix if endpoint.rules.bound_prefix and codec.turns_key else None
 
 
@@ -86,7 +86,7 @@ def bind(
         wire = encode(bare)
         content, verified = _read(form, codec, wire, bare, sender.cache)
         if verified.last() != digests.last():
-            # A turn is written differently without its reasoning: nothing behind it is valid.
+            # A turn is written differently without its reasoning: nothing after it is valid.
             everything = frozenset(mark for each in replies for mark in each.marks)
             run = choose_run(replies, replace(frame, refused=everything), check)
             bare = withhold(projection, given, replies, run, policy=policy, model=endpoint.model)
@@ -102,7 +102,7 @@ def bind(
 def _read(
     form: PrefixForm, codec: Protocol, wire: Block, projection: Projection, cache: DigestCache | None
 ) -> tuple[bytes | None, TurnDigests]:
-    """Give the digests of a body, and the body as JSON where it is compared with what was digested before."""
+    """Return the digests of a body, and the body as JSON where it is compared with what was digested before."""
     key = codec.turns_key or ""
     turns, messages = cast("list[Block]", wire[key]), assistant_turns(projection.context.messages)
     if cache is None:
@@ -113,7 +113,7 @@ def _read(
 
 
 def make_frame(form: PrefixForm, wire: Block, projection: Projection, sender: Sender) -> Frame:
-    """Give what the reasoning of a body is compared with."""
+    """Return what the reasoning of a body is compared with."""
     window = projection.window
     endpoint, account, refused, _ = sender
     return Frame(
@@ -132,7 +132,7 @@ def can_ask(form: PrefixForm, wire: Block, endpoint: Endpoint) -> bool:
 
 
 def make_stamp(frame: Frame, digests: TurnDigests, run: BoundRun, sender: Sender) -> Stamp:
-    """Give the stamp of a request; `digests` are those of its last turns."""
+    """Return the stamp of a request; `digests` are those of its last turns."""
     endpoint, account, refused, _ = sender
     return Stamp(
         system=frame.system,
@@ -147,7 +147,7 @@ def make_stamp(frame: Frame, digests: TurnDigests, run: BoundRun, sender: Sender
 
 
 def account_stamp(sender: Sender, messages: Sequence[Message]) -> Stamp:
-    """Give the stamp of a request where nothing is bound to its prefix; `messages` are those that are sent."""
+    """Return the stamp of a request where nothing is bound to its prefix; `messages` are those that are sent."""
     endpoint, account, refused, _ = sender
     bound = account if endpoint.rules.bound_account != "no" else None
     unknown = unknown_marks(messages) if bound is not None else ()
@@ -155,7 +155,7 @@ def account_stamp(sender: Sender, messages: Sequence[Message]) -> Stamp:
 
 
 def stamp_body(codec: Protocol, endpoint: Endpoint, body: Block) -> Stamp:
-    """Give the stamp of a body as it is, whoever wrote it; an empty one where the target binds nothing."""
+    """Return the stamp of a body as it is, whoever wrote it; an empty one where the target binds nothing."""
     form = prefix_form(codec, endpoint)
     given = body.get(codec.turns_key or "")
     if form is None or not isinstance(given, list):
@@ -183,7 +183,7 @@ _NOBODY: Final = AssistantMessage(content=())
 def account_check(
     account: str | None, endpoint: Endpoint, messages: Sequence[Message] = ()
 ) -> Callable[[AssistantMessage], bool]:
-    """Give a function that says whether the reasoning of a message may be sent with this account.
+    """Return a function that says whether the reasoning of a message may be sent with this account.
 
     `messages` is the conversation: what is not known to be made with an account belongs to the one that accepted it.
     """
@@ -204,14 +204,17 @@ def account_check(
 
 
 def _find_owners(messages: Sequence[Message]) -> dict[str | None, str | None]:
-    """Give the accounts of blocks by what was made after them: the first reply after a block, or what accepted it."""
+    """Return the accounts of blocks by what was made after them: the first reply after a block, or what accepted it."""
     sent = [message.sent for message in messages if type(message) is AssistantMessage and message.sent is not None]
     before = {each.before: each.account for each in reversed(sent)}
     return {**before, None: None, **{mark: each.account for each in sent for mark in each.accepted}}
 
 
 def unknown_marks(messages: Sequence[Message]) -> tuple[str, ...]:
-    """Give the marks of reasoning that no account is known of; the reply to a request shows that they are accepted."""
+    """Return the marks of reasoning that no account is known of.
+
+    The reply to a request shows that they are accepted.
+    """
     replies = [message for message in messages if type(message) is AssistantMessage]
     unknown = [
         mark_of(piece.thinking_signature)
@@ -239,7 +242,7 @@ def binds_account(message: AssistantMessage, endpoint: Endpoint) -> bool:
 def withhold(
     projection: Projection, given: Context, replies: Sequence[ReplyTurn], run: BoundRun, *, policy: Policy, model: Model
 ) -> Projection:
-    """Give a projection without the reasoning that a run leaves out, and report it.
+    """Return a projection without the reasoning that a run leaves out, and report it.
 
     Raises:
         ProjectionRefused: the policy refuses that.
@@ -250,7 +253,7 @@ def withhold(
 
 
 def strip(replies: Sequence[ReplyTurn], run: BoundRun, policy: Policy) -> dict[int, Message]:
-    """Give the messages that replace others, by the index of those."""
+    """Return the messages that replace others, by the index of those."""
     return {
         replies[index].place: without_blocks(replies[index].message, positions, policy.texts.empty_turn)
         for index, (positions, _) in run.withheld.items()
@@ -274,7 +277,7 @@ def with_messages(
 
 
 def assistant_turns(messages: Sequence[Message], first: int = 0) -> list[tuple[int, AssistantMessage]]:
-    """Give the assistant messages, which are the assistant turns of a body, with their indexes from `first` on."""
+    """Return the assistant messages, which are the assistant turns of a body, with their indexes from `first` on."""
     return [(place, message) for place, message in enumerate(messages, first) if type(message) is AssistantMessage]
 
 

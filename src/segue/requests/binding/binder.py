@@ -56,7 +56,7 @@ class Binder:
         self._kept: list[ReplyTurn] = _NO_REPLIES
         self._kept_count = 0
         self._recent: list[ReplyTurn] = _NO_REPLIES
-        """The replies that the run was chosen for: the first ones of `_kept`, and those behind them."""
+        """The replies that the run was chosen for: the first ones of `_kept`, and those after them."""
         self._stripped: dict[int, Message] = {}
         self._originals: dict[int, Message] = {}
         """What replaces projected messages, and what they replace, by the index."""
@@ -94,7 +94,7 @@ class Binder:
     def choose(self, body: Wire, key: object, kept: list[ReplyTurn], digests: TurnDigests) -> None:
         """Choose the reasoning of a request whose turns were encoded.
 
-        `kept` are replies of turns that are kept, `digests` those of the turns behind them; `key` stands for everything
+        `kept` are replies of turns that are kept, `digests` those of the turns after them; `key` represents everything
         in the body but the turns and the limit of tokens.
         """
         new = digests.replies
@@ -166,7 +166,7 @@ class Binder:
         self.is_settled = True
 
     def stamp(self) -> MakeStamp:
-        """Give a function that makes the stamp of the request."""
+        """Return a function that makes the stamp of the request."""
         if self._run is None or self._frame is None:
             raise AssertionError("a stamp is made for a request that was encoded")
         return partial(make_stamp, self._frame[1], self._digests, self._run, self._sender())

@@ -43,7 +43,7 @@ class ReplyTurn(msgspec.Struct, frozen=True):
 
 @final
 class _Digest:
-    """The digest behind one turn. Until it is made, it holds the turn and the digest before it.
+    """The digest after one turn. Until it is made, it holds the turn and the digest before it.
 
     `reply` is for assistant turns: the digest before it, and the marks of its reasoning.
     """
@@ -56,7 +56,7 @@ class _Digest:
         self.reply: tuple[bytes, tuple[str, ...]] | None = None
 
     def make(self, form: PrefixForm) -> bytes:
-        """Give the digest; those before it are made first."""
+        """Return the digest; those before it are made first."""
         if self.waiting is None:
             return self.value
         chain: list[_Digest] = [self]
@@ -98,7 +98,7 @@ class _Known(NamedTuple):
         return at
 
     def turn(self, at: int) -> bytes:
-        """Give one turn as JSON."""
+        """Return one turn as JSON."""
         return bytes(self.turns[self.ends[at - 1] + 1 if at else 0 : self.ends[at]])
 
 
@@ -120,7 +120,7 @@ class DigestCache:
         return sum([len(known.turns) for known in list(self._known.values())])
 
     def read(self, form: PrefixForm, turns: Sequence[Block], content: bytes, start: int) -> list[_Digest]:
-        """Give the digest before the turns, then that behind each of them; `content` has them as JSON from `start`."""
+        """Return the digest before the turns, then that after each of them; `content` has them as JSON from `start`."""
         key = (form.turn, *map(_ENCODE, turns[:2]))
         known = self._known.get(key, _NOTHING)
         count = known.common(content, start)
@@ -153,7 +153,7 @@ _NOTHING: Final = _Known(memoryview(b""), [], [_Digest(START)])
 
 @final
 class TurnDigests:
-    """The digests of consecutive turns behind the digest `start`, and the assistant turns among them."""
+    """The digests of consecutive turns after the digest `start`, and the assistant turns among them."""
 
     __slots__ = ("_digests", "_form", "replies")
 
@@ -162,14 +162,14 @@ class TurnDigests:
     ) -> None:
         self._form = form
         self._digests: list[_Digest] = [_Digest(start)] if isinstance(start, bytes) else start
-        """The digest before the turns, then that behind each of them."""
+        """The digest before the turns, then that after each of them."""
         self.replies: list[ReplyTurn] = [*replies]
 
     def __len__(self) -> int:
         return len(self._digests) - 1
 
     def followed_by(self, turns: Sequence[Block], messages: Sequence[tuple[int, AssistantMessage]]) -> TurnDigests:
-        """Give these turns and more; `messages` are those of the new assistant turns, with their indexes."""
+        """Return these turns and more; `messages` are those of the new assistant turns, with their indexes."""
         grown = TurnDigests(self._form, [*self._digests], self.replies)
         grown.add(turns, messages)
         return grown
@@ -191,7 +191,7 @@ class TurnDigests:
         content: tuple[bytes, int],
         cache: DigestCache,
     ) -> TurnDigests:
-        """Give the turns of a body; `content` has them as JSON, with the place of the first one."""
+        """Return the turns of a body; `content` has them as JSON, with the place of the first one."""
         digests = cls(form, cache.read(form, turns, *content))
         digests._add_replies(turns, 0, messages)
         return digests
@@ -212,13 +212,13 @@ class TurnDigests:
                 number += 1
 
     def behind(self, count: int, replies: int) -> TurnDigests:
-        """Give all but the first turns, of which so many are replies."""
+        """Return all but the first turns, this many of them replies."""
         return TurnDigests(self._form, self._digests[count:], self.replies[replies:])
 
     def last(self) -> bytes:
-        """Give the digest behind all turns."""
+        """Return the digest after all turns."""
         return self._digests[-1].make(self._form)
 
     def digest(self, count: int) -> bytes:
-        """Give the digest behind the first turns."""
+        """Return the digest after the first turns."""
         return self._digests[count].make(self._form)

@@ -1,6 +1,6 @@
 """Bodies that are passed on as their client wrote them: whether the target would refuse their reasoning.
 
-Only what is known counts. Blocks of which nothing is remembered are passed on: the body has its own instructions and
+Only what is known counts. Blocks about which nothing is remembered are passed on: the body has its own instructions and
 tools, so they are valid as far as anybody can tell, and a refusal is learned from.
 """
 
@@ -23,7 +23,7 @@ from segue.requests.binding.stamp import Stamp
 
 
 def pass_body(codec: Protocol, body: Block, messages: Sequence[Message], sender: Sender) -> Stamp | None:
-    """Give the stamp of a body that is sent as it is; None if the target is known to refuse something in it.
+    """Return the stamp of a body that is sent as it is; None if the target is known to refuse something in it.
 
     `messages` are those of the body with what is remembered of them.
     """

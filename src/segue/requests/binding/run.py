@@ -1,10 +1,10 @@
 """Reasoning and what it is bound to: which of it a request may contain, and what its reply is made after.
 
-Some providers accept signed reasoning only behind exactly the instructions, tools and messages that it was made after,
+Some providers accept signed reasoning only after exactly the instructions, tools and messages that it was made after,
 and only as one unbroken run of the original blocks (`Rules.bound_prefix`). The digests here are of the encoded body, so
 they are computed where a request is encoded, never by projection.
 
-How it works: each turn of a body adds to a rolling digest. A reply remembers the digest of what stood before it
+How it works: each turn of a body adds to a rolling digest. A reply remembers the digest of what came before it
 (`AssistantMessage.sent`). Blocks of a later request are chosen so:
 - If a block is valid, so are the blocks that were sent in its request: the server accepted them there. They are found
   by following `Sent.before` from block to block, and are a run. So a growing conversation checks one digest.
@@ -13,11 +13,11 @@ How it works: each turn of a body adds to a rolling digest. A reply remembers th
   from the end as well as from the start, so an older run is as valid as the newest.
                                                                (Anthropic documentation: preserved thinking, 2026-09)
 - A reply without reasoning decides nothing: nothing is bound to it.
-- A block of which nothing is remembered is valid if a valid reply was made right behind it: the server accepted it.
-- What was left out of a request is not put back behind its reply: the run would not be the original one any more.
-- Behind a summary of the provider (compaction), nothing from before it is sent: the provider does not read it.
-- Blocks of which nothing is remembered are sent with the request to drop what is not valid, once, while no remembered
-  reply follows them; where a server has no such request, they are left out.
+- A block about which nothing is remembered is valid if a valid reply was made right after it: the server accepted it.
+- What was left out of a request is not put back after its reply: the run would not be the original one any more.
+- After a summary of the provider (compaction), nothing from before it is sent: the provider does not read it.
+- Blocks about which nothing is remembered are sent with the request to drop what is not valid, once, while no
+  remembered reply follows them; where a server has no such request, they are left out.
 
 A turn is digested without its reasoning, and its reasoning is removed after all passes of projection and after fitting.
 So neither the digests nor the window depend on what is left out.
@@ -50,7 +50,7 @@ _GAP: Final = "reasoning that follows it was removed"
 
 @final
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
-    """What the reasoning of a request is compared with, besides the turns."""
+    """What the reasoning of a request is compared with, in addition to the turns."""
 
     system: str
     tools: str
@@ -137,12 +137,12 @@ def grow_run(
 
 
 def _start(replies: Sequence[ReplyTurn]) -> int:
-    """Give the index of the newest reply that the provider reads in place of all before it; 0 if there is none."""
+    """Return the index of the newest reply that the provider reads in place of all before it; 0 if there is none."""
     return next((index for index in range(len(replies) - 1, -1, -1) if replies[index].before == START), 0)
 
 
 def _holds(reply: ReplyTurn, sent: Sent, frame: Frame) -> bool:
-    """Whether what a reply was made after is what stands before it now."""
+    """Whether what a reply was made after is what comes before it now."""
     return sent.system == frame.system and sent.tools == frame.tools and sent.messages == stored_digest(reply.before)
 
 
@@ -212,7 +212,7 @@ class _Choice:
         return unknown, accepted, -1
 
     def _sendable(self, unknown: list[int]) -> dict[int, tuple[int, int]]:
-        """Give which blocks of unknown replies may be sent at all, as `kept`: no others are asked about."""
+        """Return which blocks of unknown replies may be sent at all, as `kept`: no others are asked about."""
         sendable: dict[int, tuple[int, int]] = {}
         for index in unknown:
             marks = self.replies[index].marks
@@ -289,12 +289,12 @@ class _Choice:
                 place = accepted.index(marks[self.kept[index][0]])
                 want = accepted[place - 1] if place else None
             else:
-                # The reply behind it proves this block, and nothing proves what stood before it.
+                # The reply after it proves this block, and nothing proves what came before it.
                 self.kept[index] = (end - 1, end)
                 return
 
     def _before(self, index: int, sent: Sent) -> str | None:
-        """Give the mark of the block before the kept ones of a reply; None if one between them is missing."""
+        """Return the mark of the block before the kept ones of a reply; None if one between them is missing."""
         first = self.replies[index].marks[self.kept[index][0]]
         return sent.before if not sent.blocks or first == sent.blocks[0] else None
 

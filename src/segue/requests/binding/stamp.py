@@ -30,7 +30,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     passed: tuple[str, ...] = ()
     """The marks of all blocks of a body that is sent as somebody else wrote it, in order."""
     unknown: tuple[str, ...] = ()
-    """The marks of blocks of which nothing is remembered: a reply shows that they were accepted."""
+    """The marks of blocks about which nothing is remembered: a reply shows that they were accepted."""
     refused: tuple[str, ...] = ()
     account: str | None = None
     key: str | None = None

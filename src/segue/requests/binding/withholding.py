@@ -15,7 +15,7 @@ from segue.requests.binding.run import BoundRun
 
 
 def without_blocks(message: AssistantMessage, positions: Sequence[int], filler: str) -> AssistantMessage:
-    """Give a message without some of its signed thinking, which is counted from the first."""
+    """Return a message without some of its signed thinking, which is counted from the first."""
     left, number = set(positions), -1
     content: list[AssistantContent] = []
     for piece in message.content:
