@@ -15,6 +15,7 @@ from client.wires import TEXT, WIRES
 from segue.client.http.base_urls import URL_VARIABLES, find_url
 from segue.client.http.clients import Client
 from segue.errors import SettingsError
+from segue.models.catalogue import installed_catalogue
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from servers.scripted import ScriptedServer
@@ -76,6 +77,17 @@ def test_a_request_goes_to_the_address_of_the_environment(server: ScriptedServer
         server.reply(reply)
         with Client(environment=other, base_url=url) as client:
             assert client.complete(HELLO, given).text() == TEXT
+
+
+LISTED = {model.provider: model for model in installed_catalogue().models if model.provider in URL_VARIABLES}
+
+
+@pytest.mark.parametrize("provider", LISTED)
+def test_a_model_of_the_catalogue_goes_to_the_address_of_the_environment(provider: str) -> None:
+    model = LISTED[provider]
+    (variable, *_) = URL_VARIABLES[provider]
+    with Client(environment={variable.name: PROXY}) as client:
+        assert client._builder.find_candidates(model.full_name(), ())[0].base_url == PROXY + variable.path
 
 
 def test_the_variables_can_be_refused(server: ScriptedServer) -> None:

@@ -23,6 +23,7 @@ from segue.errors import MissingExtra, SettingsError
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.provider import Provider
+from segue.models.providers import PROVIDERS
 from segue.requests.prepare import Request
 
 if TYPE_CHECKING:
@@ -131,7 +132,10 @@ class Setup:
             SettingsError: the environment has one that is not a URL.
         """
         given = choose_for(self.base_url, model.provider, first)
-        if given is not None or model.base_url is not None or not self.url_variables:
+        # A model of the catalogue has its provider's public address, which is not one that somebody chose.
+        row = PROVIDERS.get(model.provider)
+        is_own = model.base_url is not None and (row is None or model.base_url != row.base_url)
+        if given is not None or is_own or not self.url_variables:
             return given
         return find_url(model.provider, self.environment)
 
