@@ -20,10 +20,9 @@ from segue.client.local.gguf import local_mounts
 from segue.client.local.user_files import read_stored_key
 from segue.conversation.context import Options
 from segue.errors import MissingExtra, SettingsError
-from segue.models.catalogue import Catalogue
+from segue.models.catalogue import Catalogue, installed_catalogue
 from segue.models.model import Model
 from segue.models.provider import Provider
-from segue.models.providers import PROVIDERS
 from segue.requests.prepare import Request
 
 if TYPE_CHECKING:
@@ -132,10 +131,7 @@ class Setup:
             SettingsError: the environment has one that is not a URL.
         """
         given = choose_for(self.base_url, model.provider, first)
-        # A model of the catalogue has its provider's public address, which is not one that somebody chose.
-        row = PROVIDERS.get(model.provider)
-        is_own = model.base_url is not None and (row is None or model.base_url != row.base_url)
-        if given is not None or is_own or not self.url_variables:
+        if given is not None or _has_own_url(model) or not self.url_variables:
             return given
         return find_url(model.provider, self.environment)
 
@@ -193,3 +189,11 @@ def import_httpx2() -> ModuleType:
         return import_module("httpx2")
     except ModuleNotFoundError as error:
         raise MissingExtra(NO_HTTP, extra="client") from error
+
+
+def _has_own_url(model: Model) -> bool:
+    """Whether somebody chose the address of a model; models of the catalogue have the public one of their provider."""
+    if model.base_url is None:
+        return False
+    known = installed_catalogue().lookup(model.full_name())
+    return known is None or known.base_url != model.base_url
