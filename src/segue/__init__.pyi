@@ -25,11 +25,11 @@ from segue.client.http.async_streams import AsyncStream as AsyncStream
 from segue.client.http.async_streams import AsyncTypedStream as AsyncTypedStream
 from segue.client.http.clients import AsyncClient as AsyncClient
 from segue.client.http.clients import Client as Client
-from segue.client.http.clients import complete as complete
-from segue.client.http.clients import stream as stream
 from segue.client.http.running import RunEvent as RunEvent
 from segue.client.http.running import RunSettings as RunSettings
 from segue.client.http.settings import ClientSettings as ClientSettings
+from segue.client.http.single_requests import complete as complete
+from segue.client.http.single_requests import stream as stream
 from segue.client.http.streams import Stream as Stream
 from segue.client.http.streams import TypedStream as TypedStream
 from segue.client.http.telemetry import Telemetry as Telemetry

@@ -71,7 +71,7 @@ def test_without_marks_claude_caches_nothing() -> None:
 
 
 def test_what_a_cut_takes_from_the_beginning_is_not_read_from_the_cache() -> None:
-    small = replace(GPT, context_window=12_000, max_tokens=500)
+    small = replace(GPT, context_window=10_000, max_tokens=500)
     found = plan(make_chat(*[small] * 6), [small]).models[0]
     assert not found.fits
     assert found.requests[0].cache_read < 6_000

@@ -22,6 +22,7 @@ MAY_NAME_PROTOCOLS = {
     "conversation/foreign.py": "names in files of other programs, and what they are called here",
     "conversation/retired.py": "marks in files of earlier versions, which had these protocols alone",
     "gateway/hints.py": "the name of an SDK, which is also the name of a protocol",
+    "gateway/relaying.py": "how the streams of three protocols end, which only the relay of bytes looks for",
     "gateway/setup_lines.py": "a setting of another program, which has the same name for it",
     "gateway/sockets.py": "the events on a WebSocket are those of one protocol, which this module reads and writes",
     "models/provider_fields.py": "rows of keys, which are those of the vendors of one protocol",

@@ -182,9 +182,13 @@ def _read_map(value: object) -> object:
     return value if is_plain and value else None
 
 
+ALLOWED_WIRE: Final = "openai-responses"
+"""A protocol that has a field for the only tools that may be called."""
+
+
 def _read_prediction(value: object) -> object:
     """Read a predicted text; Chat may have it in parts."""
-    content = object_of(value).get("content")
+    content = object_of(value).get("content") if object_of(value).get("type") == "content" else None
     if isinstance(content, str):
         return content
     texts = [object_of(part).get("text") for part in list_of(content)]

@@ -8,8 +8,9 @@ import pytest
 
 from client.both_clients import HELLO, ONCE, stream_reply
 from client.wires import TEXT, WIRES, Wire
-from segue.client.http.clients import AsyncClient, Client, complete, stream
+from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.settings import ClientSettings
+from segue.client.http.single_requests import complete, stream
 from segue.conversation.context import Options
 from segue.conversation.events import Event
 from segue.conversation.messages import StopReason

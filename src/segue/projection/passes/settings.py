@@ -47,6 +47,7 @@ from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.property_names import place_of, rename_properties
 from segue.protocols.shared_fields import find_unplaced, place_options
+from segue.protocols.shared_rows import ALLOWED_WIRE
 from segue.protocols.shared_rows import write_responses_allowed as write_allowed
 
 _NO_OPTIONS: Final = Options()
@@ -54,8 +55,6 @@ _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
 _HASHED: Final = "the SHA-256 of the id, because the target does not accept the id itself"
 _UNSUPPORTED: Final = "the target does not support it"
 _ALLOWED: Final = "allowed_tools"
-_ALLOWED_WIRE: Final = "openai-responses"
-"""A protocol that has a field for the only tools that may be called."""
 _UNREAD: Final = frozenset(
     {"user_id", "session_id", "cache_retention", "user", "safety_identifier", "prompt_cache_key", "metadata", "store"}
     | {"prompt_cache_retention", "service_tier", "serviceTier", "labels", "requestMetadata"}
@@ -96,7 +95,7 @@ def _with_shared(workspace: Workspace, options: Options, shared: SharedOptions, 
     extra = placed.extra
     for name, value in placed.lost.items():
         if name == _ALLOWED:  # other tools are not sent then
-            extra = {**extra, _ALLOWED_WIRE: {"tool_choice": write_allowed(value)}}
+            extra = {**extra, ALLOWED_WIRE: {"tool_choice": write_allowed(value)}}
             continue
         loss = Loss.OPAQUE if name in _UNREAD else Loss.CONTENT
         workspace.note(

@@ -355,7 +355,7 @@ class ReplyProjector:
         if pages and in_reply is None:
             self._cite(message, pages, out)
         self._release(out)
-        shared = None if client.is_same_protocol else share_reply(message, client.record.name, self._show_answer)
+        shared = None if client.is_same else share_reply(message, client.record.name, self._show_answer)
         shown = replace(
             message,
             content=self._parts.whole() if shared is None else shared.put_into(self._parts.whole()),
@@ -402,8 +402,7 @@ class ReplyProjector:
             return message.extra if shared is None or not shared.extra else shared.extra
         data = {key: part for key, part in message.extra.items() if key != REPLY}
         kept = self._client.kept_extra(data, ("extra",), is_read=is_read) or {}
-        of_reply = {key: part for key, part in message.extra.items() if key == REPLY}  # of the same protocol
-        return {**kept, **(shared.extra if shared is not None else of_reply)} or None
+        return {**kept, **(shared.extra if shared is not None else {})} or None
 
 
 def _treatment(client: ReplyClient) -> _Treatment:
