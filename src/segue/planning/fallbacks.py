@@ -58,12 +58,12 @@ class FallbackPolicy(Sequence["Model | str"]):
         never_lose: Iterable[LossKind] = (),
         rest_seconds: float = 60.0,
     ) -> None:
-        self._models = tuple(models)
+        self._models: tuple[Model | str, ...] = tuple(models)
         self.order: Literal["given", "cost"] = order
-        self.turns = turns
-        self.max_dollars = max_dollars
+        self.turns: int = turns
+        self.max_dollars: float | None = max_dollars
         self.never_lose: frozenset[LossKind] = frozenset(never_lose)
-        self.rest_seconds = rest_seconds
+        self.rest_seconds: float = rest_seconds
         unknown = sorted(self.never_lose.difference(_KINDS))
         if unknown:
             raise SettingsError(f"never_lose: {unknown[0]!r} is not one of {', '.join(_KINDS)}", key="never_lose")
