@@ -70,7 +70,7 @@ class Updates:
     def __init__(self, format_name: str) -> None:
         self._format: Final = format_name
         self._turns: list[_Turn] = []
-        self.replaced = False
+        self.replaced: bool = False
         """Whether the last update of a call replaced its input by another one."""
         self._calls: dict[str, _Call] = {}
 
