@@ -80,10 +80,10 @@ def test_plain_phrases_are_not(source):
     assert list(load_check().find_translated(SCRIPT, source)) == []
 
 
-def test_a_phrase_in_a_room_that_was_rewritten_fails_the_check(tmp_path, monkeypatch, capsys):
+def test_a_phrase_in_the_package_fails_the_check(tmp_path, monkeypatch, capsys):
     check = load_check()
-    for room in ("framing", "other"):
-        file = tmp_path / "src" / "segue" / room / "planted.py"
+    for place in ("src/segue/framing", "scripts"):
+        file = tmp_path / place / "planted.py"
         file.parent.mkdir(parents=True)
         file.write_text('"""What stands behind a call."""\n', encoding="utf-8")
     monkeypatch.setattr(check, "ROOT", tmp_path)
