@@ -3,7 +3,7 @@
 The project's vocabulary is plain technical English (CONTRIBUTING.md, "Conventions"). This check reads the source of the
 package and names every identifier and every message to users that contains a word from the tables below. Docstrings and
 comments are left to reviewers, except for words that have no use at all in them, and for phrases that read translated
-(`TRANSLATED`) in the rooms that were rewritten (`PLAIN_ROOMS`). The pages of the documentation have none of these
+(`TRANSLATED`) in the folders of `PLAIN_ROOMS`. The pages of the documentation have none of these
 phrases, nor those of `IN_PAGES`; their generated parts come from the source.
 """
 

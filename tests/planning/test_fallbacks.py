@@ -116,3 +116,9 @@ def test_a_wrong_setting_is_named(wrong):
     with pytest.raises(SettingsError) as raised:
         FallbackPolicy([GPT], **wrong)
     assert raised.value.key == next(iter(wrong))
+
+
+@pytest.mark.parametrize("one", [GPT, "openai/gpt-5.4"], ids=["a model", "a name"])
+def test_one_model_is_not_a_list_of_models(one):
+    with pytest.raises(SettingsError, match=r"write \[model\]"):
+        FallbackPolicy(one)

@@ -58,6 +58,8 @@ class FallbackPolicy(Sequence["Model | str"]):
         never_lose: Iterable[LossKind] = (),
         rest_seconds: float = 60.0,
     ) -> None:
+        if isinstance(models, (str, Model)):
+            raise SettingsError("FallbackPolicy takes a list of models, not one model; write [model]", key="models")
         self._models: tuple[Model | str, ...] = tuple(models)
         self.order: Literal["given", "cost"] = order
         self.turns: int = turns
