@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, final, overload
 
 from segue.conversation.context import Context, Options
-from segue.errors import SettingsError
+from segue.errors import SegueError, SettingsError
 from segue.models.model import Model
 from segue.planning.plan import GIVEN_UP, ModelPlan, plan
 from segue.projection.policy import Policy
@@ -108,13 +108,22 @@ class FallbackPolicy(Sequence["Model | str"]):
         now: int | None = None,
     ) -> tuple[tuple[Model, ...], tuple[LeftOut, ...]]:
         """Return the models in the order in which to try them, and those that are left out with the reasons."""
-        plans = plan(context, models, turns=self.turns, now=now, options=options, policy=policy).models
-        reasons = [self._refuse(each) for each in plans]
-        taken = [each for each, reason in zip(plans, reasons, strict=True) if not reason]
+        taken: list[ModelPlan] = []
+        left: list[LeftOut] = []
+        for model in models:
+            try:
+                (found,) = plan(context, [model], turns=self.turns, now=now, options=options, policy=policy).models
+                reason = self._refuse(found)
+            except SegueError as error:  # such as a change that the policy of the request refuses
+                reason = str(error)
+            else:
+                if not reason:
+                    taken.append(found)
+            if reason:
+                left.append(LeftOut(model, reason))
         if self.order == "cost":
             taken.sort(key=_cost)  # stable: models of the same price stay in the given order
-        left = tuple(LeftOut(each.model, reason) for each, reason in zip(plans, reasons, strict=True) if reason)
-        return tuple(each.model for each in taken), left
+        return tuple(each.model for each in taken), tuple(left)
 
     def _refuse(self, found: ModelPlan) -> str:
         if not found.requests:
@@ -141,7 +150,12 @@ class FallbackPolicy(Sequence["Model | str"]):
         now: int | None = None,
     ) -> bool:
         """Whether a conversation that `last` answers should return to `first`, which failed and is well again."""
-        ours, theirs = plan(context, (first, last), turns=self.turns, now=now, options=options, policy=policy).models
+        try:
+            ours, theirs = plan(
+                context, (first, last), turns=self.turns, now=now, options=options, policy=policy
+            ).models
+        except SegueError:  # one of them cannot be asked; the request says why
+            return False
         if self._refuse(ours):
             return False
         if ours.money is None or theirs.money is None:
