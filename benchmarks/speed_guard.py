@@ -121,8 +121,18 @@ def start_worker(source: Path, *, planted: bool = False) -> Generator[Sampler]:
     """Start a process that measures the paths with the sources in a folder, with their planted slowdowns if asked."""
     environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{HERE}", "PYTHONHASHSEED": "0"}
     environment[PLANTED] = "1" if planted else ""
+    # New interpreters read bytecode, as they do where segue is installed, and never what an earlier run left behind.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, str(HERE / "speed_worker.py")]
-    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with (
+        tempfile.TemporaryDirectory() as bytecode,
+        subprocess.Popen(
+            command,
+            env=environment | {"PYTHONPYCACHEPREFIX": bytecode},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as process,
+    ):
         incoming, outgoing = process.stdin, process.stdout
         assert incoming is not None
         assert outgoing is not None

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segue.conversation import arguments as module
-from segue.conversation.arguments import MAX_LEVELS, ParsedArguments, encode_arguments, parse_arguments
+from segue.conversation.arguments import ParsedArguments, encode_arguments, parse_arguments
 from segue.conversation.content import ToolCall
 from segue.conversation.context import Context
+from segue.conversation.limits import MAX_ARGUMENT_LEVELS as MAX_LEVELS
 from segue.conversation.limits import MAX_DIGITS
 from segue.conversation.messages import AssistantMessage
 from segue.conversation.stored import dump, load

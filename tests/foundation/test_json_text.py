@@ -7,7 +7,8 @@ import json
 import msgspec
 import pytest
 
-from segue.foundation.json_text import GrowingJson, encode_json, encode_valid_json
+from segue.foundation.growing_json import GrowingJson
+from segue.foundation.json_text import encode_json, encode_valid_json
 
 HALF = {"a": "cut \ud83d here", "b": msgspec.Raw(b'{"x":1}'), "c": "\U0001f600"}
 

@@ -31,6 +31,9 @@ MAX_DIGITS: Final = 4300
 ABOVE_A_MESSAGE: Final = 2
 """Levels above a message in its document. They also count for a message alone, so that it fits into any document."""
 
+MAX_ARGUMENT_LEVELS: Final = MAX_NESTING - ABOVE_A_MESSAGE - 3
+"""How deep arguments may nest, counting themselves: what can be stored below a message, its content and a call."""
+
 _TOO_LONG: Final = 10**MAX_DIGITS
 _TOO_DEEP: Final = f"nested deeper than {MAX_NESTING} levels; flatten the value or store it as a string"
 _TOO_MANY_DIGITS: Final = f"an integer of more than {MAX_DIGITS:,} digits; store it as a string"

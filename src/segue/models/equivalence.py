@@ -26,25 +26,25 @@ from segue.models.model_ids import CLAUDE_NAME, GEMINI_NAME
 
 _VERTEX_PATH: Final = r"(?:(?:projects/[^/]+/locations/[^/]+/)?publishers/{publisher}/)?(?:models/)?"
 
-_MODEL_ID_PATTERNS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
-    ("claude", "anthropic", re.compile(CLAUDE_NAME)),
-    ("claude", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="anthropic") + CLAUDE_NAME + "(?:@default)?")),
+_MODEL_ID_PATTERNS: Final[tuple[tuple[str, str, str], ...]] = (
+    ("claude", "anthropic", CLAUDE_NAME),
+    ("claude", "google-vertex", _VERTEX_PATH.format(publisher="anthropic") + CLAUDE_NAME + "(?:@default)?"),
     (
         "claude",
         "amazon-bedrock",
-        re.compile(rf"(?:arn:[^/]+/)?(?:[a-z-]+\.)?anthropic\.{CLAUDE_NAME}(?:-v\d+)?(?::\d+k?)*"),
+        rf"(?:arn:[^/]+/)?(?:[a-z-]+\.)?anthropic\.{CLAUDE_NAME}(?:-v\d+)?(?::\d+k?)*",
     ),
-    ("gemini", "google", re.compile(r"(?:models/)?" + GEMINI_NAME)),
-    ("gemini-vertex", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="google") + GEMINI_NAME)),
+    ("gemini", "google", r"(?:models/)?" + GEMINI_NAME),
+    ("gemini-vertex", "google-vertex", _VERTEX_PATH.format(publisher="google") + GEMINI_NAME),
 )
-"""Family, provider, and the pattern of that provider's ids."""
+"""Family, provider, and the pattern of that provider's ids; it is compiled when an id of that provider is read."""
 
 
 @lru_cache(maxsize=4096)
 def find_model_family_id(provider: str, model_id: str) -> tuple[str, str, str] | None:
     """Parse a provider's id into (family, name, date), the date empty if there is none; None if no family matches."""
     for family, name, pattern in _MODEL_ID_PATTERNS:
-        if name == provider and (match := pattern.fullmatch(model_id)):
+        if name == provider and (match := re.fullmatch(pattern, model_id)):
             return family, match["name"], match["date"] or ""
     return None
 

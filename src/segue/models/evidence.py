@@ -25,17 +25,17 @@ EvidenceKind: TypeAlias = Literal["recorded", "probe", "thread", "provider", "sd
 """Where a rule comes from: recorded traffic, a request made to find out, a public thread, the provider's own words (a
 document, or a refusal), the types of an SDK, the source of another program."""
 
-_KINDS: Final[Mapping[EvidenceKind, re.Pattern[str]]] = {
-    "recorded": re.compile(r"\brecord(?:ed|ings)\b"),
-    "probe": re.compile(r"\blive\b|\bprobes?\b|\btried\b"),
-    "thread": re.compile(r"#\d|\breported\b"),
-    "provider": re.compile(r"^['\"]|documentation|\bAPI\b|reference|announcement|what's new|service model"),
-    "sdk": re.compile(r"(?<!pi-ai )(?<!litellm )\b\d+\.\d+\.\d+"),
-    "program": re.compile(r"pi-ai|litellm|pydantic-ai|strands"),
+_KINDS: Final[Mapping[EvidenceKind, str]] = {
+    "recorded": r"\brecord(?:ed|ings)\b",
+    "probe": r"\blive\b|\bprobes?\b|\btried\b",
+    "thread": r"#\d|\breported\b",
+    "provider": r"^['\"]|documentation|\bAPI\b|reference|announcement|what's new|service model",
+    "sdk": r"(?<!pi-ai )(?<!litellm )\b\d+\.\d+\.\d+",
+    "program": r"pi-ai|litellm|pydantic-ai|strands",
 }
 """Kinds -> the words by which a source shows its kind, the surest kind first."""
 
 
 def kind_of(source: str) -> EvidenceKind | None:
     """Return the kind of a source, the surest where it names several; None if it shows none."""
-    return next((kind for kind, words in _KINDS.items() if words.search(source)), None)
+    return next((kind for kind, words in _KINDS.items() if re.search(words, source)), None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from functools import cache
 from typing import Final, TypeVar, get_type_hints
 
 import msgspec
@@ -20,10 +21,6 @@ from segue.models.rules import Rules
 
 Settings = TypeVar("Settings", Rules, Dialect)
 
-_FIELD_TYPES: Final[Mapping[type, Mapping[str, object]]] = {
-    Rules: {**get_type_hints(Rules), **dict.fromkeys(PLACES, Rule | None)},
-    Dialect: get_type_hints(Dialect),
-}
 _FIELD_LABELS: Final[Mapping[type, str]] = {Rules: "rule", Dialect: "dialect field"}
 _OPTION_RULES: Final = frozenset(
     {"refused_options", "refused_with_thinking", "refused_unless_off", "exclusive_options"}
@@ -41,7 +38,7 @@ def override(settings: Settings, overrides: Mapping[str, object], *, where: str)
     """
     if not overrides:
         return settings
-    types, label = _FIELD_TYPES[type(settings)], _FIELD_LABELS[type(settings)]
+    types, label = _field_types(type(settings)), _FIELD_LABELS[type(settings)]
     values: dict[str, object] = {}
     for key, value in overrides.items():
         if key not in types:
@@ -59,6 +56,12 @@ def override(settings: Settings, overrides: Mapping[str, object], *, where: str)
         rows = {**settings.rows, **{place: values.pop(place) for place in PLACES & values.keys()}}
         values["rows"] = {place: row for place, row in rows.items() if row is not None}
     return msgspec.structs.replace(settings, **values)
+
+
+@cache
+def _field_types(kind: type[Rules | Dialect]) -> Mapping[str, object]:
+    types = get_type_hints(kind)
+    return {**types, **dict.fromkeys(PLACES, Rule | None)} if kind is Rules else types
 
 
 def _add_or_remove(refused: frozenset[str], names: frozenset[str]) -> frozenset[str]:

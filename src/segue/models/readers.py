@@ -22,8 +22,6 @@ from segue.models.model_ids import CLAUDE_BINDS_ACCOUNT, CLAUDE_VERSION
 
 Version: TypeAlias = tuple[int, int]
 
-_CLAUDE: Final = re.compile(CLAUDE_VERSION)
-_BINDS_ACCOUNT: Final = re.compile(CLAUDE_BINDS_ACCOUNT, re.IGNORECASE)
 _ALL: Final = ("opus", "sonnet", "haiku", "fable", "mythos", "instant")
 
 
@@ -57,7 +55,7 @@ _ROWS: Final[tuple[_Row, ...]] = (
 @lru_cache(maxsize=4096)
 def reads_reasoning(writer: str, writer_id: str, reader: str, reader_id: str) -> bool:
     """Whether the model `reader_id` of the provider `reader` accepts the signatures of another provider or model."""
-    if writer != reader and _BINDS_ACCOUNT.search(writer_id):
+    if writer != reader and re.search(CLAUDE_BINDS_ACCOUNT, writer_id, re.IGNORECASE):
         return False
     if is_equivalent(writer, writer_id, reader, reader_id):
         return True
@@ -78,7 +76,7 @@ def reads_reasoning(writer: str, writer_id: str, reader: str, reader_id: str) ->
 def _parse(provider: str, model_id: str) -> tuple[str, Version] | None:
     """Return the line and the version of a Claude: `claude-opus-5-5` is ("opus", (5, 5))."""
     family = find_model_family_id(provider, model_id)
-    found = _CLAUDE.fullmatch(family[1]) if family is not None and family[0] == "claude" else None
+    found = re.fullmatch(CLAUDE_VERSION, family[1]) if family is not None and family[0] == "claude" else None
     if found is None:
         return None
     line = found["line"] or found["old_line"]

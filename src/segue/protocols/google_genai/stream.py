@@ -39,10 +39,10 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import UNSET, Raw
 
-from segue.conversation.arguments import MAX_LEVELS
 from segue.conversation.content import AssistantContent, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Options
 from segue.conversation.events import Event, StartEvent
+from segue.conversation.limits import MAX_ARGUMENT_LEVELS
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.protocols.google_genai.content import (
     CALL,
@@ -163,7 +163,7 @@ def _steps(path: str) -> list[Step]:
         name, number, single, double = found.groups()
         steps.append(int(number) if number is not None else name or single or double or "")
         at = found.end()
-    return steps if steps and isinstance(steps[0], str) and len(steps) <= MAX_LEVELS else [path]
+    return steps if steps and isinstance(steps[0], str) and len(steps) <= MAX_ARGUMENT_LEVELS else [path]
 
 
 def _joined(node: object) -> object:

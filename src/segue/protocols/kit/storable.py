@@ -21,9 +21,9 @@ from __future__ import annotations
 import math
 from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar, cast, final
 
+import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.content import Value
@@ -205,8 +205,7 @@ ErrorDecoder: TypeAlias = Callable[[object, int | None], WireError]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class StorableRequests:
+class StorableRequests(msgspec.Struct, frozen=True):
     """The `decode_request` of a protocol; its result can be stored.
 
     The turns of a body, which are nearly all of it, are not checked themselves: the codec reads most of their values
@@ -252,8 +251,7 @@ class StorableRequests:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class StorableResponses:
+class StorableResponses(msgspec.Struct, frozen=True):
     """The `decode_response` of a protocol; its result can be stored."""
 
     decode: ResponseDecoder
@@ -277,8 +275,7 @@ class StorableResponses:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PlainChecks:
+class PlainChecks(msgspec.Struct, frozen=True):
     """The `check` of a protocol; it gets plain JSON, and what is not JSON is found for all."""
 
     check: Check
@@ -299,8 +296,7 @@ class PlainChecks:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PlainErrors:
+class PlainErrors(msgspec.Struct, frozen=True):
     """The `decode_error` of a protocol; it gets plain JSON, or what is not JSON unchanged."""
 
     decode: ErrorDecoder

@@ -13,7 +13,7 @@ that is finished without one ends with the protocol's error frame, never without
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from segue.conversation.arguments import encode_arguments, parse_arguments
 from segue.conversation.content import Extra, NativeContent, TextContent, ThinkingContent, ToolCall
@@ -27,9 +27,11 @@ from segue.conversation.events import (
     ToolCallDelta,
 )
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
-from segue.foundation.json_text import GrowingJson
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
+
+if TYPE_CHECKING:
+    from segue.foundation.growing_json import GrowingJson
 
 StreamFrame: TypeAlias = Mapping[str, object] | str
 """A frame to write: a JSON object, or a text that is not JSON, such as the end mark `[DONE]`."""
@@ -262,7 +264,7 @@ class StreamEncoder:
             case "thinking":
                 self._writer.open_thinking(index, first)
             case _:
-                part.json = GrowingJson() if self._writer.json_arguments else None
+                part.json = _growing_json() if self._writer.json_arguments else None
                 if call_id and name:
                     self._writer.open_call(index, call_id, name, first)
                 else:
@@ -396,3 +398,9 @@ def _joined(text: str) -> str:
 def rest_of(whole: Block, written: frozenset[str] | set[str]) -> Wire:
     """Return the keys of a whole reply that the stream has not written."""
     return {key: value for key, value in whole.items() if key not in written}
+
+
+def _growing_json() -> GrowingJson:
+    from segue.foundation.growing_json import GrowingJson  # a request needs no stream, and its patterns compile slowly
+
+    return GrowingJson()
