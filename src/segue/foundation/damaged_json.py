@@ -48,11 +48,11 @@ class DamagedJson:
     """
 
     def __init__(self, text: str, *, max_levels: int, max_digits: int) -> None:
-        self.text = text
+        self.text: Final = text
         self._max_levels = max_levels
         self._max_digits = max_digits
-        self.at = 0
-        self.repaired = False
+        self.at: int = 0
+        self.repaired: bool = False
 
     def peek(self) -> str:
         """Skip white space and return the next character; an empty string at the end."""
