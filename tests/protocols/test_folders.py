@@ -20,7 +20,7 @@ from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableReque
 from segue.protocols.registry import _FOLDERS, PROTOCOLS
 
 ROOT = Path(segue.protocols.__file__).parent
-SHARED = {"kit", "chat_family"}
+SHARED = {"kit", "families"}
 BELOW = {"conversation", "errors", "foundation", "framing", "models"}
 
 of_every_folder = pytest.mark.parametrize("name", _FOLDERS)

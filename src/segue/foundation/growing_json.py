@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, final
 
+import msgspec
+
 _TOKENS: Final = re.compile(
     r'[^"\\\x00-\x1f]+|"|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\(?:u[0-9a-fA-F]{0,3})?\Z|[\\\x00-\x1f]'
 )
@@ -37,6 +39,18 @@ _ENDINGS: Final = (
     *["rue", "ue", "e", "alse", "lse", "se", "ull", "ll", "l", "{}"],
 )
 """What completes a text that was cut in a string, a key, a number or a word."""
+
+
+_DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
+
+
+def _is_object(text: str) -> bool:
+    """Whether a text is a whole object: most servers send arguments all at once."""
+    try:
+        _DECODE(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return False
+    return True
 
 
 @final
@@ -65,8 +79,10 @@ class GrowingJson:
 
     def end(self) -> str:
         """Return what completes an object that ended before its text did; one that is only cut off stays so."""
+        if not self._is_broken:
+            return ""
         text, closing = "".join(self._written), "".join(reversed(self._stack))
-        for ending in _ENDINGS if self._is_broken else ():
+        for ending in _ENDINGS:
             try:
                 if isinstance(json.loads(f"{text}{ending}{closing}"), dict):
                     return f"{ending}{closing}"
@@ -78,6 +94,9 @@ class GrowingJson:
         """Read a piece at once if it is sound and has no bracket, but those of the whole object at its ends."""
         self._cut = ""
         begins = not self._has_begun and text[:1] == "{"
+        if begins and text[-1:] == "}" and _is_object(text):
+            self._has_begun = True
+            return text
         ends = text[-1:] == "}" and (begins or self._stack == ["}"])
         comma, inner = self._comma, text[begins : len(text) - ends]
         is_whole = not self._is_broken and (begins or self._stack) and not (comma and text[:1] in _AFTER_COMMA)

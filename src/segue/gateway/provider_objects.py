@@ -25,10 +25,10 @@ from segue.foundation.json_text import encode_json
 from segue.gateway.config import SAME
 from segue.gateway.histories import Read
 from segue.gateway.intake import Admission, Refused
+from segue.gateway.object_places import Finding, ObjectPlaces, find_places
 from segue.gateway.responses import is_own_reply
 from segue.gateway.service import Gateway
 from segue.protocols.kit.held_content import HeldContent
-from segue.protocols.kit.object_places import Finding, ObjectPlaces, find_places
 from segue.protocols.registry import find_protocol
 
 _MOST_IDS: Final = 1_000

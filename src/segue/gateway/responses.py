@@ -37,13 +37,13 @@ from segue.errors import EncodeError, LoadError
 from segue.failures.failure import FailureKind
 from segue.foundation.json_text import encode_json
 from segue.gateway.intake import Admission, Refused
+from segue.gateway.object_places import find_places
 from segue.gateway.service import Gateway
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.store import StoredReply
 from segue.models.model import Model
 from segue.protocols.api import encode_request, encode_response
 from segue.protocols.kit.held_content import StoredForm
-from segue.protocols.kit.object_places import find_places
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import find_protocol, get_protocol
 

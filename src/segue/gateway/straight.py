@@ -16,6 +16,7 @@ from segue.envelope.conversation import FoundStates, Stored
 from segue.envelope.envelopes import MARK
 from segue.envelope.state import endpoint_label
 from segue.gateway.config import ModelRoute
+from segue.gateway.passing import pass_body
 from segue.models.model import Model
 from segue.projection.projector import Projection
 from segue.projection.report import Report
@@ -23,7 +24,6 @@ from segue.protocols.api import resolve_endpoint
 from segue.protocols.registry import get_protocol
 from segue.requests.binding.bind import Sender
 from segue.requests.binding.digests import DigestCache
-from segue.requests.binding.passing import pass_body
 from segue.requests.prepare import Request
 
 _MARK: Final = MARK.encode()

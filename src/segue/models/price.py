@@ -50,6 +50,8 @@ def find_share(model: Model, fields: Mapping[str, object]) -> float | None:
     `fields` are those of a reply, or of a request, that name it.
     """
     share = 1.0
+    if _MODE_FIELDS.keys().isdisjoint(fields):
+        return share
     for name, field in _MODE_FIELDS.items():
         given = fields.get(name)
         if given is None:

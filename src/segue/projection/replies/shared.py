@@ -207,6 +207,8 @@ def received(message: AssistantMessage, path: str) -> object:
         if held is not None:
             return held
     entry = object_of(object_of((message.extra or {}).get(REPLY)).get(message.protocol))
+    if not entry:
+        return None
     keys = path.split(".")
     for position, key in enumerate(keys):
         added = object_of(entry.get("add"))

@@ -70,11 +70,11 @@ from segue.conversation.context import Options, Prompt, ThinkingLevel
 from segue.conversation.messages import Message
 from segue.errors import Path
 from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.families.claude_prefix import BETA, BINDING
+from segue.protocols.families.claude_thinking import Thinking, decode_thinking_object, encode_thinking_object
 from segue.protocols.kit.api_versions import ApiVersion, ApiVersions
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import objects_of
-from segue.protocols.kit.claude_prefix import BETA, BINDING
-from segue.protocols.kit.claude_thinking import Thinking, decode_thinking_object, encode_thinking_object
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.facts import SearchForm
 from segue.protocols.kit.json_values import Block, Wire, object_of, same

@@ -25,7 +25,7 @@ Facts (Anthropic documentation: preserved thinking; anthropic 2.8.0; read 2026-1
   mark while it is the newest, and as a string from then on.     (API reference: Messages; Claude Code 2.1.325, 2026-11)
 - Whether a string as `system` equals one text block is not stated. So a conversation keeps the form that its replies
   were made after.                                                     (Anthropic documentation: preserved thinking)
-- How the server is asked to drop, and what it answers: see `kit.claude_prefix`.
+- How the server is asked to drop, and what it answers: see `families.claude_prefix`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from segue.protocols.anthropic_messages.options import SERVER_EDITS, decode_opti
 from segue.protocols.anthropic_messages.response import encode_error
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import decode_turns, encode_turns
-from segue.protocols.kit.claude_prefix import BETA, find_dropped, has_drop, with_drop
+from segue.protocols.families.claude_prefix import BETA, find_dropped, has_drop, with_drop
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.prefix_form import PrefixForm

@@ -43,7 +43,7 @@ from segue.models.price import find_cost, find_fees, find_share
 from segue.protocols.anthropic_messages.content import decode_reply_block, encode_assistant_blocks
 from segue.protocols.anthropic_messages.native import find_writer
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.kit.claude_prefix import note_transformations
+from segue.protocols.families.claude_prefix import note_transformations
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, WireError
 from segue.protocols.kit.error_bodies import describe_error, find_error_object
 from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row

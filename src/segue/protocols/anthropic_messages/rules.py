@@ -35,7 +35,7 @@ from segue.models.model_ids import (
 )
 from segue.models.rule import Rule
 from segue.models.rules import Rules
-from segue.protocols.kit.claude_prefix import CLAUDE_BINDING
+from segue.protocols.families.claude_prefix import CLAUDE_BINDING
 
 PROTOCOL: Final = "anthropic-messages"
 PROVIDER: Final = "anthropic"

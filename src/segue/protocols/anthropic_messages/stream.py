@@ -56,8 +56,8 @@ from segue.protocols.anthropic_messages.response import (
     finish_response,
 )
 from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.families.claude_prefix import note_transformations
 from segue.protocols.kit.assembly import Assembly, Part, PartKind, join_chunks
-from segue.protocols.kit.claude_prefix import note_transformations
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of

@@ -44,7 +44,7 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.thinking import LEVELS_BY_EFFORT, level_for_budget
 from segue.protocols.bedrock_converse.native import MARK, add_mark, encode_mark, json_text, restore_block
 from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.kit.claude_thinking import (
+from segue.protocols.families.claude_thinking import (
     EFFORTS,
     Thinking,
     decode_thinking_object,

@@ -33,7 +33,7 @@ from segue.protocols.bedrock_converse.options import (
 )
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.turns import decode_system, decode_turns, encode_turns
-from segue.protocols.kit.claude_prefix import BETA, find_dropped, has_drop, with_drop
+from segue.protocols.families.claude_prefix import BETA, find_dropped, has_drop, with_drop
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.prefix_form import PrefixForm

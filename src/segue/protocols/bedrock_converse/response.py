@@ -42,7 +42,7 @@ from segue.protocols.bedrock_converse.options import REPLY_FIELDS
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.bedrock_converse.turns import find_blocks, texts_of
-from segue.protocols.kit.claude_prefix import note_transformations
+from segue.protocols.families.claude_prefix import note_transformations
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, WireError
 from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
 from segue.protocols.kit.json_patch import difference

@@ -42,7 +42,7 @@ from segue.models.model_ids import (
 from segue.models.rule import Rule
 from segue.models.rules import Rules
 from segue.protocols.bedrock_converse.media_types import FORMATS
-from segue.protocols.kit.claude_prefix import CLAUDE_BINDING
+from segue.protocols.families.claude_prefix import CLAUDE_BINDING
 
 PROTOCOL: Final = "bedrock-converse"
 PROVIDER: Final = "amazon-bedrock"

@@ -1,6 +1,6 @@
 """Content blocks of user, tool and system messages, one at a time, both ways.
 
-`chat_family.message_content` makes content of them.
+`families.chat_content` makes content of them.
 
 Choices (`kit.verbatim`): `form` is "string" where `image_url` was a string instead of an object; `mime` is the type
 that a data URL named, where the default is another one.
@@ -34,8 +34,8 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
-from segue.protocols.chat_family.message_content import Blocks, decode_text, encode_text
 from segue.protocols.cohere_chat.rules import PROTOCOL
+from segue.protocols.families.chat_content import Blocks, decode_text, encode_text
 from segue.protocols.kit.codec import JsonObject
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64, text_of

@@ -17,14 +17,14 @@ from segue.conversation.content import TextContent
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.errors import DecodeError, Path
-from segue.protocols.chat_family.chat import MessagesReader, encode_frame, encode_result, open_body
-from segue.protocols.chat_family.message_content import decode_content, encode_message
 from segue.protocols.cohere_chat.content import BLOCKS, REFUSAL, is_first_request
 from segue.protocols.cohere_chat.options import decode_options, encode_options
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.cohere_chat.turns import decode_assistant, encode_assistant, keep_assistant
+from segue.protocols.families.chat import MessagesReader, encode_frame, encode_result, open_body
+from segue.protocols.families.chat_content import decode_content, encode_message
+from segue.protocols.families.functions import decode_tools, encode_tools
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.functions import decode_tools, encode_tools
 from segue.protocols.kit.json_values import MISSING, Block, Wire
 from segue.protocols.kit.reading import expect_objects, is_of_reply
 

@@ -28,10 +28,10 @@ from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.chat_family.errors import describe_unknown, find_error_object
 from segue.protocols.cohere_chat.content import REFUSAL, is_first_reply
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.cohere_chat.turns import CITATIONS, decode_assistant, encode_assistant
+from segue.protocols.families.chat_errors import describe_unknown, find_error_object
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
 from segue.protocols.kit.error_bodies import describe_error
 from segue.protocols.kit.error_writing import STATUSES, error_headers, error_message, find_status

@@ -40,9 +40,9 @@ from segue.protocols.cohere_chat.response import (
 )
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.cohere_chat.turns import CITATIONS
+from segue.protocols.families.functions import encode_call
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint, Fault
-from segue.protocols.kit.functions import encode_call
 from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.replies import keep_reply, read_stop

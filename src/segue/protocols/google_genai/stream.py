@@ -216,9 +216,9 @@ class _Reader:
         (candidate,) = given.candidates
         repeated = (given.model_version, given.response_id, given.create_time, candidate.index)
         usage = given.usage_metadata
-        if usage is not UNSET and len(usage) < _SHORTEST_COUNTS:
+        if repeated != self._repeated or candidate.index:
             return None
-        if repeated != self._repeated or candidate.index or (usage is not UNSET and _USAGE not in self._body):
+        if usage is not UNSET and (len(usage) < _SHORTEST_COUNTS or _USAGE not in self._body):
             return None
         (part,) = candidate.content.parts
         growing, text = self._text, part.get("text")

@@ -13,6 +13,7 @@ that is finished without one ends with the protocol's error frame, never without
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from segue.conversation.arguments import encode_arguments, parse_arguments
@@ -264,7 +265,7 @@ class StreamEncoder:
             case "thinking":
                 self._writer.open_thinking(index, first)
             case _:
-                part.json = _growing_json() if self._writer.json_arguments else None
+                part.json = _growing_json()() if self._writer.json_arguments else None
                 if call_id and name:
                     self._writer.open_call(index, call_id, name, first)
                 else:
@@ -400,7 +401,8 @@ def rest_of(whole: Block, written: frozenset[str] | set[str]) -> Wire:
     return {key: value for key, value in whole.items() if key not in written}
 
 
-def _growing_json() -> GrowingJson:
+@cache
+def _growing_json() -> type[GrowingJson]:
     from segue.foundation.growing_json import GrowingJson  # a request needs no stream, and its patterns compile slowly
 
-    return GrowingJson()
+    return GrowingJson

@@ -1,6 +1,6 @@
 """Content chunks of user, tool and system messages, one at a time, both ways.
 
-`chat_family.message_content` makes content of them.
+`families.chat_content` makes content of them.
 
 Images, documents and audio as content chunks, both ways.
 
@@ -39,7 +39,7 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
-from segue.protocols.chat_family.message_content import Blocks, decode_text, encode_text
+from segue.protocols.families.chat_content import Blocks, decode_text, encode_text
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64, text_of
 from segue.protocols.kit.sources import Source, labelled

@@ -21,10 +21,10 @@ from segue.conversation.content import AssistantContent, TextContent
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.errors import Path
-from segue.protocols.chat_family.chat import MessagesReader, encode_frame, encode_result, open_body
-from segue.protocols.chat_family.message_content import decode_content, encode_message, is_call
+from segue.protocols.families.chat import MessagesReader, encode_frame, encode_result, open_body
+from segue.protocols.families.chat_content import decode_content, encode_message, is_call
+from segue.protocols.families.functions import decode_tools, encode_tools
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.functions import decode_tools, encode_tools
 from segue.protocols.kit.json_values import MISSING, Block, Wire
 from segue.protocols.kit.reading import expect_objects, is_of_reply
 from segue.protocols.kit.verbatim import choose, chosen

@@ -33,7 +33,7 @@ from segue.errors import DecodeError, Path
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_share
-from segue.protocols.chat_family.errors import describe_unknown, find_error_object
+from segue.protocols.families.chat_errors import describe_unknown, find_error_object
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
 from segue.protocols.kit.error_bodies import describe_error
 from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row

@@ -29,10 +29,10 @@ from segue.conversation.context import Options
 from segue.conversation.events import StartEvent
 from segue.conversation.messages import AssistantMessage, Diagnostic
 from segue.models.model import Model
-from segue.protocols.chat_family.message_content import keep_place
+from segue.protocols.families.chat_content import keep_place
+from segue.protocols.families.functions import encode_call
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint, Fault
-from segue.protocols.kit.functions import encode_call
 from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.replies import keep_reply, read_stop

@@ -25,8 +25,8 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
-from segue.protocols.chat_family.chat import ChatTurn
-from segue.protocols.chat_family.message_content import (
+from segue.protocols.families.chat import ChatTurn
+from segue.protocols.families.chat_content import (
     decode_text,
     encode_text,
     is_block,
@@ -35,7 +35,7 @@ from segue.protocols.chat_family.message_content import (
     join_blocks,
     keep_place,
 )
-from segue.protocols.kit.functions import decode_call, encode_call
+from segue.protocols.families.functions import decode_call, encode_call
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, native_block
 from segue.protocols.kit.verbatim import data_of, keep, restore

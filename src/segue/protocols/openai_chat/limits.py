@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model_ids import GROQ_WITHOUT_REASONING, OPENAI_WITHOUT_CHAT
+from segue.protocols.families.openai_cache import CACHE_LIMITS
 from segue.protocols.kit.limits import Limit, Limits, rows_of
-from segue.protocols.kit.openai_cache import CACHE_LIMITS
 
 _OPENAI: Final = ("openai", "azure")
 _SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"

@@ -14,8 +14,8 @@ from segue.models.model_ids import (
     OPENAI_WITHOUT_CHAT,
     OPENAI_WITHOUT_REASONING,
 )
+from segue.protocols.families.openai_cache import CACHE_LIMITS
 from segue.protocols.kit.limits import Limit, Limits, rows_of
-from segue.protocols.kit.openai_cache import CACHE_LIMITS
 
 _OPENAI: Final = ("openai", "azure")
 _SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"

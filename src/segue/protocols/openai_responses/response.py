@@ -39,10 +39,10 @@ from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_fees, find_share
+from segue.protocols.families.openai_errors import write_error
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
-from segue.protocols.kit.openai_errors import write_error
 from segue.protocols.kit.reading import number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.kit.reply_form import TRANSFORMATIONS, ReplyForm, Search, note_withheld

@@ -33,7 +33,7 @@ from segue.models.model_ids import (
 )
 from segue.models.rule import Rule
 from segue.models.rules import Rules
-from segue.protocols.kit.openai_families import INPUT_ONLY, OPENAI_FAMILIES, ROOT_KEYWORDS
+from segue.protocols.families.openai_models import INPUT_ONLY, OPENAI_FAMILIES, ROOT_KEYWORDS
 
 PROTOCOL: Final = "openai-responses"
 PROVIDER: Final = "openai"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import NativeTool, ToolDefinition
 from segue.errors import EncodeError
-from segue.protocols.kit.functions import decode_call, decode_tool, encode_call, encode_tool
+from segue.protocols.families.functions import decode_call, decode_tool, encode_call, encode_tool
 from segue.protocols.kit.verbatim import data_of
 
 PROTOCOL = "some-wire"

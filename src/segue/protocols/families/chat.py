@@ -32,7 +32,7 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import Path
-from segue.protocols.chat_family.message_content import (
+from segue.protocols.families.chat_content import (
     Blocks,
     as_instruction,
     decode_content,

@@ -11,7 +11,7 @@ import pytest
 
 import segue.protocols
 from protocols import traffic
-from segue.protocols.kit.object_places import ObjectPlaces, find_places, is_public, may_name, places_of
+from segue.gateway.object_places import ObjectPlaces, find_places, is_public, may_name, places_of
 
 FOLDER = Path(segue.protocols.__file__).parent
 PROTOCOLS = sorted(path.parent.name for path in FOLDER.glob("*/object_places.json"))
