@@ -20,7 +20,7 @@ only model with that id. The name of a family alone (`claude`, `gpt`) is its cur
 begins with a provider means a model of that provider: `cohere/command-a` is never the model of a gateway whose id
 begins so. Case is ignored, and a provider may have another name (`togetherai/...`).
 Other forms of a listed id are found by rule (`VARIANTS`): the ARN of a model of Bedrock, a dated snapshot. A name that
-continues those of a listed family (`models.newer`) has what the newest listed one has. Nothing else is guessed: the
+continues those of a listed family (`newer_names`) has what the newest listed one has. Nothing else is guessed: the
 error lists similar names.
 """
 
@@ -51,7 +51,7 @@ from segue.models.provider import Provider
 from segue.models.providers import DEFAULT_MODELS, FAMILIES, PROVIDERS, provider_name
 
 if TYPE_CHECKING:
-    from segue.models.newer import Names
+    from segue.foundation.newer_names import Names
 
 _NEAR_PROVIDER: Final = 0.75
 """How alike the name of a provider has to be to be suggested."""
@@ -197,19 +197,37 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def _find_newer(self, name: str) -> Model | None:
         """Find a newer model of a listed family by its name; it has what the newest listed one has, without a price."""
+        if len(name) > _LONGEST:
+            return None
         provider, slash, model_id = name.partition("/")
         if not slash or (self._provider_of(name) is None and provider_name(provider) not in PROVIDERS):
-            provider, model_id = "", name
-        if len(name) > _LONGEST or (like := self._names.find(model_id, provider_name(provider), FAMILIES)) is None:
-            return None
-        made = {"id": model_id, "name": "", "cost": Price(), "deprecated": None, "guessed_from": like.id}
-        return msgspec.structs.replace(like, **made)
+            provider, model_id = self._find_home(name), name
+        like = self._names.find(model_id, provider_name(provider))
+        made = {"id": model_id, "name": "", "cost": Price(), "deprecated": None, "guessed_from": like and like.id}
+        return None if like is None else msgspec.structs.replace(like, **made)
+
+    def _find_home(self, model_id: str) -> str:
+        """Return the provider of an id by how it begins: a first party, a cloud that names the maker, or a family."""
+        made_by, dot, _ = model_id.lower().partition(".")
+        first = re.split(r"[^a-z]", model_id.lower())[0]
+        return self._homes.get(made_by + dot) or self._homes.get(first) or FAMILIES.get(first, "")
 
     @cached_property
-    def _names(self) -> Names:
-        from segue.models.newer import Names  # few programs ask for a name that is not listed
+    def _homes(self) -> Mapping[str, str]:
+        homes: dict[str, str] = {}
+        for model in self.models:
+            first, own = re.split(r"[^a-z]", model.id.lower())[0], first_party_providers(model.id)
+            if model.provider in own:
+                homes.setdefault(first, own[0])
+            elif model.id.startswith(f"{first}."):
+                homes.setdefault(f"{first}.", model.provider)
+        return homes
 
-        return Names(self.models)
+    @cached_property
+    def _names(self) -> Names[Model]:
+        from segue.foundation.newer_names import Names  # few programs ask for a name that is not listed
+
+        return Names((model.provider, model.id, model) for model in self.models if not model.router)
 
     def _find_variant(self, name: str, forms: int) -> Model | None:
         """Find a model whose id is listed in another form, or in a form of that: `model_ids` has the rules."""
