@@ -592,6 +592,29 @@ NEWER = {
         "bedrock-converse",
     ),
     "a letter before the version": ("moonshotai/kimi-k4", "moonshotai/kimi-k4", "openai-chat"),
+    "a letter and a version": ("o5", "openai/o5", "openai-responses"),
+    "the size of a series": ("o5-mini", "openai/o5-mini", "openai-responses"),
+    "a new word of a lab that names models by words": ("muse-ember", "meta/muse-ember", "openai-responses"),
+    "a new letter and a year": ("command-b-2027", "cohere/command-b-2027", "cohere-chat"),
+    "a later month": ("mistral-large-2703", "mistral/mistral-large-2703", "mistral-chat"),
+    "a family whose weights others serve too": ("qwen4-max", "alibaba/qwen4-max", "openai-chat"),
+    "a later version of such a family": ("qwen3.9-plus", "alibaba/qwen3.9-plus", "openai-chat"),
+    "a family at a host": ("groq/llama-5-70b", "groq/llama-5-70b", "openai-chat"),
+    "a family of another maker at a host, in its case": (
+        "together/zai-org/GLM-7-FP8",
+        "together/zai-org/GLM-7-FP8",
+        "openai-chat",
+    ),
+    "a version and a date": (
+        "claude-haiku-6-20270301",
+        "anthropic/claude-haiku-6-20270301",
+        "anthropic-messages",
+    ),
+    "an id of Bedrock without its provider": (
+        "anthropic.claude-opus-6-v1:0",
+        "amazon-bedrock/anthropic.claude-opus-6-v1:0",
+        "bedrock-converse",
+    ),
 }
 
 
@@ -601,9 +624,26 @@ def test_a_newer_model_of_a_family_has_what_the_newest_has(name, found, protocol
     assert (model.full_name(), model.protocol) == (found, protocol)
     assert model.context_window
     assert model.cost == Price()
+    assert model.guessed_from
 
 
-@pytest.mark.parametrize("name", ["claude-sonet-5", "gpt-5.4o", "gpt-4-typo", "gemini-2.1-flash", "gpt-3-nonsense"])
+MISTAKES = (
+    *("claude-sonet-5", "gpt-5.4o", "gpt-4-typo", "gemini-2.1-flash", "gpt-3-nonsense"),
+    # letters that changed places, one too many, one too few
+    *("gpt-4o-mnii", "grok-4-fsat", "gemini-4-flahs", "qwen-pluss", "mistral-small-lates", "kimi-k3-thinkng"),
+    *("gtp-7", "gemni-5-pro", "depseek-v5", "cluade-opus-6", "muse-sprak", "claude-3-5-sonet-latest"),
+    # a listed name with other punctuation, a part of one, an older month
+    *("gpt4o-mini", "o4mini", "claude-haiku4-5", "claude-sonnet", "gpt-mini", "mistral-large-2501", "gpt-nonsense"),
+    # a generation that is far away, a date that is none
+    *("gpt-90", "o9-mini", "claude-3-opus-2024022"),
+)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_still_one(name):
     with pytest.raises(UnknownModel):
         get_model(name)
+
+
+def test_a_listed_model_is_not_guessed():
+    assert not any(model.guessed_from for model in packaged_catalogue().models)

@@ -29,6 +29,7 @@ DEFAULTS = {
     "headers": {},
     "account": "",
     "flags": {},
+    "guessed_from": "",
 }
 
 

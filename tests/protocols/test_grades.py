@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -164,3 +166,63 @@ def test_text_alone_is_never_a_doubt():
         body = segue.prepare(text, model).body
         found = check(body, protocol=model.protocol, model=model, strict=True)
         assert [one for one in found if one.grade != "refused"] == [], model.full_name()
+
+
+# -- a model that is newer than the catalogue --------------------------------------------------------------------------
+
+GUESSED = ("claude-opus-6", "gpt-7", "o5", "kimi-k4", "gemini-5-flash", "grok-6", "deepseek-v5", "muse-ember")
+ASKED: dict[str, dict[str, Any]] = {
+    "sampling": {"temperature": 0.5, "top_p": 0.9},
+    "a forced tool": {"tool_choice": "required"},
+    "an effort": {"thinking": "max"},
+    "no thinking": {"thinking": "off"},
+}
+
+
+@pytest.mark.parametrize("name", GUESSED)
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED.keys())
+def test_the_rules_of_a_family_are_unsure_for_a_model_that_is_guessed_to_belong_to_it(name, asked):
+    model = segue.get_model(name)
+    tools = (segue.ToolDefinition(name="f", parameters={"type": "object", "properties": {}}),)
+    context = segue.Context(messages=(segue.UserMessage.of("Hi"),), tools=tools if "tool_choice" in asked else ())
+    request = segue.prepare(context, model, options=segue.Options(**asked))
+    removed = {change.code for change in request.report.changes} & {"option_removed", "tools_removed"}
+    assert not removed
+    assert segue.check(request.body, protocol=model.protocol, model=model) == []
+
+
+def test_a_strict_check_reports_the_rules_of_the_newest_model_of_a_family():
+    body = {
+        "model": "claude-opus-6",
+        "max_tokens": 100,
+        "temperature": 0.5,
+        "messages": [{"role": "user", "content": "Hi"}],
+    }
+    for model in (None, "claude-opus-6"):  # also where the body alone names the model
+        assert segue.check(body, protocol="anthropic-messages", model=model) == []
+        found = segue.check(body, protocol="anthropic-messages", model=model, strict=True)
+        assert [(one.code, one.path, one.grade) for one in found] == [
+            ("option_unsupported", ("temperature",), "unsure")
+        ]
+    listed = segue.check(body, protocol="anthropic-messages", model="claude-opus-5-5")
+    assert [one.grade for one in listed] == ["refused"]
+
+
+def test_what_a_provider_refuses_of_every_model_is_refused_of_a_guessed_one():
+    body = {"model": "claude-opus-6", "messages": [{"role": "user", "content": "Hi"}]}  # without max_tokens
+    found = segue.check(body, protocol="anthropic-messages", model="claude-opus-6")
+    assert [one.grade for one in found] == ["refused"]
+
+
+def test_a_history_is_written_for_a_guessed_model_as_for_the_newest_of_its_family():
+    """Calls without a signature were refused by every Gemini since 3; a guess adds the placeholder, too."""
+    gpt, call = segue.get_model("openai/gpt-5.4"), segue.ToolCall(id="1", name="f", arguments={})
+    turn = segue.new_assistant_message(gpt, content=(call,))
+    result = segue.ToolResultMessage(tool_call_id="1", tool_name="f", content=(segue.TextContent(text="x"),))
+    tool = segue.ToolDefinition(name="f", parameters={"type": "object", "properties": {}})
+    context = segue.Context(messages=(segue.UserMessage.of("Hi"), turn, result), tools=(tool,))
+    newest, guess = (
+        segue.prepare(context, segue.get_model(name)).body["contents"] for name in ("gemini-4-argon", "gemini-5-pro")
+    )
+    assert guess == newest
+    assert "thoughtSignature" in str(guess)

@@ -19,8 +19,9 @@ A full name is `provider/id`. An id alone is enough if it is unambiguous: the mo
 only model with that id. The name of a family alone (`claude`, `gpt`) is its current model (`FAMILIES`). A name that
 begins with a provider means a model of that provider: `cohere/command-a` is never the model of a gateway whose id
 begins so. Case is ignored, and a provider may have another name (`togetherai/...`).
-Other forms of a listed id are found by rule (`VARIANTS`): the ARN of a model of Bedrock, a dated snapshot. A later
-version of a listed family has what the newest listed one has. Nothing else is guessed: the error lists similar names.
+Other forms of a listed id are found by rule (`VARIANTS`): the ARN of a model of Bedrock, a dated snapshot. A name that
+continues those of a listed family (`newer_names`) has what the newest listed one has. Nothing else is guessed: the
+error lists similar names.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 from pkgutil import get_data
-from typing import Final, cast, final
+from typing import TYPE_CHECKING, Final, cast, final
 from warnings import warn
 
 import msgspec
@@ -48,6 +49,9 @@ from segue.models.model import Modality, Model, Price
 from segue.models.model_ids import first_party_providers, listed_variants
 from segue.models.provider import Provider
 from segue.models.providers import DEFAULT_MODELS, FAMILIES, PROVIDERS, provider_name
+
+if TYPE_CHECKING:
+    from segue.foundation.newer_names import Names
 
 _NEAR_PROVIDER: Final = 0.75
 """How alike the name of a provider has to be to be suggested."""
@@ -64,14 +68,6 @@ suggestions, of names that are compared, and of unknown names whose suggestions 
 _FORMS: Final = 2
 _LONGEST: Final = 300
 """How many forms one name may have at once, such as a region and a date; the longest name that is read by rules."""
-
-_VERSIONED: Final = re.compile(
-    r"(?P<family>[a-z](?:[a-z0-9./-]*?[a-z])?)-?(?P<version>\d{1,2}(?:(?P<point>[.-])\d(?!\d))?)"
-    r"(?:-(?!v\d)[a-z]+(?:-(?!v\d)[a-z]+)?)?(?:-v\d(?::\d)?)?"
-)
-"""An id of a family of models with a version, and perhaps the words of a size or kind."""
-_GENERATIONS: Final = 2
-"""How many generations after the newest listed one a name may be of."""
 
 _THIRD_PARTY_RANK: Final = 9
 """The sort key of third-party providers, after all first-party ones."""
@@ -192,7 +188,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if wanted in FAMILIES and (current := self._current(wanted)) is not None:
             return current
         found = self._find_loaded(name) or (self._find_variant(name, forms) if forms else None)
-        return found or (self._find_newer(wanted) if forms == _FORMS else None)
+        return found or (self._find_newer(name) if forms == _FORMS else None)
 
     def _current(self, family: str) -> Model | None:
         """Return the model that the name of a family alone means."""
@@ -200,43 +196,38 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self._by_name.get(f"{provider}/{DEFAULT_MODELS[provider]}".lower())
 
     def _find_newer(self, name: str) -> Model | None:
-        """Find a newer model of a listed family by its name: `gemini-4-hydrogen`, `kimi-k3.1`.
-
-        A catalogue is a snapshot. A name whose version is later than those listed of its generation, or of the newest
-        generation, has what the newest listed model has; its price is not known. An older version, a generation that is
-        far away, a dot for a dash, and a family with another name are mistakes.
-        """
-        provider, slash, model_id = name.partition("/")
-        providers = (provider_name(provider),) if slash else first_party_providers(name)
-        asked = _VERSIONED.fullmatch(model_id if slash else name)
-        if asked is None or len(name) > _LONGEST:
+        """Find a newer model of a listed family by its name; it has what the newest listed one has, without a price."""
+        if len(name) > _LONGEST:
             return None
-        version = _numbers(asked["version"])
-        for each in providers:
-            known = self._families.get((each, asked["family"]), {})
-            newest = max(known, default=0)
-            last = known.get(min(version[0], newest))
-            if last is None or not newest + _GENERATIONS >= version[0]:
-                continue
-            is_later = version[0] >= newest or version > last[0]
-            listed = _VERSIONED.fullmatch(last[1].id.lower())
-            points = {asked["point"], listed["point"] if listed is not None else None} - {None}
-            if is_later and len(points) <= 1:
-                return msgspec.structs.replace(last[1], id=asked[0], name="", cost=Price(), deprecated=None)
-        return None
+        provider, slash, model_id = name.partition("/")
+        if not slash or (self._provider_of(name) is None and provider_name(provider) not in PROVIDERS):
+            provider, model_id = self._find_home(name), name
+        like = self._names.find(model_id, provider_name(provider))
+        made = {"id": model_id, "name": "", "cost": Price(), "deprecated": None, "guessed_from": like and like.id}
+        return None if like is None else msgspec.structs.replace(like, **made)
+
+    def _find_home(self, model_id: str) -> str:
+        """Return the provider of an id by how it begins: a first party, a cloud that names the maker, or a family."""
+        made_by, dot, _ = model_id.lower().partition(".")
+        first = re.split(r"[^a-z]", model_id.lower())[0]
+        return self._homes.get(made_by + dot) or self._homes.get(first) or FAMILIES.get(first, "")
 
     @cached_property
-    def _families(self) -> Mapping[tuple[str, str], Mapping[int, tuple[tuple[int, ...], Model]]]:
-        """The newest model of each generation of a family of a provider, with its version."""
-        newest: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Model]]] = {}
+    def _homes(self) -> Mapping[str, str]:
+        homes: dict[str, str] = {}
         for model in self.models:
-            found = _VERSIONED.fullmatch(model.id.lower())
-            if found is not None and not model.router:
-                version = _numbers(found["version"])
-                known = newest.setdefault((model.provider, found["family"]), {})
-                if version[0] not in known or version >= known[version[0]][0]:
-                    known[version[0]] = (version, model)
-        return newest
+            first, own = re.split(r"[^a-z]", model.id.lower())[0], first_party_providers(model.id)
+            if model.provider in own:
+                homes.setdefault(first, own[0])
+            elif model.id.startswith(f"{first}."):
+                homes.setdefault(f"{first}.", model.provider)
+        return homes
+
+    @cached_property
+    def _names(self) -> Names[Model]:
+        from segue.foundation.newer_names import Names  # few programs ask for a name that is not listed
+
+        return Names((model.provider, model.id, model) for model in self.models if not model.router)
 
     def _find_variant(self, name: str, forms: int) -> Model | None:
         """Find a model whose id is listed in another form, or in a form of that: `model_ids` has the rules."""
@@ -446,10 +437,6 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 def _is_first_party(model: Model, plain_id: str) -> bool:
     return model.provider in first_party_providers(model.id.lower()) and _plain(model.id) == plain_id
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, re.split(r"[.-]", version)))
 
 
 def _plain(text: str) -> str:

@@ -54,7 +54,8 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
     are sent with every request; they are not treated as secret, so do not put a key there. `account` names one of
     several accounts at the provider: requests are sent with the key that the client has under this name. `flags` are
     fields of the rules as a third party's catalogue has them: a strict `check` reports them, nothing else follows them
-    (`Provider.stated` has the exceptions). They take precedence over `input`.
+    (`Provider.stated` has the exceptions). They take precedence over `input`. `guessed_from` is set for a model that is
+    newer than the catalogue: the id of the listed one that it was made from. Rules of its family are unsure for it.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     account: str = ""
     flags: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+    guessed_from: str = ""
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
         """Show all fields, with the values of headers masked: some people put keys there, and this is logged."""

@@ -272,9 +272,19 @@ def check(
 
 
 def check_for(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
-    """List what an endpoint refuses in a body."""
+    """List what an endpoint refuses in a body.
+
+    Of a model that is guessed to belong to a family, only what its provider refuses of every model is known.
+    """
     fields = graded(check_fields(body, endpoint), endpoint, FIELD_ROWS)
-    return merge(graded(check_body(body, endpoint), endpoint), fields)
+    found = merge(graded(check_body(body, endpoint), endpoint), fields)
+    model = endpoint.model
+    if not found or not model.guessed_from or endpoint.cautious:
+        return found
+    unnamed = Model("", model.provider, model.protocol, base_url=model.base_url)
+    rules = resolve_rules(unnamed, families="none")
+    sure = {(one.code, one.path) for one in check_for(body, replace(endpoint, model=unnamed, rules=rules))}
+    return [one for one in found if (one.code, one.path) in sure]
 
 
 def find_checked(
@@ -293,6 +303,9 @@ def find_checked(
         return endpoint
     find = _known_abilities if catalogue is None else _find_abilities
     known = find(endpoint.model.provider, endpoint.model.id, catalogue)
+    if known is None and model is None and named:
+        guess = (catalogue or installed_catalogue()).lookup(f"{endpoint.model.provider}/{named}")
+        known = guess if guess is not None and guess.guessed_from else None
     return endpoint if known is None else resolve_endpoint(replace(known, protocol=endpoint.model.protocol))
 
 

@@ -9,11 +9,11 @@ the caller. Each overrides single fields of the one before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from importlib import import_module
-from typing import Final, TypeVar, cast
+from typing import Final, Literal, TypeVar, cast, get_args
 
 import msgspec
 
@@ -26,7 +26,7 @@ from segue.models.model import Model
 from segue.models.overrides import Settings, override
 from segue.models.provider import Provider
 from segue.models.providers import PROVIDERS, find_row
-from segue.models.rule import is_sure
+from segue.models.rule import PLACES, MediaPlace, OptionPlace, SchemaPlace, is_sure
 from segue.models.rules import Rules
 from segue.models.weights import WEIGHTS
 from segue.protocols.kit.batch_form import BatchForm
@@ -166,11 +166,17 @@ def registered_count() -> int:
 
 
 def resolve_rules(
-    model: Model | str, overrides: Mapping[str, object] | None = None, *, cautious: bool = False
+    model: Model | str,
+    overrides: Mapping[str, object] | None = None,
+    *,
+    cautious: bool = False,
+    families: Literal["all", "unlimited", "none"] | None = None,
 ) -> Rules:
     """Resolve the rules of a target: the protocol's rules with all overrides, the caller's last.
 
     `cautious` also applies what is not known to be refused: rows of another grade, and flags of the catalogue.
+    `families` says which rules of families apply: all, those that refuse nothing a caller asks for, or none. A model
+    that is guessed to belong to a family (`Model.guessed_from`) has the second, unless the endpoint is cautious.
 
     Raises:
         UnknownProtocol: the model names a protocol that is not registered.
@@ -178,7 +184,8 @@ def resolve_rules(
     """
     model = get_model(model)
     flags = _encode_overrides(_flags_of(model, cautious=cautious)) if model.flags else b""
-    find = partial(_rules_of, flags=flags or b"", cautious=cautious)
+    chosen = families or ("unlimited" if model.guessed_from and not cautious else "all")
+    find = partial(_rules_of, flags=flags or b"", cautious=cautious, families=chosen)
     return _resolve(find, model, model.rules, overrides)
 
 
@@ -187,7 +194,7 @@ def _flags_of(model: Model, *, cautious: bool) -> Mapping[str, object]:
     if cautious:
         return model.flags
     row = find_row(model.provider, model.base_url)
-    stated: Mapping[str, str] = row.stated if row is not None else {}
+    stated: Mapping[str, str] = row.stated if row is not None and not model.guessed_from else {}
     followed = {name: value for name, value in model.flags.items() if name in stated}
     for name, _, item in (rule.partition("=") for rule in stated if "=" in rule):
         flagged = model.flags.get(name)
@@ -217,7 +224,7 @@ def _resolve(
     original = _encode_overrides(own) if own else b""
     # A known provider needs no URL to be found; without it the cache has fewer entries.
     base_url = None if model.provider in PROVIDERS else model.base_url
-    settings = find(model.protocol, model.provider, model.id, base_url, original)
+    settings = find(model.protocol, model.provider, model.guessed_from or model.id, base_url, original)
     if original is None:
         settings = override(settings, own, where=f"model {model.full_name()}")
     return override(settings, overrides, where="the caller") if overrides else settings
@@ -252,6 +259,7 @@ def _rules_of(
     *,
     flags: bytes,
     cautious: bool,
+    families: str,
 ) -> Rules:
     entry, row = get_protocol(protocol), find_row(provider, base_url)
     unsure = {} if cautious else {place: None for place, one in entry.rules.rows.items() if not is_sure(one)}
@@ -264,10 +272,42 @@ def _rules_of(
             rules = msgspec.structs.replace(rules, **sources)
     if flags:
         rules = override(rules, _DECODE(flags), where=f"flags of {provider}/{model_id}")
-    for family in _families(entry, row, provider, model_id):
+    for family in _families(entry, row, provider, model_id) if families != "none" else ():
         if cautious or family.grade == "refused":
-            rules = override(rules, family.rules, where=f"family {family.pattern}")
-    return override(rules, _DECODE(original), where=f"model {provider}/{model_id}") if original else rules
+            given = family.rules if families == "all" else _without_limits(family.rules, rules)
+            rules = override(rules, given, where=f"family {family.pattern}")
+    own = _DECODE(original) if original and families != "none" else {}
+    if families == "unlimited":
+        own = _without_limits(own, rules)
+    return override(rules, own, where=f"model {provider}/{model_id}")
+
+
+_LIMITS: Final = frozenset(
+    (*get_args(OptionPlace), *get_args(MediaPlace), *get_args(SchemaPlace), "thinking_unstreamed", "thinking_level")
+) | {
+    *("refused_options", "refused_with_thinking", "refused_unless_off", "exclusive_options", "refused_extra"),
+    *("refused_fields", "refused_tool_types", "refused_input", "tools", "max_tools", "max_images", "last_assistant"),
+    *("forced_choice_with_thinking", "functions_with_thinking", "schema_with_tools", "schema_with_forced_choice"),
+    *("server_tools_with_functions", "min_thinking_budget", "max_thinking_budget", "efforts_without_thinking"),
+    *("thinking_types", "url_schemes", "unstreamed"),
+}
+"""Rules that refuse what a caller asks for, as opposed to those that say in which form a history is accepted."""
+_NO_LIMITS: Final = Rules()
+
+
+def _without_limits(rules: Mapping[str, object], held: Rules) -> Mapping[str, object]:
+    """Return the rules of a family, or of its newest model, that apply to one which is only guessed to belong to it."""
+    kept = {
+        name: value
+        for name, value in rules.items()
+        if name not in _LIMITS or value is None or (name not in PLACES and value == getattr(_NO_LIMITS, name))
+    }
+    for name in ("refused_options", "refused_extra"):
+        given = cast("Collection[str]", rules.get(name, ()))
+        kept[name] = [each for each in given if each.startswith("-")]
+    if "tool_choices" in rules:
+        kept["tool_choices"] = held.tool_choices.union(cast("Collection[str]", rules["tool_choices"]))
+    return kept
 
 
 @lru_cache(maxsize=4096)
@@ -283,7 +323,8 @@ def _dialect_of(protocol: str, provider: str, model_id: str, base_url: str | Non
 
 def families_of(model: Model) -> Iterator[Family]:
     """Yield the families that a model belongs to, in the order in which they override each other."""
-    return _families(get_protocol(model.protocol), find_row(model.provider, model.base_url), model.provider, model.id)
+    row = find_row(model.provider, model.base_url)
+    return _families(get_protocol(model.protocol), row, model.provider, model.guessed_from or model.id)
 
 
 def _families(entry: Protocol, row: Provider | None, provider: str, model_id: str) -> Iterator[Family]:

@@ -133,9 +133,16 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=GEMINI_WITHOUT_PREFILL,
-        rules={"last_assistant": False, "refused_options": ["temperature", "top_p"]},
+        rules={"last_assistant": False},
         source="'Requests ending with a model turn are not supported' (LibreChat agents #323, langchain-google #1897)",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=GEMINI_WITHOUT_PREFILL,
+        rules={"refused_options": ["temperature", "top_p"]},
+        source="sampling options are accepted and have no effect (pipecat #5821)",
+        read="2026-11-15",
+        grade="ignored",
     ),
     Family(
         pattern=GEMINI_MINIMAL,

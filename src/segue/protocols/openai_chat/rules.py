@@ -341,6 +341,20 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-16",
     ),
     Family(
+        pattern=r"grok-(?:4\.[5-9]|build-latest)",
+        rules={"thinking_levels": frozenset({"minimal", "low", "medium", "high", "xhigh"})},
+        providers=("xai",),
+        source="`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18)",
+        read="2026-11-18",
+    ),
+    Family(
+        pattern=r"glm-4\.7",
+        rules={"thinking_levels": frozenset({"off", "low", "medium", "high"})},
+        providers=("cerebras",),
+        source="\"Input should be 'none', 'low', 'medium' or 'high'\" (modelparams.dev #115, live, 2026-07-14)",
+        read="2026-11-18",
+    ),
+    Family(
         pattern=r"grok-(?:[4-9]|3-mini)",
         rules={"refused_extra": ["presence_penalty", "frequency_penalty", "stop"], "refused_options": ["stop"]},
         providers=("xai",),

@@ -175,6 +175,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="'does not support parameter reasoningEffort' (hermes-agent #23088, #23435, live, 2026-05-10)",
         read="2026-11-17",
     ),
+    Family(
+        pattern=r"grok-(?:4\.[5-9]|build-latest)",
+        rules={"thinking_levels": frozenset({"minimal", "low", "medium", "high", "xhigh"})},
+        providers=("xai",),
+        source="`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18)",
+        read="2026-11-18",
+    ),
     _openai_family(
         pattern=OPENAI_WITHOUT_REASONING,
         rules={"refused_extra": ["text.verbosity=low", "text.verbosity=high"]},
