@@ -346,3 +346,32 @@ def test_thinking_of_an_imported_half_is_reported_with_another_account(walk: Wal
     walk.account = "key-b"
     walk.ask("with another account", THINK, way=way)
     assert causes(walk).count("another account") == 2
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
+def test_reasoning_items_that_were_refused_together_are_sent_to_no_account_again(walk: Walk, way: str) -> None:
+    """One of them is of another account, and the refusal does not say which: each account would refuse them once."""
+    walk.models, walk.model = (GPT,), GPT
+    for account in ORGANIZATIONS:
+        walk.account = account
+        talk(walk)
+    walk.forget()
+    for account in reversed(ORGANIZATIONS):
+        walk.account = account
+        walk.ask(f"with {account}", THINK, way=way)
+    assert len([request for request in walk.emulator.requests if request.refusal]) == 1
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
+def test_a_paused_call_that_another_model_went_on_from_is_not_sent_again(walk: Walk, way: str) -> None:
+    """Its request ended with an inserted user turn, which comes again: so the provider cannot finish the call."""
+    walk.ask("look it up", Step(thinking="Hm.", text="I search.", paused=True), way=way)
+    walk.model = OPUS_5
+    walk.ask(None, CALL, way=way)
+    walk.results()
+    walk.model = OPUS
+    walk.unusable.update(walk.signatures())
+    walk.ask(None, THINK, way=way)
+    assert walk.sent is not None
+    assert "server_tool_use" not in str(walk.sent.body)
+    assert [request.status for request in walk.emulator.requests] == [200, 200, 200]

@@ -6,10 +6,10 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -21,12 +21,14 @@ from protocols.nearly_right import REPAIRED, REPORTED, right_stream
 from segue.client.flow.reading import StreamReading
 from segue.client.http.shell import Shell
 from segue.conversation.context import Context, Options
+from segue.conversation.events import StartEvent
 from segue.conversation.messages import UserMessage
 from segue.framing.writing import frame_encoder
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.leaving import Connection
-from segue.gateway.relaying import ENDS, StreamRelay
+from segue.gateway.relaying import ENDS, JUDGED, StreamRelay
+from segue.gateway.writing import StreamWriter
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol
 from segue.testing.emulator.running import serve_in_thread
@@ -181,6 +183,10 @@ class _Written:
     def __init__(self) -> None:
         self.data: list[bytes] = []
         self.tap: list[bytes] = []
+        self.is_calm = True
+
+    def take_rest(self) -> bytes:
+        return b""
 
     def take_bytes(self) -> bytes:
         taken = b"".join(self.tap)
@@ -195,7 +201,7 @@ class _Written:
 def relayed(chunks: list[bytes]) -> tuple[bytes, bytes]:
     """Give what a relay passes on at once, and what it holds back to be decoded first."""
     written: Any = _Written()
-    relay = StreamRelay(written, written, ENDS["openai-chat"])
+    relay = StreamRelay(written, written, "openai-chat", written)
 
     async def run() -> bytes:
         held = b""
@@ -224,6 +230,34 @@ def streams_of(record: Protocol) -> Iterator[list[Any]]:
             yield [*frames[:1], sample.stream_error]
     for change in {**REPAIRED, **REPORTED}.values():
         yield change(right_stream(record), record.name)
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_the_frame_that_begins_a_call_has_one_of_the_texts(name: str) -> None:
+    record, begun = get_protocol(name), 0
+    request = segue.prepare(Context(messages=(UserMessage.of("-"),)), record.example, options=Options(stream=True))
+    for frames in streams_of(record):
+        reading, framer = StreamReading(request), frame_encoder(record.framing)
+        for data in map(framer.feed, frames):
+            if any(event.type == "toolcall_start" for event in reading.feed(data)):
+                begun += 1
+                assert any(text in data for text in JUDGED[name]), data
+                break
+    assert begun > 2
+
+
+_CALL = {"index": 0, "id": "", "type": "function", "function": {"name": "f", "arguments": ""}}
+CALL = b"data: " + json.dumps({**CHUNK, "choices": [{"index": 0, "delta": {"tool_calls": [_CALL]}}]}).encode() + b"\n\n"
+
+
+@pytest.mark.parametrize("at", [1, 30, 60, 90, len(CALL) - 1])
+def test_a_call_is_held_back_from_its_first_frame_on(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks = [delta("a"), delta("b") + CALL[:at], CALL[at:]]
+    passed, decoded = relayed(chunks)
+    assert passed == delta("a") + delta("b")
+    assert decoded == passed  # first; the frame itself is decoded next, before more is read
+    monkeypatch.setitem(cast("dict[str, object]", JUDGED), "openai-chat", ())
+    assert relayed(chunks)[0] == b"".join(chunks), "without its texts it would be passed on"
 
 
 @pytest.mark.parametrize("name", ENDS)
@@ -277,3 +311,30 @@ def test_a_connection_that_ended_calls_at_once_and_each_only_once() -> None:
     connection.end()
     connection.add(lambda: called.append("c"))
     assert called == ["a", "c"]
+
+
+def test_a_heartbeat_does_not_begin_a_reply_again_that_passes_as_it_is() -> None:
+    sent: list[bytes] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message.get("body", b""))
+
+    async def run() -> None:
+        encoder = segue.stream_encoder(protocol="anthropic-messages", model="anthropic/claude-opus-5-5")
+        writer = StreamWriter(
+            send,
+            encoder,
+            frame_encoder("sse"),
+            start=StartEvent(id="msg_1", model="a"),
+            head=list,
+            give_up=list,
+            hold=60,
+            beat=60,
+        )
+        await writer.write_bytes(b"event: message_start\n\n", is_last=False)
+        await writer._write_beat()  # pyright: ignore[reportPrivateUsage]
+        writer.close()
+
+    asyncio.run(run())
+    assert b"".join(sent).count(b"message_start") == 1
+    assert b"ping" in sent[-1]

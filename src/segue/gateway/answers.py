@@ -27,6 +27,7 @@ from segue.gateway.exchange import Exchange, failure_of, is_content
 from segue.gateway.hints import fit_last_frame, status_of_refused_key
 from segue.gateway.relaying import ENDS, StreamRelay
 from segue.gateway.service import LOG, now_ms
+from segue.gateway.straight_replies import StraightReply
 from segue.gateway.writing import Headers, Send, StreamWriter
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
@@ -190,7 +191,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
         await exchange.store_state(message)
         if exchange.is_unstored and exchange.attach_again():
             shown = exchange.convert_whole(message, model)
-        body: object = exchange.take_bytes() if exchange.is_straight else b""
+        body: object = exchange.repair_whole(message, model) if exchange.is_straight else b""
         if not body:
             encoded = encode_response(shown, protocol=protocol, model=exchange.reply_model())
             exchange.mark_stored(encoded)
@@ -344,6 +345,7 @@ async def _relay(
     """Write the events of a reply; return the failure if it ends with one before its end was written."""
     held: list[Event] = []
     has_content = False
+    straight: StraightReply | None = None
     async for first in stream:
         events = [first, *stream.take_ready()]
         last = events[-1]
@@ -357,9 +359,12 @@ async def _relay(
             if not any(map(is_content, events)) and last.type != "done":
                 continue
             events, held, has_content = held, [], True
-        if exchange.is_straight and not writer.has_encoded and exchange.keeps_native(stream.model):
-            await _pass_events(exchange, stream, writer, encode, events)
-        elif (failure := await _write_events(exchange, stream, writer, encode, events)) is not None:
+        if exchange.is_straight and (straight is not None or not writer.has_encoded):
+            straight = straight or exchange.straight_reply(stream.model)
+            failure = await _pass_events(exchange, stream, writer, encode, events, straight=straight)
+        else:
+            failure = await _write_events(exchange, stream, writer, encode, events)
+        if failure is not None:
             return failure
         if last.type in ("done", "error"):
             return None
@@ -372,27 +377,53 @@ async def _pass_events(
     writer: StreamWriter,
     encode: Callable[[Event], list[Any]],
     events: list[Event],
-) -> None:
-    """Write the bytes of events as they came. The events themselves are for the state and the row alone."""
+    *,
+    straight: StraightReply,
+) -> Failure | None:
+    """Write the bytes of events unchanged while they keep to the protocol; return the failure if they cannot be."""
     last, protocol = events[-1], exchange.asked.call.protocol
+    is_last = last.type in ("done", "error")
     if last.type == "done":
         exchange.asked.admission.turn.finish()
         exchange.convert_whole(last.message, stream.model)
         await exchange.store_state(last.message)
-        if writer.has_encoded:  # the head was sent meanwhile, as the encoder writes it
-            await _write_events(exchange, stream, writer, encode, events, is_stored=True)
-            return
-    is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
-    is_last = last.type in ("done", "error")
+    await writer.settle()
+    if writer.has_encoded and straight.is_fresh:  # the head was sent meanwhile, as the encoder writes it
+        return await _write_events(exchange, stream, writer, encode, events, is_stored=True)
+    straight.is_wrong = straight.is_wrong or writer.has_encoded
+    data: bytes | None = None
+    try:
+        if straight.is_wrong:
+            frames = [*straight.take_frames(), *straight.write(events, encode)]
+        else:
+            data = straight.check(exchange.take_bytes(is_last=is_last), events, encode, is_last=is_last)
+            frames = straight.take_frames() if data is None or is_last else []
+            if data is None:
+                exchange.note_repair()
+        if data is None and last.type == "done":
+            _fit_end(exchange, frames)
+    except EncodeError as error:
+        return _cannot_write(error)
     if is_last:
         _record_end(exchange, stream, last)
+    if data is None:
+        await writer.write(frames, is_last=is_last)
+        return None
     # A provider that fails writes its own error; a connection that breaks leaves the stream without an end.
-    await writer.write_bytes(exchange.take_bytes(is_last=is_last), is_last=is_last and not is_cut)
+    is_cut = last.type == "error" and (failure_of(stream).kind == FailureKind.NETWORK or not straight.has_error)
+    await writer.write_bytes(data, is_last=is_last and not is_cut)
     if last.type == "error" and is_cut:
-        converted = exchange.convert(message_events(last.message), stream.model)
-        await writer.write(_error_frames([frame for event in converted for frame in encode(event)]), is_last=True)
-    elif not is_last and (ends := ENDS.get(protocol)):
-        stream.relay_by(StreamRelay(exchange, writer, ends))
+        frames = frames or straight.write(message_events(last.message), encode)
+        await writer.write(_error_frames(frames), is_last=True)
+    elif not is_last and straight.is_calm and not straight.is_relayed and protocol in ENDS:
+        straight.is_relayed = True
+        stream.relay_by(StreamRelay(exchange, writer, protocol, straight))
+    return None
+
+
+def _cannot_write(error: EncodeError) -> Failure:
+    LOG.warning("a reply could not be written: %s", error)
+    return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
 
 
 async def _write_events(
@@ -416,17 +447,10 @@ async def _write_events(
         if last.type == "done":
             _fit_end(exchange, frames)
     except EncodeError as error:
-        LOG.warning("a reply could not be written: %s", error)
-        return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
+        return _cannot_write(error)
     if is_last:
         _record_end(exchange, stream, last)
-    if exchange.is_straight and not writer.has_encoded:
-        is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
-        await writer.write_bytes(exchange.take_bytes(is_last=is_last), is_last=is_last and not is_cut)
-        if is_cut:
-            await writer.write(_error_frames(frames or encode(converted[-1])), is_last=True)
-    else:
-        await writer.write(frames, is_last=is_last)
+    await writer.write(frames, is_last=is_last)
     return None
 
 

@@ -40,6 +40,7 @@ from segue.gateway.service import LOG, Gateway, now_ms
 from segue.gateway.spending import clamp_usage, count_choices
 from segue.gateway.store.store import StoredContent, StoredState
 from segue.gateway.straight import straight_request
+from segue.gateway.straight_replies import StraightReply, repair_body
 from segue.gateway.stream_usage import UsageFilter, ask_for_usage
 from segue.gateway.tracing import RequestTrace
 from segue.gateway.transport import TAP
@@ -64,6 +65,7 @@ _TRANSIENT: Final = frozenset({FailureKind.OVERLOADED, FailureKind.SERVER, Failu
 _RESTING: Final = _TRANSIENT | {FailureKind.AUTH, FailureKind.QUOTA}
 """Failures after which one of several accounts is tried after the others for some time."""
 _LONGEST_REST: Final = 3600.0
+_REPAIRED: Final = "the provider did not keep to its protocol; the reply was repaired"
 _IMPOSSIBLE: Final = "the provider reported an impossible usage: figures below 0 or beyond the model; it was clamped"
 
 
@@ -293,6 +295,23 @@ class Exchange:
         """Whether bytes are passed on as they are."""
         return bool(self.asked.raw)
 
+    def straight_reply(self, model: Model) -> StraightReply:
+        """Make what compares the bytes of a streamed reply with its protocol."""
+        call = self.asked.call
+        return StraightReply(call.framing, call.protocol, model, self.asked.sent.tools)
+
+    def repair_whole(self, message: AssistantMessage, model: Model) -> object:
+        """Return the bytes of a whole reply, or what replaces them if the provider did not keep to its protocol."""
+        data = self.take_bytes()
+        body = repair_body(data, message, self.asked.call.protocol, model, self.asked.sent.tools) if data else data
+        if body is not data:
+            self.note_repair()
+        return body
+
+    def note_repair(self) -> None:
+        """Note that a reply, or the rest of it, is written anew."""
+        self._notes.append(_REPAIRED)
+
     def _take(self, chunk: bytes) -> None:
         """Take a piece of the provider's reply."""
         assert self._arrived is not None, "it is kept"
@@ -305,6 +324,10 @@ class Exchange:
         data = b"".join(self.tap)
         self.tap.clear()
         return data if self._filter is None else self._filter.feed(data, is_last=is_last)
+
+    def take_rest(self) -> bytes:
+        """Take the beginning of a frame that is held back."""
+        return b"" if self._filter is None else self._filter.take_rest()
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Note how a request to a provider ended."""

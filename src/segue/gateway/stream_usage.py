@@ -44,6 +44,11 @@ class UsageFilter:
     def __init__(self) -> None:
         self._rest = b""
 
+    def take_rest(self) -> bytes:
+        """Take the beginning of an event: it comes again."""
+        rest, self._rest = self._rest, b""
+        return rest
+
     def feed(self, data: bytes, *, is_last: bool = False) -> bytes:
         """Return the bytes of the events that are complete; with the last ones, the rest as well."""
         pending = self._rest + data

@@ -71,22 +71,26 @@ class StreamWriter:
         self._timer = self._loop.call_later(wait, self._on_silence)
 
     async def _write_beat(self) -> None:
-        # Before the first content, the reply begins with its id here: it has one id throughout.
-        frames = [*self._encoder.feed(self._start), *self._encoder.heartbeat()]
+        # Before the first content, the reply begins with its id here: it has one id throughout. After bytes of the
+        # provider, it has begun.
+        start = self._encoder.feed(self._start)
+        frames = [*(() if self.has_begun else start), *self._encoder.heartbeat()]
         await self._send_bytes(self._frame(frames))
+
+    async def settle(self) -> None:
+        """Wait for a heartbeat that is being written."""
+        if self._sending is not None:
+            await self._sending
+            self._sending = None
 
     async def write(self, frames: Sequence[StreamFrame], *, is_last: bool = False) -> None:
         """Write frames in one piece; with the last ones, end the reply."""
-        if self._sending is not None:
-            await self._sending
-            self._sending = None
+        await self.settle()
         await self._send_bytes(self._frame(frames, is_last=is_last), is_last=is_last)
 
     async def write_bytes(self, data: bytes, *, is_last: bool) -> None:
-        """Write bytes of the provider as they are."""
-        if self._sending is not None:
-            await self._sending
-            self._sending = None
+        """Write bytes of the provider unchanged."""
+        await self.settle()
         await self._send_bytes(data, is_last=is_last)
 
     def _frame(self, frames: Sequence[StreamFrame], *, is_last: bool = False) -> bytes:

@@ -70,6 +70,10 @@ class ChunkRelay(Protocol):
         """Take a chunk; return the bytes that are to be decoded now, with those that were kept before."""
         ...
 
+    def take_held(self) -> bytes:
+        """Return the bytes that are to be decoded before more is read."""
+        ...
+
     def flush(self) -> bytes:
         """Return the bytes that were kept and not decoded."""
         ...
@@ -230,8 +234,8 @@ class AsyncWire:
     ) -> list[Event] | Broken | None:
         """Read like `read_events`; what was passed on is decoded before the end or the failure of the reply is."""
         try:
-            while isinstance(chunk := await self.read(), bytes):
-                if (ready := await relay.pass_on(chunk)) and (events := feed(ready)):
+            while (ready := relay.take_held()) or isinstance(chunk := await self.read(), bytes):
+                if (ready or (ready := await relay.pass_on(chunk))) and (events := feed(ready)):
                     return events
         except BaseException:
             feed(relay.flush())  # the message has what arrived

@@ -21,6 +21,7 @@ from segue.conversation.content import Extra, NativeContent
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.projection.passes.held_content import has_reference, is_continued
 from segue.projection.passes.matching import Matches, Unsettled, last_turn
+from segue.projection.passes.order import inserted_before
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import INSERTED, Workspace
 from segue.protocols.kit.json_values import Block
@@ -169,8 +170,12 @@ class NativeBlocks:
             self.sent_calls = frozenset[str]().union(*self.call_ids({}))
         answered = self.answered_turns()
         for index, message in enumerate(workspace.messages):
-            turn = self.turn(index, message, turns[-1].role if turns else None)
+            previous = turns[-1].role if turns else None
+            turn = self.turn(index, message, previous)
             if turn is not None:
+                if previous in ("assistant", "other") and inserted_before(message) is not None:
+                    turns.append(Turn("user", []))  # it is inserted again: the provider finishes no call before it
+                    self.turn_places.append(INSERTED)
                 turns.append(turn)
                 self.turn_places.append(workspace.places[index])
             if index in answered:

@@ -55,13 +55,14 @@ def order_turns(workspace: Workspace) -> None:
 def _open_as_before(workspace: Workspace, first: Message) -> None:
     """Insert the user turn that a request without messages ended with, before the reply to it."""
     rules = workspace.target.rules
-    text = _inserted_before(first)
+    text = inserted_before(first)
     if text is not None and (not rules.instructions_alone or not rules.last_assistant):
         place = workspace.insertion(ChangeCode.TURN_INSERTED, "the request that was answered had it")
         workspace.keep([UserMessage.of(text), *workspace.messages], [place, *workspace.places], added=len(text))
 
 
-def _inserted_before(message: Message) -> str | None:
+def inserted_before(message: Message) -> str | None:
+    """Return the text of the user turn that the request of a reply ended with, if it was inserted."""
     return message.sent.inserted if message.role == "assistant" and message.sent is not None else None
 
 
@@ -127,7 +128,7 @@ def _separate_assistants(workspace: Workspace) -> None:
         here = workspace.places[index]
         if message.role == "assistant" and previous == "assistant":
             left_gap = place is not None and here > place + 1 and here not in workspace.joined
-            text = _inserted_before(message)
+            text = inserted_before(message)
             if workspace.target.rules.alternate or left_gap or text is not None:
                 messages.append(UserMessage.of(text or default))
                 added += len(text or default)

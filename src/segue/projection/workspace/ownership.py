@@ -65,9 +65,14 @@ class Ownership:
         return bool(self.refused) and not self.refused.isdisjoint(all_marks_of(message))
 
     def dropped_in(self, sent: Sent) -> list[str]:
-        """Return the marks that a reply remembers as dropped or refused, without those that only other models drop."""
+        """Return the marks that a reply remembers as dropped or refused, without those that only others drop.
+
+        What a model or an account drops by name, another one may read. Of what was refused together, nobody knows which
+        it was: each account would refuse it once more.
+        """
         marks = [each.partition("@") for each in sent.dropped]
-        return [mark for mark, _, model in marks if not model or model == self._model.id]
+        here = ("", self._model.id, self.account and self.account.removeprefix(ONE_OF_SEVERAL))
+        return [mark for mark, _, whose in marks if whose in here]
 
 
 KEY_LABEL: Final = "key:"

@@ -179,9 +179,8 @@ class Scan:
         for message in self.stamped:
             sent = message.sent
             if sent is not None and ownership.has_origin(message):
-                if ownership.is_same_account(message):
-                    self.refused += ownership.dropped_in(sent)
-                else:
+                self.refused += ownership.dropped_in(sent)
+                if not ownership.is_same_account(message):
                     self.refused += sent.accepted  # they belong to the account that accepted them
 
     def add_calls(self, arguments: Sequence[Mapping[str, object]]) -> None:

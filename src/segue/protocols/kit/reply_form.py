@@ -86,6 +86,8 @@ NO_FAULT: Final = frozenset({"turn_boundary"})
 """Reasons that say nothing about later requests."""
 OF_MODEL: Final = frozenset({"model_mismatch", "model_binding_mismatch"})
 """Reasons that hold for the model that was asked, and for no other."""
+OF_ACCOUNT: Final = frozenset({"organization_mismatch"})
+"""Reasons that hold for the account that was asked, and for no other.."""
 
 
 def note_withheld(entries: Sequence[Mapping[str, str]]) -> tuple[Diagnostic, ...]:

@@ -9,7 +9,7 @@ import msgspec
 
 from segue.conversation.marks import marks_of
 from segue.conversation.messages import AssistantMessage, Sent
-from segue.protocols.kit.reply_form import NO_FAULT, OF_MODEL
+from segue.protocols.kit.reply_form import NO_FAULT, OF_ACCOUNT, OF_MODEL
 
 
 @final
@@ -58,7 +58,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
             place = kept.index(accepted[0]) if accepted and kept else 0
             before = kept[place - 1] if place else None
         if dropped and not self.asked:
-            refused = (*refused, *_learn(dropped, self.passed, message.model))
+            refused = (*refused, *_learn(dropped, self.passed, message.model, self.account))
         sent = Sent(
             system=self.system,
             tools=self.tools,
@@ -73,10 +73,10 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
         return None if sent == _NOTHING else sent
 
 
-def _learn(dropped: Mapping[str, str], known: tuple[str, ...], model: str) -> list[str]:
-    """Return the marks that need not be sent again; those that only this model does not read name it."""
+def _learn(dropped: Mapping[str, str], known: tuple[str, ...], model: str, account: str | None) -> list[str]:
+    """Return the marks that need not be sent again; those that only this model or account does not read name it."""
     return [
-        f"{mark}@{model}" if reason in OF_MODEL else mark
+        f"{mark}@{model if reason in OF_MODEL else account or ''}" if reason in OF_MODEL | OF_ACCOUNT else mark
         for mark, reason in dropped.items()
         if mark not in known and reason not in NO_FAULT
     ]
