@@ -227,8 +227,14 @@ TRAIL = (
     b'{"type": "session", "schema_version": "0.1.0", "id": "s", "session_uid": "u", "cwd": "/p"}\n'
     b'{"type": "user_message", "id": "1", "payload": {"text": "Why?"}}\n'
 )
+
+
+def test_a_file_of_agent_trail_is_no_session_of_pi():
+    assert read_history(TRAIL).origin.format == "agent-trail"
+
+
 UNREADABLE = {
-    "a file of Agent Trail is no session of pi": (TRAIL, "Agent Trail"),
+    "memories of Mem0 are no conversation": ({"results": [{"id": "1", "memory": "Ann likes lamps."}]}, "Mem0"),
     "a session of Agno is no request": ({"session_id": "s", "runs": [{"messages": WITH_IDS}]}, "Agno"),
 }
 

@@ -157,6 +157,13 @@ READ_WHOLE = {
     "smolagents": "smolagents",
     "dspy-lm-history": "dspy",
     "hermes": "hermes",
+    "agent-trail": "agent-trail",
+    "antigravity": "antigravity",
+    "cursor-cli": "cursor-cli",
+    "entire-compact": "entire",
+    "langfuse-trace": "langfuse",
+    "langsmith-runs": "langsmith",
+    "phoenix-spans": "phoenix",
     **({"zed": "zed"} if sys.version_info >= (3, 14) or find_spec("zstandard") else {}),
 }
 """The formats of these samples, and what they are read as."""

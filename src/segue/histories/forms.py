@@ -143,6 +143,36 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", first=("role=session_meta",), over=("segue session", "openai-chat")),
         Form(where="object", needs=("session_start", "platform", "messages")),
     ),
+    "agent-trail": (
+        Form(where="lines", needs=("schema_version", "type=session|trail", "!cwd"), over=("pi",)),
+        Form(where="lines", needs=("schema_version", "session_uid"), over=("pi",)),
+    ),
+    "antigravity": (Form(where="lines", needs=("step_index", "source", "status")),),
+    "entire": (Form(where="lines", needs=("cli_version", "agent", "v:number")),),
+    "langfuse": (
+        Form(where="object", needs=("observations[].traceId",)),
+        Form(where="object", needs=("observations[].type=GENERATION|SPAN|EVENT|AGENT|TOOL|CHAIN",)),
+        Form(where="object", needs=("trace.observations:list",)),
+        Form(where="object", needs=("data[].traceId", "data[].startTime")),
+        Form(where="items", needs=("traceId", "startTime", "type")),
+        Form(where="items", needs=("trace_id", "start_time", "type=GENERATION|SPAN|EVENT|AGENT|TOOL|CHAIN")),
+        Form(where="lines", needs=("traceId", "startTime", "type=GENERATION")),
+        Form(where="lines", needs=("trace_id", "start_time", "type=GENERATION")),
+    ),
+    "langsmith": (
+        Form(where="lines", needs=("dotted_order", "run_type")),
+        Form(where="items", needs=("dotted_order", "run_type")),
+        Form(where="object", needs=("runs[].dotted_order",)),
+    ),
+    "phoenix": (
+        Form(where="lines", needs=("attributes", "context.trace_id")),
+        Form(where="lines", needs=("attributes.llm",)),
+        Form(where="lines", needs=("attributes", "span_kind")),
+        Form(where="items", needs=("attributes", "context.trace_id")),
+        Form(where="object", needs=("data[].context.trace_id", "data[].attributes")),
+        Form(where="lines", needs=("attributes.llm.input_messages",)),
+    ),
+    "cursor-cli": (Form(where="database", needs=("blobs", "meta")),),
     "adk-evalset": (
         Form(where="object", needs=("eval_set_id", "eval_cases:list")),
         Form(where="object", needs=("evalSetId", "evalCases:list")),
@@ -424,11 +454,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="object", needs=("prompt", "!messages"), own=_PICTURE),
         Form(where="items", needs=("prompt", "!messages"), own=_PICTURE),
     ),
-    "a file of Agent Trail": (
-        Form(where="lines", needs=("schema_version", "type=session|trail", "!cwd"), over=("pi",)),
-        Form(where="lines", needs=("schema_version", "session_uid"), over=("pi",)),
-    ),
-    "a transcript of Antigravity": (Form(where="lines", needs=("step_index", "source", "status")),),
     "a history of DSPy without roles": (
         Form(
             where="object",
@@ -444,20 +469,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
             certain=False,
         ),
     ),
-    "a compact transcript of entire.io": (Form(where="lines", needs=("cli_version", "agent", "v:number")),),
-    "a trace of Langfuse": (
-        Form(where="object", needs=("observations:list",)),
-        Form(where="object", needs=("trace.observations:list",)),
-    ),
-    "runs of LangSmith": (
-        Form(where="lines", needs=("dotted_order", "run_type")),
-        Form(where="items", needs=("dotted_order", "run_type")),
-    ),
-    "spans of Phoenix": (
-        Form(where="lines", needs=("attributes", "context.trace_id")),
-        Form(where="lines", needs=("attributes.llm",)),
-        Form(where="lines", needs=("attributes", "span_kind")),
-    ),
     "memories of Mem0": (
         Form(where="object", needs=("results[].memory",)),
         Form(where="object", needs=("memories[].memory",)),
@@ -465,7 +476,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "a database of Warp": (Form(where="database", needs=("ai_queries", "agent_conversations")),),
     "a message file of opencode": (Form(where="object", needs=("sessionID^ses", "role"), over=("segue session",)),),
     "a part file of opencode": (Form(where="object", needs=("messageID^msg", "sessionID^ses")),),
-    "a database of the command line of Cursor": (Form(where="database", needs=("blobs", "meta")),),
     "a database of VS Code or Cursor": (Form(where="database", needs=("ItemTable", "!cursorDiskKV")),),
     "a database of Kiro": (
         Form(where="database", needs=("conversations_v2",)),

@@ -116,6 +116,12 @@ def note_unexplained(items: Iterable[tuple[int, object]], made: object, notes: N
             notes.unreadable(number, f"{render_path(path)} has an unknown form, or is at an unknown place")
 
 
+def find_unexplained(item: object, made: object) -> _Path | None:
+    """Find the first text of an item that no value made from the whole file has."""
+    found = {text for _, text in _texts(made)}
+    return next(_unexplained(item, found, "\0".join(found)), None)
+
+
 def _unexplained(item: object, found: Container[str], whole: str) -> Iterator[_Path]:
     for path, text in _given(item):
         if text in found or text.strip() in whole:
