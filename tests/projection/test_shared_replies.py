@@ -70,7 +70,7 @@ def test_the_tier_of_a_reply_is_shown(client: str):
 
 
 def test_a_tier_is_reported_where_a_wire_has_none():
-    assert 'service_tier: "priority"' in shown(TIERED, "openai-chat", "google-genai")[1]
+    assert 'service_tier: "priority"' in shown(TIERED, "openai-chat", "cohere-chat")[1]
 
 
 def test_the_common_tier_has_the_name_of_the_wire():
@@ -155,6 +155,26 @@ NEUTRAL: Final[Mapping[str, tuple[object, ...]]] = {
     "searches": (2,),
     "cache_writes": ({"1h": 3},),
     "logprobs": (TOKENS,),
+    "cached_modalities": ({"audio": 3},),
+    "stop_sequence": ("END",),
+    "stop_details": ({"type": "refusal", "category": "cyber", "explanation": "No."},),
+    "context_management": ({"applied_edits": [{"type": "clear_tool_uses_20250919"}]},),
+    "inference_geo": ("us",),
+    "fetches": (2,),
+    "cache_diagnostics": ({"type": "cache_miss", "reason": "prefix_changed", "cache_missed_tokens": 9},),
+    "guardrail_trace": ({"guardrail": {"actionReason": "blocked"}},),
+    "performance": ({"latency": "optimized"},),
+    "safety_ratings": ([{"category": "HARM_CATEGORY_HARASSMENT", "probability": "MEDIUM"}],),
+    "prompt_feedback": ({"safetyRatings": [{"category": "HARM_CATEGORY_HARASSMENT", "probability": "LOW"}]},),
+    "finish_message": ("It was recited.",),
+    "average_logprobs": (-0.5,),
+    "recited_sources": ({"citationSources": [{"uri": "https://example.com", "license": "mit"}]},),
+    "fetched_pages": ({"urlMetadata": [{"retrievedUrl": "https://example.com"}]},),
+    "traffic_type": ("PROVISIONED_THROUGHPUT",),
+    "predicted_tokens": (4,),
+    "mispredicted_tokens": (1,),
+    "content_filters": ({"hate": {"filtered": False, "severity": "low"}},),
+    "prompt_filters": ([{"prompt_index": 0, "content_filter_results": {}}],),
 }
 COUNTED: Final = Usage(input=10, output=9, cache_write=5, total_tokens=24)
 

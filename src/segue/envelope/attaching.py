@@ -247,6 +247,11 @@ class Attachment:
         """Write the envelope of what is left, and make the state of the whole reply."""
         if event.type == "done" and self._slots.insert is not None and self._needs_insertion():
             self._insert(written)
+        for at, piece in enumerate(shown.content):
+            place = self._places.get(at, -1)
+            seen = self._seen.get(place)
+            if piece.kind == "text" and seen is not None and seen.kind == "text" and piece.extra is not None:
+                self._seen[place] = replace(seen, extra=piece.extra)  # such as log probabilities, known at the end
         self.seen = replace(shown, content=tuple(self._seen[place] for place in sorted(self._seen)))
         if event.type == "done":
             message = event.message

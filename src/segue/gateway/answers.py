@@ -15,7 +15,7 @@ from segue.client.flow.reading import parse_body
 from segue.client.flow.steps import Broken, Head
 from segue.client.http.async_streams import AsyncStream
 from segue.conversation.events import Event, StartEvent
-from segue.conversation.messages import StopReason
+from segue.conversation.messages import AssistantMessage, StopReason
 from segue.conversation.replayed import message_events
 from segue.errors import EncodeError, RequestFailed, SegueError, UnknownModel
 from segue.failures.classify import classify
@@ -33,6 +33,7 @@ from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.protocols.api import encode_response
 from segue.protocols.kit.json_values import object_of
+from segue.protocols.registry import get_protocol
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
@@ -199,7 +200,8 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     except SegueError as error:
         failure = explain_error(error)
         exchange.learn()
-        await end_with_status(exchange, send, failure, model)
+        if model is None or not await _send_refusal(exchange, send, error, failure, model):
+            await end_with_status(exchange, send, failure, model)
         return
     finally:
         if leaving is not None:
@@ -207,6 +209,24 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     exchange.first_byte = now_ms()
     exchange.record(200, "done")  # before the reply ends: its client may ask for the row at once
     await send_json(send, 200, body, exchange.response_headers(model))
+
+
+def _is_refusal(exchange: Exchange, failure: Failure, message: AssistantMessage) -> bool:
+    """Whether a failure is a reply that ended as a refusal, and the client's protocol has such an end too."""
+    refusals = get_protocol(exchange.asked.call.protocol).reply_form.refusals
+    return failure.kind == FailureKind.REFUSED and message.raw_stop_reason is not None and bool(refusals)
+
+
+async def _send_refusal(exchange: Exchange, send: Send, error: SegueError, failure: Failure, model: Model) -> bool:
+    """Send a reply that ended as a refusal, and say whether the failure is one."""
+    if not isinstance(error, RequestFailed) or not _is_refusal(exchange, failure, error.message):
+        return False
+    shown = exchange.convert_whole(error.message, model)
+    body: object = exchange.take_bytes() if exchange.is_straight else b""
+    body = body or encode_response(shown, protocol=exchange.asked.call.protocol, model=exchange.reply_model())
+    exchange.record(200, "error", failure=failure)
+    await send_json(send, 200, body, exchange.response_headers(model))
+    return True
 
 
 class _Leaving:
@@ -353,10 +373,12 @@ async def _relay(
             exchange.record(499, "aborted")  # the client left
             return None
         if last.type == "error" and not has_content and not any(map(is_content, events)):
-            return failure_of(stream)
+            failure = failure_of(stream)
+            if not _is_refusal(exchange, failure, last.message):
+                return failure
         if not has_content:
             held += events
-            if not any(map(is_content, events)) and last.type != "done":
+            if not any(map(is_content, events)) and last.type not in ("done", "error"):
                 continue
             events, held, has_content = held, [], True
         if exchange.is_straight and (straight is not None or not writer.has_encoded):

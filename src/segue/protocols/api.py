@@ -99,27 +99,26 @@ def find_endpoint(
         return resolve_endpoint(target)
     if protocol is None:
         raise UnknownProtocol("neither a protocol nor a model is given; pass protocol=... or model=...", name="")
-    if catalogue is not None:
-        return resolve_endpoint(_find_named(protocol, named or "", catalogue))
     # A body that names no model needs no catalogue, and reading those of installed packages takes long.
-    read, key = installed_catalogue() if named else packaged_catalogue(), (protocol, named or "")
+    read = catalogue if catalogue is not None else installed_catalogue() if named else packaged_catalogue()
+    key = (protocol, named or "")
     known = _named.get(key)
     if known is None or known[0] is not read:
         if len(_named) >= _MOST_KNOWN:
             _named.clear()
-        known = _named[key] = read, _find_named(protocol, named or "", None)
+        known = _named[key] = read, _find_named(protocol, named or "", catalogue)
     return resolve_endpoint(known[1])
 
 
 def _find_named(protocol: str, model_id: str, catalogue: Catalogue | None) -> Model:
     """Find the model that a body names; one that no catalogue has gets the provider of the protocol."""
-    provider = find_provider(protocol, model_id, catalogue=catalogue) if model_id else None
-    if provider is not None:
-        entries = find_models(provider=provider, protocol=protocol, catalogue=catalogue)
-        known = [entry for entry in entries if entry.id == model_id]
-        if known:
-            return known[0]
-    return Model(model_id, provider or get_protocol(protocol).provider, protocol)
+    own = get_protocol(protocol).provider
+    provider = (find_provider(protocol, model_id, catalogue=catalogue) if model_id else None) or own
+    known = [entry for entry in find_models(provider=provider, catalogue=catalogue) if entry.id == model_id]
+    # A model that the catalogue has on another protocol of its provider is the same model here.
+    known.sort(key=lambda entry: entry.protocol != protocol)
+    found = known[0] if known else Model(model_id, provider, protocol)
+    return found if found.protocol == protocol else replace(found, protocol=protocol)
 
 
 def decode_request(

@@ -14,6 +14,7 @@ Facts (read 2026-11-18; openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, boto
   an entry of Cohere may hold several tokens).
 - A citation of a document or of a search result has the same parts at Claude and at Bedrock.
 - Reasoning that the server left out is listed by OpenAI with the id of its item, by Claude with its path.
+- Azure reports its content filters next to a Chat reply: per prompt and per choice.               (recorded, 2026-06)
 """
 
 from __future__ import annotations
@@ -190,6 +191,15 @@ def _write_cohere(value: object) -> object:
 # -- others ------------------------------------------------------------------------------------------------------------
 
 
+def _told(path: str, *plain: object) -> ReplyPlace:
+    """Return the place of a field that one wire alone has; `plain` are values that say nothing."""
+
+    def read(value: object) -> object:
+        return None if value in plain or value in ([], {}, "") else value
+
+    return ReplyPlace(path, read)
+
+
 def _read_searches(value: object) -> object:
     counts = [one.get("count") for one in map(object_of, list_of(value)) if one.get("type") == "google_search"]
     return counts[0] if counts else None
@@ -276,7 +286,8 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
         anthropic_messages=(ReplyPlace("usage.speed", _fast, _fast), _tier("usage.service_tier", "standard")),
         bedrock_converse=_tier("serviceTier.type"),
         google_interactions=_tier("service_tier", "standard"),
-        mistral_chat=_tier("usage.service_tier"),
+        google_genai=_tier("usageMetadata.serviceTier", "standard"),
+        mistral_chat=_tier("usage.service_tier", "standard"),
     ),
     _field("metadata", openai_chat=ReplyPlace("metadata"), openai_responses=ReplyPlace("metadata")),
     _field(
@@ -302,6 +313,11 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
         google_interactions=_by_modality("usage.output_tokens_by_modality", "tokens", upper=False),
     ),
     _field(
+        "cached_modalities",
+        google_genai=_by_modality("usageMetadata.cacheTokensDetails", "tokenCount", upper=True),
+        google_interactions=_by_modality("usage.cached_tokens_by_modality", "tokens", upper=False),
+    ),
+    _field(
         "searches",
         openai_responses=ReplyPlace("tool_usage.web_search.num_requests"),
         anthropic_messages=ReplyPlace("usage.server_tool_use.web_search_requests"),
@@ -321,6 +337,26 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
         ollama_chat=ReplyPlace("logprobs", _read_tokens, _write_tokens),
         cohere_chat=ReplyPlace("logprobs", _read_cohere, _write_cohere),
     ),
+    # What one wire alone has: another model's reply over the same protocol has it too, and others are told.
+    _field("stop_sequence", anthropic_messages=_told("stop_sequence")),
+    _field("stop_details", anthropic_messages=_told("stop_details")),
+    _field("context_management", anthropic_messages=_told("context_management", {"applied_edits": []})),
+    _field("inference_geo", anthropic_messages=_told("usage.inference_geo", "not_available", "global")),
+    _field("fetches", anthropic_messages=_told("usage.server_tool_use.web_fetch_requests", 0)),
+    _field("cache_diagnostics", openai_responses=_told("prompt_cache_diagnostics")),
+    _field("guardrail_trace", bedrock_converse=_told("trace")),
+    _field("performance", bedrock_converse=_told("performanceConfig", {"latency": "standard"})),
+    _field("safety_ratings", google_genai=_told("candidates.0.safetyRatings")),
+    _field("prompt_feedback", google_genai=_told("promptFeedback")),
+    _field("finish_message", google_genai=_told("candidates.0.finishMessage", "Model generated function call(s).")),
+    _field("average_logprobs", google_genai=_told("candidates.0.avgLogprobs")),
+    _field("recited_sources", google_genai=_told("candidates.0.citationMetadata")),
+    _field("fetched_pages", google_genai=_told("candidates.0.urlContextMetadata")),
+    _field("traffic_type", google_genai=_told("usageMetadata.trafficType", "ON_DEMAND")),
+    _field("predicted_tokens", openai_chat=_told("usage.completion_tokens_details.accepted_prediction_tokens", 0)),
+    _field("mispredicted_tokens", openai_chat=_told("usage.completion_tokens_details.rejected_prediction_tokens", 0)),
+    _field("content_filters", openai_chat=_told("choices.0.content_filter_results")),
+    _field("prompt_filters", openai_chat=_told("prompt_filter_results")),
 )
 
 
@@ -369,17 +405,48 @@ def _for_claude(citation: Block) -> Wire | None:
     return None
 
 
-_CITATIONS: Final[Mapping[tuple[str, str], Callable[[Block], Wire | None]]] = {
-    ("anthropic-messages", "bedrock-converse"): _for_bedrock,
-    ("bedrock-converse", "anthropic-messages"): _for_claude,
-}
+def _unchanged(citation: Block) -> Wire | None:
+    """Return a citation of the same wire; None if it has data that only its provider can make and read."""
+    return None if "encrypted_index" in citation else dict(citation)
 
 
-def share_citations(part: Block, source: str, client: str) -> list[Wire] | None:
-    """Return the citations of a text as the client's wire has them; None if one of them has no form there."""
-    convert = _CITATIONS.get((source, client))
-    given = list_of(part.get("citations"))
-    if convert is None or not given:
+def _for_interactions(citation: Block) -> Wire | None:
+    if citation.get("type") != "file_citation":
         return None
-    shown = [convert(object_of(one)) for one in given]
-    return [one for one in shown if one is not None] if None not in shown else None
+    at = citation.get("index")
+    named = {"file_name": citation.get("filename"), "document_uri": citation.get("file_id")}
+    return {"type": "file_citation", **named, "start_index": at, "end_index": at}
+
+
+def _for_responses(citation: Block) -> Wire | None:
+    if citation.get("type") != "file_citation":
+        return None
+    named = {"filename": citation.get("file_name"), "file_id": citation.get("document_uri")}
+    return {"type": "file_citation", **named, "index": citation.get("end_index", 0)}
+
+
+_CLAUDE, _BEDROCK, _RESPONSES, _INTERACTIONS = (
+    ("anthropic-messages", "citations"),
+    ("bedrock-converse", "citations"),
+    ("openai-responses", "annotations"),
+    ("google-interactions", "annotations"),
+)
+_CITATIONS: Final[Mapping[tuple[tuple[str, str], str], Callable[[Block], Wire | None]]] = {
+    (_CLAUDE, "bedrock-converse"): _for_bedrock,
+    (_BEDROCK, "anthropic-messages"): _for_claude,
+    (_RESPONSES, "google-interactions"): _for_interactions,
+    (_INTERACTIONS, "openai-responses"): _for_responses,
+    **{(each, each[0]): _unchanged for each in (_CLAUDE, _BEDROCK, _RESPONSES, _INTERACTIONS)},
+}
+"""How a citation of one wire, in a key of its texts, is written on another one; the key there is the same."""
+
+
+def share_citations(part: Block, source: str, client: str) -> Mapping[str, list[Wire]]:
+    """Return the citations of a text as the client's wire has them, by their key; empty if one has no form there."""
+    for key in ("citations", "annotations"):
+        convert = _CITATIONS.get(((source, key), client))
+        given = list_of(part.get(key))
+        if convert is not None and given:
+            shown = [convert(object_of(one)) for one in given]
+            return {} if None in shown else {key: [one for one in shown if one is not None]}
+    return {}

@@ -61,6 +61,7 @@ from segue.projection.report import ChangeCode, Loss, Report
 from segue.protocols.kit.json_values import EMPTY
 from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import REPLY
+from segue.protocols.kit.server_tools import merged
 from segue.protocols.kit.sources import Source
 
 _Treatment: TypeAlias = Literal["thinking", "text", "drop"]
@@ -240,12 +241,13 @@ class ReplyProjector:
         pages = self._natives.pages_of_text(content)
         refusal = refusal_mark(client.record.name) if refusal_in(content.extra) else None
         source = client.record.name if client.origin is None else client.origin.protocol
-        common, others = share_text(content.extra, source, client.record.name)
+        common, others = share_text(content.extra, source, client.record.name, cites=not pages)
+        kept = None if refusal else client.kept_extra(others, path, is_read=bool(pages))
         shown = TextContent(
             text=content.text,
             text_signature=client.signature(content, content.text_signature, path),
             phase=content.phase,
-            extra=refusal or client.kept_extra(others, path, is_read=bool(pages)) or common,
+            extra=refusal or (merged(kept, common) if kept and common else kept or common),
         )
         cite = client.form.cite_in_text
         if cite is not None:

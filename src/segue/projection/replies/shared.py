@@ -3,6 +3,7 @@
 Facts:
 - A reply that ended at a stop text: `stop_sequence` of Claude and Bedrock, `STOP_SEQUENCE` of Cohere. Claude and
   Bedrock also name a window that was full.                  (anthropic 2.9.0, botocore 1.44.3, cohere 7.3.1)
+- A call that cannot be read ends a reply at Google and Bedrock; Claude pauses in the run of a tool of its own.
 - A refusal is a separate field in Chat, and a separate part in Responses.                              (openai 3.51.0)
 """
 
@@ -10,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AssistantContent, Extra
+from segue.conversation.content import AssistantContent, Extra, TextContent
 from segue.conversation.messages import AssistantMessage, Usage
 from segue.errors import SegueError
-from segue.protocols.api import decode_response
+from segue.protocols.api import decode_response, encode_response
 from segue.protocols.kit.json_values import EMPTY, Wire, list_of, object_of
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
@@ -32,6 +34,8 @@ STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
         "cohere-chat": "STOP_SEQUENCE",
     },
     {"anthropic-messages": _WINDOW_FULL, "bedrock-converse": _WINDOW_FULL},
+    {"google-genai": "MALFORMED_FUNCTION_CALL", "bedrock-converse": "malformed_tool_use"},
+    {"anthropic-messages": "pause_turn"},
 )
 """Reasons why a reply ended that several wires have a word for, and no neutral type."""
 _REFUSAL: Final = "refusal"
@@ -43,6 +47,8 @@ _ANSWERS: Final[Mapping[str, str]] = {"openai-chat": "choices", "mistral-chat": 
 """Protocols whose replies may have several answers -> the key of their list."""
 _PRESENT: Final = frozenset({"usage", "usageMetadata", "choices", "candidates"})
 """Keys that every written reply has."""
+_EMPTY: Final = frozenset({"stop_sequence"})
+"""Keys that every written reply has, with null."""
 _USAGE_DATA: Final = frozenset({"openai-chat", "bedrock-converse"})
 """Protocols that keep details of the usage with it."""
 _COUNTED: Final[Mapping[str, Callable[[Usage], int]]] = {
@@ -50,6 +56,8 @@ _COUNTED: Final[Mapping[str, Callable[[Usage], int]]] = {
     "output_modalities": lambda usage: usage.output,
 }
 """Rows with tokens of each modality but text -> the number of all."""
+_COUNTS: Final = {"cache_read": 1, "cache_write": 2, "reasoning": 4}
+"""Fields of a usage that some protocols do not have, with a number for each."""
 _TEXT: Final = "text"
 """The first key of a path that begins at a text of the reply."""
 
@@ -129,31 +137,45 @@ def _shared(row: ReplyField, message: AssistantMessage, client: str) -> tuple[st
 
 
 def lost_replies(message: AssistantMessage, others: AbstractSet[str]) -> Mapping[str, object]:
-    """Return the shared fields that a reply has, by name, except those that `others` name."""
+    """Return the shared fields that a reply has, by name, except those whose own key `others` has."""
     found: dict[str, object] = {}
     for row in REPLY_FIELDS:
         for place in row.places.get(message.protocol, ()):
-            if others.isdisjoint(place.path.split(".")):
+            if place.path.rpartition(".")[2] not in others:
                 held = received(message, place.path)
                 neutral = None if not held else place.read(held)
                 found |= {row.name: neutral} if neutral else {}
     return found
 
 
-def share_text(extra: Extra | None, source: str, client: str) -> tuple[Extra | None, Extra | None]:
-    """Return what a text has in common with the client's wire, and what else its `extra` has."""
+@lru_cache(maxsize=64)
+def unsaid_usage(protocol: str) -> frozenset[str]:
+    """Return the fields of a usage that the replies of a protocol do not have: it is written and read again."""
+    usage = Usage(**_COUNTS, total_tokens=sum(_COUNTS.values()) - _COUNTS["reasoning"])
+    given = AssistantMessage(content=(TextContent(text="-"),), protocol=protocol, model="-", usage=usage)
+    read = decode_response(encode_response(given, protocol=protocol), protocol=protocol).usage
+    return frozenset(name for name, count in _COUNTS.items() if getattr(read, name, 0) != count)
+
+
+def share_text(
+    extra: Extra | None, source: str, client: str, *, cites: bool = True
+) -> tuple[Extra | None, Extra | None]:
+    """Return what a text has in common with the client's wire, and what else its `extra` has.
+
+    Citations are part of it with `cites`; else they are shown in another way.
+    """
     part = (extra or {}).get(source)
     if extra is None or not part:
         return None, extra
-    citations = share_citations(part, source, client)
-    read = {"citations"} if citations is not None else set[str]()
+    citations = share_citations(part, source, client) if cites else {}
+    read = set(citations)
     if "logprobs" in part and source == "openai-responses" and client in _places("logprobs"):
         read.add("logprobs")  # they are shown with the reply
     if not read:
         return None, extra
     rest = {key: value for key, value in part.items() if key not in read}
     others = {key: value for key, value in extra.items() if key != source}
-    shown: Extra | None = None if citations is None else {client: {"citations": citations}}
+    shown: Extra | None = {client: citations} if citations else None
     return shown, ({**others, source: rest} if rest else others) or None
 
 
@@ -228,6 +250,8 @@ def _added(keys: list[str], value: object) -> Wire:
         return {"in": {key: _added(inner, value)}}
     if key.isdigit():
         return {"at": {key: _added(inner, value)}, "of": 1}
+    if key in _EMPTY:
+        return {"in": {key: {"from": None, "to": value}}}
     for outer in reversed(inner):
         value = {outer: value}
     return {"add": {key: value}}
