@@ -340,7 +340,7 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
             if exchange.is_left:
                 exchange.record(499, "aborted")
                 return
-            rest = exchange.rest_after(candidates, stream.model)
+            rest = await exchange.rest_after(candidates, stream.model)
             if writer.has_begun or not rest or failure.kind == FailureKind.REFUSED:
                 await _end_with(exchange, writer, send, failure, encoder.fail)
                 return

@@ -18,6 +18,7 @@ from segue.envelope.compactions import open_compactions
 from segue.envelope.conversation import FoundStates, Stored, find_states, restore
 from segue.envelope.keys import START_OF_CHAIN, Chain
 from segue.envelope.state import State
+from segue.gateway.fallbacks import may_return, return_to_first
 from segue.gateway.hints import Identity, find_client, find_conversation
 from segue.gateway.histories import Read, Seam
 from segue.gateway.intake import Admission
@@ -192,6 +193,10 @@ async def read_asked(
         runtime.client.find_account,
     )
     ordered = select_models(ordered, key, call.protocol)
+    if may_return(routed, ordered, runtime.breaker, monotonic()):
+        ordered = await admission.run(
+            return_to_first, routed, ordered, whole, options=options, policy=policy, now=now_ms()
+        )
     planned = Planned(
         ordered,
         whole,

@@ -42,6 +42,7 @@ import msgspec
 from segue.conversation.context import ThinkingLevel
 from segue.errors import SettingsError
 from segue.gateway.keys import Rights
+from segue.planning.fallbacks import LossKind
 from segue.projection.policy import InstructionsPolicy, ReasoningPolicy
 from segue.protocols.kit.server_edits import ServerEdit
 
@@ -88,11 +89,38 @@ class KeyTable(Rights, frozen=True, kw_only=True):
     key: str
 
 
+_Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+_NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+_Count: TypeAlias = Annotated[int, msgspec.Meta(gt=0)]
+
+
+@final
+class FallbackTable(_Table, frozen=True, kw_only=True):
+    """How the next model of a route is chosen when one fails (`FallbackPolicy`). Accounts of a model come before it.
+
+    - `order`: "cost" tries the model first that costs least for the next `turns` requests of the conversation, with
+      what its cache still has; "given" keeps the order of `try`. Models without a known price come last.
+    - `max_dollars`: models whose next request is expected to cost more are left out, and those without a known price.
+    - `never_lose`: models that would lose any of these are left out: "media", "reasoning", "tools", "turns" (messages
+      that do not fit), or "content" for everything that a model would read.
+    - `rest_seconds`: how long a model that failed is not returned to. After that a conversation that is `sticky`
+      returns to the first model if that costs less for the next `turns` requests, or gets reasoning back that is worth
+      the difference.
+    """
+
+    order: Literal["given", "cost"] = "cost"
+    turns: _Count = 10
+    max_dollars: _NotNegative | None = None
+    never_lose: tuple[LossKind, ...] = ()
+    rest_seconds: _NotNegative = 60.0
+
+
 @final
 class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
     """What a name that clients ask for represents.
 
     - `try`: the models, in order; the next one is tried when one fails before the first content.
+    - `fallback`: how the next one is chosen, by cost and loss, and when the first is returned to (`FallbackTable`).
     - `sticky`: a conversation stays with the model that answered last.
     - `max_price`: dollars for a million output tokens; dearer models are left out, and those without a known price.
     - `thinking`, `max_tokens`, `temperature`: options in place of the client's own.
@@ -105,6 +133,7 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
     """
 
     targets: tuple[str, ...]
+    fallback: FallbackTable | None = None
     sticky: bool = True
     max_price: float | None = None
     thinking: ThinkingLevel | int | None = None
@@ -155,11 +184,6 @@ class StateTable(_Table, frozen=True, kw_only=True):
     request_days: float = 7.0
     content: Literal["off", "redacted", "full"] = "off"
     content_days: float = 7.0
-
-
-_Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
-_NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
-_Count: TypeAlias = Annotated[int, msgspec.Meta(gt=0)]
 
 
 @final
@@ -292,6 +316,10 @@ def load_config(data: bytes | str, *, name: str = "the configuration") -> Config
     for asked, route in config.models.items():
         if not route.targets:
             raise SettingsError(f'{name}: models."{asked}".try is empty; name at least one model', key=name)
+        if route.fallback is not None and len(route.targets) == 1:
+            raise SettingsError(
+                f'{name}: models."{asked}" has a fallback table, but only one model in try; name another one', key=name
+            )
     for provider, table in config.providers.items():
         if table.accounts and table.key is not None:
             raise SettingsError(
@@ -324,15 +352,47 @@ def _explain(text: str, parsed: Mapping[str, Any]) -> str:
     """Explain what is wrong with the values; a misspelt key gets the nearest ones."""
     found = _UNKNOWN.search(text)
     if found is None:
-        return text.replace("$.", "").replace("Object missing required field", "there is no")
+        return text.replace("$.", "").replace("Object missing required field", "there is no") + _explain_choice(text)
     path = (found["path"] or "$").removeprefix("$").lstrip(".")
     table = path.partition(".")[0].partition("[")[0]
-    kind = AccountTable if ".accounts" in path else _PLACES.get(table, Config)
+    kind = AccountTable if ".accounts" in path else FallbackTable if ".fallback" in path else _PLACES.get(table, Config)
     names = [field.encode_name for field in msgspec.structs.fields(kind)]
     near = get_close_matches(found["name"], names, n=2)
     hint = f"did you mean {' or '.join(near)}?" if near else f"the keys there are {', '.join(names)}"
     place = _place_of(table, found["name"], parsed)
     return f"there is no key {found['name']!r} in {place}; {hint}"
+
+
+_CHOICE: Final = re.compile(r"Invalid enum value .* - at `\$\.(?P<path>[^`]*)`")
+
+
+def _explain_choice(text: str) -> str:
+    """Return the values that a key may have, if the wrong one is not among them."""
+    found = _CHOICE.search(text)
+    if found is None:
+        return ""
+    kind = msgspec.inspect.type_info(Config)
+    for part in re.findall(r"\[[^]]*\]|[^.\[]+", found["path"]):
+        kinds = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
+        inner = (_step_into(each, part) for each in kinds)
+        if (step := next((each for each in inner if each is not None), None)) is None:
+            return ""
+        kind = step
+    kinds = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
+    values = [value for each in kinds if isinstance(each, msgspec.inspect.LiteralType) for value in each.values]
+    return f"; it can be {', '.join(map(str, values))}" if values else ""
+
+
+def _step_into(kind: msgspec.inspect.Type, part: str) -> msgspec.inspect.Type | None:
+    match kind:
+        case msgspec.inspect.StructType():
+            return next((field.type for field in kind.fields if field.encode_name == part), None)
+        case msgspec.inspect.DictType():
+            return kind.value_type
+        case msgspec.inspect.VarTupleType():
+            return kind.item_type
+        case _:
+            return None
 
 
 def _place_of(table: str, name: str, parsed: Mapping[str, Any]) -> str:
@@ -343,6 +403,9 @@ def _place_of(table: str, name: str, parsed: Mapping[str, Any]) -> str:
             continue
         if name in inner:
             return f'[{table}."{key}"]'
+        fallback = cast("dict[str, Any]", inner).get("fallback")
+        if isinstance(fallback, dict) and name in fallback:
+            return f'[{table}."{key}".fallback]'
         accounts = cast("dict[str, Any]", inner).get("accounts")
         for account, values in cast("dict[str, Any]", accounts).items() if isinstance(accounts, dict) else ():
             if isinstance(values, dict) and name in values:

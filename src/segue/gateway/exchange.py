@@ -33,6 +33,7 @@ from segue.gateway.asking import Asked, Continuation
 from segue.gateway.caching import find_cache_key, find_saving, with_caching
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.contents import dump_content
+from segue.gateway.fallbacks import make_policy
 from segue.gateway.records import Figures, RequestRow, attempt_rows, change_rows, describe_failure
 from segue.gateway.responses import is_stored, keep_id, keep_made_ids, keep_reply, turns_of_reply
 from segue.gateway.routing import name_of
@@ -67,6 +68,7 @@ _RESTING: Final = _TRANSIENT | {FailureKind.AUTH, FailureKind.QUOTA}
 """Failures after which one of several accounts is tried after the others for some time."""
 _LONGEST_REST: Final = 3600.0
 _REPAIRED: Final = "the provider did not keep to its protocol; the reply was repaired"
+_NOT_TRIED: Final = "{} was not tried: {}"
 _IMPOSSIBLE: Final = "the provider reported an impossible usage: figures below 0 or beyond the model; it was clamped"
 
 
@@ -150,7 +152,7 @@ class Exchange:
                 candidates[0],
                 options=asked.options,
                 policy=asked.policy,
-                fallback_models=candidates[1:],
+                fallback_models=make_policy(asked.routed.route, candidates[1:]) or candidates[1:],
                 emits=asked.call.stream,
                 prepare=self._prepare,
                 on_attempt=self.note_attempt,
@@ -379,8 +381,12 @@ class Exchange:
         self.attempts.append(attempt)
         if failure is None or failure.kind in _TRANSIENT:
             self.asked.admission.runtime.breaker.note(attempt.model, monotonic(), failed=failure is not None)
-        if failure is not None and failure.kind in _RESTING and attempt.model.account:
-            runtime = self.asked.admission.runtime
+        if failure is None or failure.kind not in _RESTING:
+            return
+        runtime = self.asked.admission.runtime
+        if self.asked.routed.route.fallback is not None:
+            runtime.breaker.note_failure(attempt.model, monotonic(), failure.retry_after)
+        if attempt.model.account:
             seconds = runtime.config.limits.cooldown_seconds
             if failure.kind == FailureKind.RATE_LIMIT and failure.retry_after is not None:
                 seconds = min(failure.retry_after, _LONGEST_REST)
@@ -395,11 +401,30 @@ class Exchange:
         lease = self.asked.admission.lease
         return lease is not None and lease.rights.has_reserve and lease.reserving != "loose"
 
-    def rest_after(self, candidates: tuple[Model, ...], failed: Model) -> tuple[Model, ...]:
-        """Return the models after the one that failed."""
-        names = [name_of(model) for model in candidates]
+    async def rest_after(self, candidates: tuple[Model, ...], failed: Model) -> tuple[Model, ...]:
+        """Return the models to try after the one that failed; with a policy, in the order of the moment."""
+        names, asked = [name_of(model) for model in candidates], self.asked
         at = names.index(name_of(failed)) if name_of(failed) in names else len(names)
-        return candidates[at + 1 :]
+        fallbacks = make_policy(asked.routed.route, ())
+        if fallbacks is None:
+            return candidates[at + 1 :]
+        self._note_left_out()
+        tried = {name_of(failed), *(name_of(attempt.model) for attempt in self.attempts)}
+        untried = tuple(model for model in candidates if name_of(model) not in tried)
+        arrange = partial(fallbacks.arrange, options=asked.options, policy=asked.policy, now=now_ms(), failed=failed)
+        taken, left_out = await asked.admission.run(arrange, asked.context, untried)
+        self._notes += [_NOT_TRIED.format(each.model.full_name(), each.reason) for each in left_out]
+        return taken
+
+    def _note_left_out(self) -> None:
+        """Note the models that the policy of the route left out of the request that ended."""
+        if self.asked.routed.route.fallback is None or self._stream is None:
+            return
+        self._notes += [
+            _NOT_TRIED.format((note.details or {}).get("model"), note.message)
+            for note in self._stream.message.diagnostics
+            if note.type == "fallback_left_out"
+        ]
 
     # -- what the client sees ------------------------------------------------------------------------------------------
 
@@ -577,6 +602,7 @@ class Exchange:
             status, outcome = 499, "aborted"
         drift = () if message is None else find_drift(message)
         usage = self._find_usage()
+        self._note_left_out()
         if self.first_byte is None and outcome == "done":
             self.first_byte = now_ms()  # the whole reply is sent next
         self.gateway.count_drift(drift)
@@ -607,7 +633,7 @@ class Exchange:
             key=asked.admission.key.name,
             alike=not asked.is_sure,
             spent=self._find_spent(usage),
-            notes=(*asked.routed.notes, *self._notes),
+            notes=tuple(dict.fromkeys((*asked.routed.notes, *self._notes))),
         )
         self._keep_content(row.time)
         if self._trace is not None:

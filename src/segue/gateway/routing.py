@@ -258,6 +258,7 @@ class Breaker:
         self._failures: dict[tuple[str, str], int] = {}
         self._until: dict[tuple[str, str], float] = {}
         self._resting: dict[tuple[str, str], float] = {}
+        self._failed: dict[tuple[str, str], tuple[float, float]] = {}
 
     def note(self, model: Model, now: float, *, failed: bool) -> None:
         """Note how a request ended."""
@@ -266,10 +267,20 @@ class Breaker:
             self._failures.pop(name, None)
             self._until.pop(name, None)
             self._resting.pop(name, None)
+            self._failed.pop(name, None)
             return
         count = self._failures[name] = self._failures.get(name, 0) + 1
         if count >= self._most:
             self._until[name] = now + self._seconds
+
+    def note_failure(self, model: Model, now: float, retry_after: float | None) -> None:
+        """Note when a model failed that another one may replace, and when its provider lets it be asked again."""
+        self._failed[name_of(model)] = now, now + (retry_after or 0.0)
+
+    def has_rested(self, model: Model, now: float, seconds: float) -> bool:
+        """Whether a model has not failed for so long, or answered since."""
+        failed, until = self._failed.get(name_of(model), (now - seconds, now))
+        return now >= max(failed + seconds, until)
 
     def rest(self, model: Model, until: float) -> None:
         """Try a model with its account after all others, until then or until it answers."""

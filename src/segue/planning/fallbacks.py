@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, final, overload
 from segue.conversation.context import Context, Options
 from segue.errors import SegueError, SettingsError
 from segue.models.model import Model
-from segue.planning.plan import GIVEN_UP, ModelPlan, plan
+from segue.planning.plan import GIVEN_UP, ModelPlan, plan_model
 from segue.projection.policy import Policy
 from segue.projection.report import ChangeCode, Loss
 
@@ -106,13 +106,20 @@ class FallbackPolicy(Sequence["Model | str"]):
         options: Options | None = None,
         policy: Policy | None = None,
         now: int | None = None,
+        failed: Model | None = None,
     ) -> tuple[tuple[Model, ...], tuple[LeftOut, ...]]:
-        """Return the models in the order in which to try them, and those that are left out with the reasons."""
+        """Return the models in the order in which to try them, and those that are left out with the reasons.
+
+        Other accounts of the model that `failed` come first: with them the conversation changes nothing else.
+        """
         taken: list[ModelPlan] = []
         left: list[LeftOut] = []
+        same = [each for each in models if failed is not None and each.full_name() == failed.full_name()]
         for model in models:
+            if model in same:
+                continue
             try:
-                (found,) = plan(context, [model], turns=self.turns, now=now, options=options, policy=policy).models
+                found = plan_model(context, model, turns=self.turns, now=now, options=options, policy=policy)
                 reason = self._refuse(found)
             except SegueError as error:  # such as a change that the policy of the request refuses
                 reason = str(error)
@@ -123,7 +130,7 @@ class FallbackPolicy(Sequence["Model | str"]):
                 left.append(LeftOut(model, reason))
         if self.order == "cost":
             taken.sort(key=_cost)  # stable: models of the same price stay in the given order
-        return tuple(each.model for each in taken), tuple(left)
+        return (*same, *(each.model for each in taken)), tuple(left)
 
     def _refuse(self, found: ModelPlan) -> str:
         if not found.requests:
@@ -151,9 +158,10 @@ class FallbackPolicy(Sequence["Model | str"]):
     ) -> bool:
         """Whether a conversation that `last` answers should return to `first`, which failed and is well again."""
         try:
-            ours, theirs = plan(
-                context, (first, last), turns=self.turns, now=now, options=options, policy=policy
-            ).models
+            ours, theirs = (
+                plan_model(context, each, turns=self.turns, now=now, options=options, policy=policy)
+                for each in (first, last)
+            )
         except SegueError:  # one of them cannot be asked; the request says why
             return False
         if self._refuse(ours):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from math import sqrt
+from math import exp, sqrt
 from typing import Final, NamedTuple, cast, final
 
 from msgspec.structs import replace
@@ -47,7 +47,11 @@ GIVEN_UP: Final = frozenset(
 
 @final
 class Money(NamedTuple):
-    """US dollars: what is expected, and an interval that nine in ten are in."""
+    """US dollars: what is expected, and an interval that nine in ten are in.
+
+    Of one request it is the figure that is as often too high as too low. Several cost more together than the sum of
+    these: replies are mostly short, and sometimes very long.
+    """
 
     expected: float
     low: float
@@ -168,6 +172,19 @@ def plan(
     )
 
 
+def plan_model(
+    context: Context,
+    model: Model,
+    *,
+    turns: int = 10,
+    now: int | None = None,
+    options: Options | None = None,
+    policy: Policy | None = None,
+) -> ModelPlan:
+    """Plan for one model, without a comparison with the present one: less work, at the moment of a failure."""
+    return _Planner(context, now, options or Options(), policy, is_cached=True).look_at(model).report(turns, None)
+
+
 def find_present(context: Context, *, catalogue: Catalogue | None = None) -> Model | None:
     """Return the model that answered last; None if there is none that the catalogue knows."""
     for message in reversed(context.messages):
@@ -199,6 +216,14 @@ class _Planner:
                 reason = f"the window is too small: {each.needed:,} tokens have to be sent, and {each.limit:,} fit"
                 return _Look(self, model, None, reason)
         return _Look(self, model, projection)
+
+
+class _Priced(NamedTuple):
+    """A planned request, what it costs in the mean, and how much more it may cost among others."""
+
+    request: PlannedRequest
+    mean: float
+    above: float
 
 
 class _Look:
@@ -272,7 +297,7 @@ class _Look:
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
-    def requests(self, count: int) -> list[PlannedRequest]:
+    def requests(self, count: int) -> list[_Priced]:
         """Plan so many requests."""
         if self._projection is None:
             return []
@@ -282,13 +307,16 @@ class _Look:
         first, later = habits.output(after_result=after_result), habits.output()
         growth = habits.growth()
         in_time = habits.share_within(self._lifetime(habit)) if habit is not None else 0.0
+        # How many of them are most likely late for the cache: mostly none, and a part of one never is.
+        late = min(count - 1, int(count * (1 - in_time)))
+        warmth = 1 - late / max(1, count - 1)
         window = self._projection.window
         limit = window.limit if window is not None else 0
         size = float(self._size.tokens) + (habits.added().mean if self._ends_with_reply else 0.0)
         doubt = (self._size.high - self._size.low) / 2 / max(1, self._size.tokens)
         is_cut = any(change.code in _CUTS for change in self._projection.report.changes)
-        planned: list[PlannedRequest] = []
-        warm, chance = float(self._warm), 1.0
+        planned: list[_Priced] = []
+        warm, chances = float(self._warm), (1.0, 1.0)
         for number in range(count):
             fits = not is_cut if number == 0 else not limit or size <= limit
             sent = min(size, limit) if limit else size
@@ -296,39 +324,49 @@ class _Look:
             if number:
                 # The next sizes are not known: each may differ from the mean, and so may the mean.
                 doubt = min(1.0, growth.deviation * (sqrt(number) + number / sqrt(habits.replies + 1)) / sent)
-            planned.append(self._price(sent, warm, chance, output, doubt, fits=fits, is_known=not number))
+            planned.append(self._price(sent, warm, chances, output, doubt, fits=fits, is_known=not number))
             # A request that is cut begins differently, and reads nothing of what came before.
-            warm, chance = (sent if fits else 0.0), in_time
+            warm, chances = (sent if fits else 0.0), (warmth, in_time)
             size += growth.mean
         return planned
 
     def _price(
-        self, size: float, warm: float, chance: float, output: Spread, doubt: float, *, fits: bool, is_known: bool
-    ) -> PlannedRequest:
-        """Price a request; `chance` is that of a warm cache, `doubt` that of its size, as a part of it."""
+        self,
+        size: float,
+        warm: float,
+        chances: tuple[float, float],
+        output: Spread,
+        doubt: float,
+        *,
+        fits: bool,
+        is_known: bool,
+    ) -> _Priced:
+        """Price a request; `chances` of a warm cache: the most likely one, and the true one."""
         hot, cold = self._split(size, warm), self._split(size, 0.0)
-        read, written = (chance * one + (1 - chance) * other for one, other in zip(hot, cold, strict=True))
+        warmth, chance = chances
+        read, written = (warmth * one + (1 - warmth) * other for one, other in zip(hot, cold, strict=True))
         usage = Usage(
             input=round(size - read - written),
             cache_read=round(read),
             cache_write=round(written),
-            output=round(output.mean),
+            output=round(output.likely),
         )
-        money = None
+        money, mean, more = None, 0.0, 0.0
         if self.is_priced:
-            costs = [self._cost(size, part, output.mean) for part in (hot, cold)]
-            expected = chance * costs[0] + (1 - chance) * costs[1]
+            costs = [self._cost(size, part, 0.0) for part in (hot, cold)]
+            entered = warmth * costs[0] + (1 - warmth) * costs[1]
             rate = self._rate(size)
+            expected, mean = entered + output.likely * rate, entered + output.mean * rate
             fresh = 0.0 if is_known else self._habits.growth().deviation * self._new_rate()
-            spread = sqrt(
-                (output.deviation * rate) ** 2
-                + (doubt * (expected - output.mean * rate)) ** 2
-                + fresh**2
-                + chance * (1 - chance) * (costs[0] - costs[1]) ** 2
-            )
+            cold_share = chance * (1 - chance) * (costs[0] - costs[1]) ** 2
+            spread = sqrt((_INTERVAL * doubt * entered) ** 2 + (_INTERVAL * fresh) ** 2 + _INTERVAL**2 * cold_share)
+            reach = exp(_INTERVAL * output.factor)
+            below, above = (sqrt(spread**2 + (output.likely * rate * part) ** 2) for part in (1 - 1 / reach, reach - 1))
+            more = sqrt(spread**2 + (_INTERVAL * output.deviation * rate) ** 2)
             least = self._cost(size * (1 - doubt), (hot[0] * (1 - doubt), 0.0), 0.0)
-            money = Money(expected, max(least, expected - _INTERVAL * spread), expected + _INTERVAL * spread)
-        return PlannedRequest(usage.input, usage.cache_read, usage.cache_write, usage.output, money, fits)
+            money = Money(expected, max(least, expected - below), expected + above)
+        request = PlannedRequest(usage.input, usage.cache_read, usage.cache_write, usage.output, money, fits)
+        return _Priced(request, mean, more)
 
     def _split(self, size: float, warm: float) -> tuple[float, float]:
         """Return what is read from the cache and written to it."""
@@ -369,7 +407,7 @@ class _Look:
         size = self._size.tokens + turns * habits.growth().mean
         warm = self._warm if turns * habits.seconds() < self.warm_seconds else 0
         doubt = (self._size.high - self._size.low) / 2 / max(1, self._size.tokens)
-        return self._price(size, warm, 1.0, habits.output(), doubt, fits=True, is_known=False).money
+        return self._price(size, warm, (1.0, 1.0), habits.output(), doubt, fits=True, is_known=False).request.money
 
     # -- the report ----------------------------------------------------------------------------------------------------
 
@@ -379,8 +417,8 @@ class _Look:
         report = Report() if self._projection is None else self._projection.report
         return ModelPlan(
             model=self.model,
-            requests=tuple(requests),
-            money=_add([each.money for each in requests]),
+            requests=tuple(each.request for each in requests),
+            money=_add(requests),
             losses=tuple(_count_losses(report)),
             given_up=_count_given_up(report, self._planner.context),
             warm_seconds=self.warm_seconds,
@@ -390,22 +428,28 @@ class _Look:
         )
 
 
-def _add(parts: Sequence[Money | None]) -> Money | None:
-    known = [each for each in parts if each is not None]
+def _add(parts: Sequence[_Priced]) -> Money | None:
+    """Add requests up: one is what is most likely for it, several are what they cost in the mean."""
+    known = [each.request.money for each in parts if each.request.money is not None]
     if not known or len(known) < len(parts):
         return None
-    expected = sum(each.expected for each in known)
+    if len(known) == 1:
+        return known[0]
+    expected = sum(each.mean for each in parts)
     # Half of the doubt is common to all of them: a session that grows faster than it did goes on to do so.
     below, above = (
         (sqrt(sum(part**2 for part in parts_)) + sum(parts_)) / 2
-        for parts_ in ([each.expected - each.low for each in known], [each.high - each.expected for each in known])
+        for parts_ in (
+            [each.expected - each.low for each in known],
+            [each.above for each in parts],
+        )
     )
-    return Money(expected, expected - below, expected + above)
+    return Money(expected, max(0.0, expected - below), expected + above)
 
 
-def _break_even(ours: Sequence[PlannedRequest], theirs: Sequence[PlannedRequest]) -> int | None:
+def _break_even(ours: Sequence[_Priced], theirs: Sequence[_Priced]) -> int | None:
     """Return after how many requests one model has cost less than another, and does so until the end."""
-    sums = [list(accumulate(each.money.expected for each in part if each.money is not None)) for part in (ours, theirs)]
+    sums = [list(accumulate(each.mean for each in part if each.request.money is not None)) for part in (ours, theirs)]
     if not ours or not len(ours) == len(theirs) == len(sums[0]) == len(sums[1]):
         return None
     dearer = [at for at, (mine, other) in enumerate(zip(*sums, strict=True)) if mine > other]

@@ -269,7 +269,12 @@ class Flow:
         """Put the candidates that are left in the order of the moment, without those that exceed a limit."""
         at, ask = self._plan.index + 1, self.ask
         taken, left_out = fallbacks.arrange(
-            self._context, self._candidates[at:], options=ask.options, policy=ask.policy, now=self._began.unix_ms
+            self._context,
+            self._candidates[at:],
+            options=ask.options,
+            policy=ask.policy,
+            now=self._began.unix_ms,
+            failed=self.model,
         )
         self._candidates = (*self._candidates[:at], *taken)
         notes = (
