@@ -119,7 +119,7 @@ def misnamed(text: str) -> list[str]:
 def test_the_package_has_one_name():
     assert PROJECT["project"]["name"] == DISTRIBUTION
     assert PROJECT["project"]["scripts"] == {"segue": "segue.cli.entry:main"}
-    assert install_line("cli") == f"pip install '{DISTRIBUTION}[cli]'"
+    assert install_line("cli") == f"pip install '{DISTRIBUTION}[cli]' (in a clone: pip install '.[cli]')"
     assert str(MissingExtra("no click", extra="cli")).endswith(install_line("cli"))
 
 

@@ -52,8 +52,8 @@ take it from here, and a test compares it with pyproject.toml, the documents and
 
 
 def install_line(extra: str) -> str:
-    """Return the command that installs segue with an extra."""
-    return f"pip install '{DISTRIBUTION}[{extra}]'"
+    """Return the command that installs segue with an extra, from a package index or from a clone."""
+    return f"pip install '{DISTRIBUTION}[{extra}]' (in a clone: pip install '.[{extra}]')"
 
 
 def render_path(path: Path) -> str:

@@ -121,6 +121,18 @@ def test_sessions_of_openclaw_are_found_at_home_by_its_variable_and_in_a_project
     assert found(elsewhere) == [str(home / "state/agents/main/sessions/state.jsonl")]
 
 
+def test_without_sessions_the_program_says_where_it_looked(home):
+    for command in (["handover", "claude-code:last", "--to", "codex"], ["show", "claude-code:last"]):
+        done = run(*command)
+        assert done.status == 2
+        assert f"no sessions of Claude Code were found in {home / '.claude'}" in done.err
+        assert "CLAUDE_CONFIG_DIR" in done.err
+    for command in (["handover", "last", "--to", "codex"], ["show", "last"], ["sessions"]):
+        said = run(*command).err
+        assert "no sessions" in said
+        assert f"{home / '.claude'}, {home / '.codex'}" in said
+
+
 def test_a_session_is_named_by_its_id_the_beginning_of_it_or_last(home):
     path = store(home, "claude-code")
     name = path.stem

@@ -12,11 +12,13 @@ import pytest
 
 from gateway.running import KEYS, config_text, running
 from segue.conversation.context import Context, Options
+from segue.conversation.messages import Usage, UsageCost
 from segue.foundation.json_text import encode_valid_json
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.console import search
 from segue.gateway.contents import dump_content, load_content
+from segue.gateway.costs import Costs
 from segue.gateway.records import RequestRow
 from segue.gateway.service import Gateway
 from segue.gateway.store.opening import open_store
@@ -175,6 +177,103 @@ def test_a_replay_is_sent_with_the_admin_key_alone(tmp_path: Path) -> None:
         failed = httpx2.post(place, json=body, headers={"x-api-key": ADMIN}, timeout=60).json()
         assert failed["reply"] is None
         assert failed["problem"]
+
+
+def test_contents_are_viewed_as_messages_by_their_owner_alone(tmp_path: Path) -> None:
+    thought = {"type": "thinking", "thinking": "Rain. " * 600, "signature": "c2ln"}
+    messages = [
+        {"role": "user", "content": "<reminder>be nice</reminder>"},
+        {"role": "user", "content": SECRET},
+        {"role": "assistant", "content": [thought, {"type": "text", "text": "Purple."}]},
+        {"role": "user", "content": "And the carpet?"},
+    ]
+    body = {"model": "m-responses", "max_tokens": 64, "messages": messages}
+    with emulate(Step(text="A purple.")) as upstream:
+        gateway = serve_with_keys(tmp_path, upstream.url)
+        with serve_in_thread(create_app(gateway=gateway)) as url:
+            headers = {"x-session-id": "s", "x-api-key": ALICE}
+            answer = httpx2.post(f"{url}/v1/messages", json=body, headers=headers, timeout=60)
+            name = answer.headers["x-segue-request-id"]
+            view = get(url, f"requests/{name}/view", key=ALICE)
+            assert view["reply"]["pieces"][-1]["parts"] == ["A purple."]
+            changed = next(row for row in view["rows"] if row.get("sent") and row["changes"])
+            assert changed["changes"][0]["code"] == "thinking_as_text"
+            assert [row["same"] for row in view["rows"] if row is not changed] == [True] * (len(view["rows"]) - 1)
+            (kind,) = (kind for kind in get(url, f"requests/{name}", key=ALICE)["kinds"] if kind["loss"] == "opaque")
+            assert kind["count"] == len(kind["places"])
+            asked = {"rows": [changed["at"]], "length": 5}
+            more = httpx2.post(f"{url}/segue/requests/{name}/rows", json=asked, headers={"x-api-key": ALICE}).json()
+            assert more[0]["stored"]["pieces"][0]["more"] == len(thought["thinking"]) - 5
+            wrong = httpx2.post(f"{url}/segue/requests/{name}/rows", json={}, headers={"x-api-key": ALICE})
+            assert wrong.status_code == 400
+            conversation = conversation_of(url, key=ALICE)
+            for key, found in {ALICE: {conversation: SECRET}, ADMIN: {conversation: SECRET}, BOB: {}}.items():
+                assert get(url, "conversations", key=key)["titles"] == found
+            get(url, f"requests/{name}/view", 404, key=BOB)
+            get(url, f"requests/{name}/images/{'0' * 24}", 404, key=ALICE)
+            place = f"{url}/segue/conversations/{conversation}/plan"
+            planned = httpx2.post(place, json={"models": ["openai/gpt-5.4"]}, headers={"x-api-key": ALICE}).json()
+            assert planned["present"]["model"] == "openai/gpt-5.4"
+            assert planned["present"]["requests"][0]["cost"]["expected"] > 0
+            assert httpx2.post(place, json={}, headers={"x-api-key": BOB}).status_code == 404
+            assert httpx2.post(place, json={"models": [1]}, headers={"x-api-key": ALICE}).status_code == 400
+            httpx2.delete(f"{url}/segue/conversations/{conversation}", headers={"x-api-key": ALICE})
+            get(url, f"requests/{name}/view", 404, key=ALICE)
+            assert get(url, "conversations", key=ADMIN)["titles"] == {}
+
+
+def test_the_session_of_a_request_without_a_reply_has_no_line_for_it(tmp_path: Path) -> None:
+    with started(tmp_path, Step(status=400, message="no"), content="full") as made:
+        assert ask(made.url).status_code == 400
+        lines = httpx2.get(f"{made.url}/segue/conversations/{conversation_of(made.url)}/session").content.splitlines()
+        assert b"null" not in lines
+        assert json.loads(lines[-1])["role"] == "user"
+
+
+def test_redacted_contents_are_viewed_without_texts(tmp_path: Path) -> None:
+    with started(tmp_path, Step(text="A purple."), content="redacted") as made:
+        name = ask(made.url, model="m-responses").headers["x-segue-request-id"]
+        view = get(made.url, f"requests/{name}/view")
+        assert "mauve" not in str(view)
+        assert f"[{len(SECRET)} characters]" in str(view["rows"])
+        assert view["reply"]["pieces"][0]["parts"] == ["[9 characters]"]
+        assert get(made.url, "conversations")["titles"] == {}
+
+
+def test_costs_are_those_of_the_rows_by_key_model_day_and_client(tmp_path: Path) -> None:
+    with emulate() as upstream:
+        gateway = serve_with_keys(tmp_path, upstream.url)
+        with serve_in_thread(create_app(gateway=gateway)) as url:
+            for key, model in ((ALICE, "m-anthropic"), (ALICE, "m-responses"), (BOB, "m-responses")):
+                ask(url, model=model, **{"x-api-key": key})
+            rows = get(url, "requests", key=ADMIN)["requests"]
+            found = get(url, "costs", key=ADMIN)["by"]
+            total = sum(row["usage"]["cost"]["total"] for row in rows)
+            for group, size in {"key": 2, "model": 2, "day": 1, "client": 1}.items():
+                assert len(found[group]) == size
+                assert sum(row["cost"] for row in found[group]) == pytest.approx(total)
+                assert {row["estimated"] for row in found[group]} == {0.0}
+                assert sum(row["requests"] for row in found[group]) == 3
+            costs = {row["name"]: row["requests"] for row in found["model"]}
+            assert costs == {"openai/gpt-5.4": 2, "anthropic/claude-opus-4-8": 1}
+            assert [row["requests"] for row in get(url, "costs", key=BOB)["by"]["key"]] == [1]
+            assert get(url, "costs?hours=0", key=BOB)["isCut"] is False
+
+
+def test_costs_of_very_many_names_are_one_row_at_the_end() -> None:
+    costs = Costs(0)
+    usage = Usage(input=10, output=1, cost=UsageCost(total=0.5))
+    for at in range(130):
+        row = RequestRow(
+            id=f"r{at}", time=at, client=f"client {at}", conversation="c", protocol="p", asked="a", model="m",
+            stream=False, status=200, outcome="done", usage=usage, figures="estimated" if at % 2 else "measured",
+        )  # fmt: skip
+        costs.add([(row.id, "", encode_valid_json(row))])
+    listed: Any = costs.result()["by"]
+    assert len(listed["client"]) == 101
+    assert (listed["client"][-1].name, listed["client"][-1].requests) == ("30 others", 30)
+    (model,) = listed["model"]
+    assert (model.cost, model.estimated, model.input) == (65.0, 32.5, 1300)
 
 
 def test_figures_over_time_are_those_of_the_rows(tmp_path: Path) -> None:

@@ -21,6 +21,15 @@ pytestmark = needs_browser
 _EXPECTED = re.compile("status of 4|ERR_CONNECTION_REFUSED")
 """Answers that a test provokes, and what a page that is still open asks when the gateway has ended."""
 KEY = "sgw-a-long-key-of-a-client"
+DOLLARS = re.compile(r"\$[\d.]+")
+PICTURE = {
+    "type": "image",
+    "source": {
+        "type": "base64",
+        "media_type": "image/png",
+        "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+    },
+}
 ASK = {"model": "m-anthropic", "max_tokens": 50, "messages": [{"role": "user", "content": "hi"}]}
 
 
@@ -125,10 +134,10 @@ def test_requests_appear_live_and_one_is_opened_with_its_contents_and_a_replay(n
         assert "anthropic/claude-opus-4-8" in row.inner_text()
         row.get_by_role("button", name="Open the request").press("Enter")  # with the keyboard
         box = page.get_by_role("dialog")
+        box.locator(".row.one").get_by_text("A purple.").wait_for()
+        assert box.locator(".rows li.row").nth(1).inner_text().split("\n")[-1] == "sent unchanged"
         box.get_by_text("What the client sent").click()
         box.get_by_text('"content": "hi"').first.wait_for()
-        box.get_by_text("The reply", exact=True).click()
-        box.get_by_text("A purple.").first.wait_for()
         box.get_by_label("Model to replay for").fill("m-gemini")
         box.get_by_role("button", name="Replay without sending").click()
         box.get_by_text("Would be sent to google/gemini-3.1-pro-preview").wait_for()
@@ -164,10 +173,10 @@ def test_a_request_is_sent_again_to_another_model_after_a_question(new_page: Any
         sent = len(gateway.upstream.emulator.requests)
         gateway.upstream.emulator.script.add(Step(text="A violet."))
         box.get_by_role("button", name="Send for real").click()
-        box.get_by_text("A violet.").wait_for()
+        box.locator(".row.one").get_by_text("A violet.").wait_for()
         assert sent == 1
         assert "It costs what the model costs" in asked[0]
-        assert "A purple." in box.locator(".beside").first.inner_text()
+        assert "A purple." in box.locator(".row.one").first.inner_text()
 
 
 def test_figures_over_time_are_plotted(new_page: Any, tmp_path: Path) -> None:
@@ -179,9 +188,108 @@ def test_figures_over_time_are_plotted(new_page: Any, tmp_path: Path) -> None:
         page.get_by_text("3 requests, 0 errors").wait_for()
         for name in ("Cost", "First byte", "From the cache", "Requests and errors"):
             assert page.get_by_role("img", name=name).count() == 1
-        page.get_by_label("The last").select_option("hour")
+        page.get_by_label("The last", exact=True).select_option("hour")
         page.get_by_text("Requests and errors as a table").click()
         page.get_by_role("cell", name="3", exact=True).wait_for()
+
+
+LONG = [
+    {"role": "user", "content": "Which colour should the curtains have?"},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "Grey goes with purple.", "signature": "c2ln"},
+            {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"room": "hall"}},
+        ],
+    },
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": [PICTURE]}]},
+    {"role": "user", "content": "And the carpet?"},
+]
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_contents_are_shown_as_the_inspector_shows_them(new_page: Any, width: int, tmp_path: Path) -> None:
+    with running(Step(text="A purple."), store=f"sqlite:{tmp_path}/g.db", more='content = "full"\n') as gateway:
+        ask = {**ASK, "model": "m-responses", "messages": LONG, "tools": [{"name": "look", "input_schema": {}}]}
+        headers = {"x-session-id": "page"}
+        assert httpx2.post(f"{gateway.url}/v1/messages", json=ask, headers=headers, timeout=60).status_code == 200
+        page = new_page(gateway.url, width)
+        first = page.locator("#rows tr").first
+        first.get_by_role("button", name="Which colour should the curtains have?").wait_for()  # its first words
+        assert first.locator(".cost").inner_text().split() == [DOLLARS.findall(first.inner_text())[0], "measured"]
+        if width == 390:  # what came out and what it cost are above everything else
+            tops = first.locator("td").evaluate_all("cells => cells.map((it) => it.getBoundingClientRect().top)")
+            names = first.locator("td").evaluate_all("cells => cells.map((it) => it.dataset.label)")
+            assert {names[at] for at, top in enumerate(tops) if top < min(tops) + 8} == {"Result", "Cost"}
+        first.get_by_role("button", name="Open the request").click()
+        box = page.get_by_role("dialog")
+        row = box.locator(".rows li.row.changed").filter(has_text="Grey goes with purple.")
+        assert row.locator("del").first.inner_text() == "thinking"
+        assert "thinking_as_text" in row.inner_text()
+        assert "toolu_1" in row.inner_text()
+        image = box.locator(".rows img")
+        image.scroll_into_view_if_needed()
+        assert image.evaluate("async (it) => (await it.decode(), it.naturalWidth)") == 1
+        kinds = box.get_by_label("Changes by kind").locator("li")
+        assert any("thinking_as_text" in text for text in kinds.all_inner_texts())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert box.evaluate("it => it.scrollHeight <= it.clientHeight")  # only the inside scrolls
+
+
+def test_costs_are_shown_by_key_model_day_and_client(new_page: Any, tmp_path: Path) -> None:
+    with running(store=f"sqlite:{tmp_path}/g.db") as gateway:
+        for model in ("m-anthropic", "m-responses", "m-anthropic"):
+            httpx2.post(f"{gateway.url}/v1/messages", json={**ASK, "model": model}, timeout=60)
+        page = new_page(gateway.url)
+        page.get_by_role("button", name="Costs").click()
+        models = page.get_by_role("region", name="By model").or_(page.locator("section[aria-label='By model']"))
+        models.get_by_text("openai/gpt-5.4").wait_for()
+        text = models.first.inner_text()
+        assert "anthropic/claude-opus-4-8" in text
+        assert "measured" in text
+        for name in ("By key", "By day (UTC)", "By client"):
+            assert "measured" in page.locator(f"section[aria-label='{name}']").inner_text()
+
+
+def test_keys_are_made_and_revoked_with_the_admin_key(new_page: Any, tmp_path: Path) -> None:
+    (tmp_path / "admin").write_text(KEY)
+    more = f'[listen]\nadmin_key = "file:{tmp_path / "admin"}"\n'
+    with running(store=f"sqlite:{tmp_path}/g.db", more=more) as gateway:
+        page = new_page(gateway.url)
+        page.get_by_role("button", name="Keys").click()
+        page.get_by_label("Key of this gateway").fill(KEY)
+        page.get_by_role("button", name="Show").click()
+        page.get_by_text("There are no keys.").wait_for()
+        page.get_by_label("Name", exact=True).fill("alice")
+        page.get_by_label("Dollars a month").fill("20")
+        page.get_by_role("button", name="Make a key").click()
+        secret = page.get_by_label("The new key").input_value()
+        page.get_by_text("$0.00 of $20.00 a month").wait_for()
+        headers = {"x-api-key": secret}
+        assert httpx2.post(f"{gateway.url}/v1/messages", json=ASK, headers=headers).status_code == 200
+        page.get_by_role("button", name="Costs").click()
+        page.get_by_role("button", name="Keys").click()
+        assert page.get_by_label("The new key").input_value() == ""  # it is shown once
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Revoke alice").click()
+        page.get_by_role("status").filter(has_text="alice is revoked").wait_for()
+        assert httpx2.post(f"{gateway.url}/v1/messages", json=ASK, headers=headers).status_code == 401
+
+
+def test_a_plan_is_shown_before_a_switch(new_page: Any, tmp_path: Path) -> None:
+    with running(Step(text="A purple."), store=f"sqlite:{tmp_path}/g.db", more='content = "full"\n') as gateway:
+        httpx2.post(f"{gateway.url}/v1/messages", json=ASK, headers={"x-session-id": "page"}, timeout=60)
+        page = new_page(gateway.url)
+        page.get_by_role("button", name="Open the conversation").click()
+        box = page.get_by_role("dialog")
+        box.get_by_text("Before you switch").click()
+        table = box.locator(".plan table")
+        table.get_by_text("openai/gpt-5.4").wait_for()
+        assert "answers now" in table.locator("tr.present").inner_text()
+        assert "Estimated" in box.locator(".plan").inner_text()
+        box.get_by_label("Model to compare").fill("no/such")
+        box.get_by_role("button", name="Compare").click()
+        box.get_by_text("no/such").wait_for()
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.proof)])
@@ -224,15 +332,18 @@ def test_axe_finds_nothing_on_any_view(new_page: Any, width: int, scheme: str, t
             "requests": lambda: None,
             "opened": lambda: (
                 page.locator("#rows tr button").first.click(),
-                page.get_by_text("The reply", exact=True).click(),
+                page.get_by_text("The reply", exact=True).wait_for(),
             ),
             "thread": lambda: page.click("#opened-body button:text('Open the conversation')"),
+            "plan": lambda: (page.click(".plan-fold summary"), page.locator(".plan table").wait_for()),
             "conversations": lambda: (page.keyboard.press("Escape"), page.click("nav [data-view=conversations]")),
             "series": lambda: (
                 page.click("nav [data-view=series]"),
                 page.get_by_text("1 request").wait_for(),
                 page.get_by_text("Cost as a table").click(),
             ),
+            "costs": lambda: (page.click("nav [data-view=costs]"), page.locator(".group").first.wait_for()),
+            "keys": lambda: (page.click("nav [data-view=client-keys]"), page.get_by_role("alert").wait_for()),
             "drift": lambda: page.click("nav [data-view=drift]"),
         }
         for name, act in views.items():

@@ -37,6 +37,26 @@ SIZES = {"a screen": (1440, 900, "light"), "a dark screen": (1440, 900, "dark"),
 NAMES = {"a screen": "inspector.png", "a dark screen": "inspector-dark.png", "a phone": "inspector-phone.png"}
 
 
+@pytest.mark.parametrize("width", [390, 1400])
+def test_what_a_switch_costs_and_loses_is_shown_before_it(new_page, address, width):
+    page = new_page(address, width)
+    page.wait_for_selector("#result[data-inspected]")
+    page.keyboard.press("p")
+    rows = page.locator("#plan tbody tr")
+    sync_api.expect(rows).to_have_count(len(SUGGESTED))
+    texts = [text.replace("\n", " ") for text in rows.all_inner_texts()]
+    assert [text.split()[0] for text in texts] == list(SUGGESTED)
+    assert "answers now" in texts[0]
+    for text in texts:
+        assert re.search(r"≈ \$[\d.]+", text)
+    assert "reasoning of" in texts[1]  # what is lost
+    assert "return" in texts[1]
+    assert page.locator("#plan").inner_text().startswith("Estimated")
+    add(page, SMALL)
+    sync_api.expect(rows).to_have_count(len(SUGGESTED) + 1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def inspect(page, text: str, *names: str) -> None:
     if not page.is_visible("#text"):
         page.click("#other")

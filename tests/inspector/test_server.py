@@ -10,7 +10,7 @@ import pytest
 
 from cli.running import SESSION
 from inspector.serving import inspector
-from segue import check, estimate_tokens, get_model, prepare, read_history, read_session
+from segue import check, estimate_tokens, get_model, plan, prepare, read_history, read_session
 from segue.errors import render_path
 from segue.histories.registry import get_format
 
@@ -101,6 +101,16 @@ def test_a_model_of_the_history_has_a_cached_prefix(page):
     )
     assert spoken["cache"]["turns"] == spoken["cache"]["sentBefore"] > 0
     assert silent["cache"] is None
+
+
+def test_the_plan_is_that_of_the_library(page):
+    opened = httpx2.get(page + "api/start").json()["opened"]
+    targets = [*opened["targets"], "openai-chat"]  # a protocol has no price
+    found = ask(page, "api/plan", {"document": opened["document"], "targets": targets}).json()
+    assert [each["model"] for each in found["models"]] == opened["targets"]
+    made = plan(read_session(SESSION), opened["targets"])
+    assert [len(each["losses"]) for each in found["models"]] == [len(each.losses) for each in made.models]
+    assert [each["fits"] for each in found["models"]] == [each.fits for each in made.models]
 
 
 def test_the_wire_json_is_the_exact_body(page):

@@ -33,6 +33,7 @@ from segue.projection.passes.extra import lost_fields
 from segue.projection.policy import Fit, Policy, Texts
 from segue.projection.projector import project
 from segue.projection.report import (
+    OPAQUE_MEANING,
     SENTENCES,
     Change,
     ChangeCode,
@@ -667,6 +668,8 @@ def test_opaque_losses_are_explained_where_they_are_shown():
     assert meaning in report.summary()
     assert meaning in report._repr_html_()
     assert "<td>2</td><td>signature</td>" in report._repr_html_()
+    for word in ("signature", "provider data"):  # what the column says is what the line below explains
+        assert word in OPAQUE_MEANING
     assert meaning not in Report(report.changes[2:]).summary() + Report(report.changes[2:])._repr_html_()
 
 

@@ -40,7 +40,8 @@ def command(*, model: str | None, roots: tuple[Path, ...], save: Path | None, se
 
     The editor lists and loads sessions of every agent, and continues them with MODEL. The files of the agents are never
     changed: what is added is stored as a session file of segue. The model reads and writes files of the project and
-    runs commands through the editor only, which asks its user. It needs the library: pip install 'segue-llm[acp]'.
+    runs commands through the editor only, which asks its user. It needs the library: pip install
+    'segue-llm[acp]', or '.[acp]' in a clone.
 
     In the settings of an editor, the agent is the command `segue acp --model MODEL`.
     """

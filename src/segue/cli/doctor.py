@@ -23,6 +23,7 @@ from segue.foundation.json_text import encode_json
 from segue.foundation.plurals import counted
 from segue.foundation.version import __version__
 from segue.histories.api import find_sessions
+from segue.histories.opening import describe_folders
 from segue.models.built_in import LOCAL
 from segue.models.catalogue import Catalogue
 
@@ -169,4 +170,4 @@ def _look_for_sessions() -> Iterator[Finding]:
     for name, count in sorted(counts.items()):
         yield Finding("ok", f"sessions of {name}", f"{count:,}; `segue sessions --agent {name}` lists them")
     if not counts:
-        yield Finding("none", "sessions", "no agent has any here; `segue formats` lists where they are looked for")
+        yield Finding("none", "sessions", f"none in {describe_folders()}")

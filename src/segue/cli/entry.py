@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 _MISSING: Final = f'segue: the package {{package}} is not installed; run: pip install "{DISTRIBUTION}[{{extra}}]"'
+_IN_A_CLONE: Final = ' (in a clone: pip install ".[{extra}]")'
 _WITHOUT_INSTALLING: Final = f', or without installing: uvx --from "{DISTRIBUTION}[{{extra}}]" segue'
 _EXTRAS: Final = {
     "click": "cli",
@@ -75,7 +76,9 @@ def _run() -> int:
         package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package in _EXTRAS:
             extra = _EXTRAS[package]
-            _print((_MISSING + _WITHOUT_INSTALLING * (extra == "cli")).format(package=package, extra=extra))
+            _print(
+                (_MISSING + _IN_A_CLONE + _WITHOUT_INSTALLING * (extra == "cli")).format(package=package, extra=extra)
+            )
             return Status.USAGE
         import traceback
 

@@ -88,7 +88,7 @@ _PROMPT: Final = (
     "--output",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="A folder of your own for the files.  [default: the folder of the agent]",
+    help="Write the files to this folder.  [default: the folder of the agent]",
 )
 @redact_option
 @click.option("--run", is_flag=True, help="Start the agent with the session.")

@@ -15,7 +15,7 @@ from segue.models.providers import OTHER_NAMES, PROVIDERS, provider_name
 
 @click.group("keys")
 def command() -> None:
-    """Store API keys: in the system keyring if the library keyring is installed, else in a file of your own.
+    """Store API keys: in the system keyring if the library keyring is installed, else in a file that only you can read.
 
     The environment variable of a provider, such as OPENAI_API_KEY, goes before its stored key.
     """
@@ -44,8 +44,14 @@ def set_key(*, provider: str, catalogue: str | None) -> None:
 @command.command("list")
 def list_keys() -> None:
     """List the providers that have a key, and where it is; the keys themselves are not shown."""
-    for name, source in sorted(key_sources(os.environ).items()):
+    found = key_sources(os.environ)
+    for name, source in sorted(found.items()):
         click.echo(f"{name}  {source}")
+    if not found:
+        click.echo(
+            "There are no keys; store one with `segue keys set PROVIDER`, or set a variable such as OPENAI_API_KEY.",
+            err=True,
+        )
 
 
 @command.command("remove")

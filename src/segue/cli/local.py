@@ -1,4 +1,4 @@
-"""`segue local`: the file of a small model that answers on this machine, without a key and an account."""
+"""`segue local`: the file of a small model that answers on this machine, without a key or an account."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from segue.models.built_in import LOCAL
 
 @click.group("local")
 def command() -> None:
-    """A model on this machine, without a key and an account: `segue chat local`, `segue.complete("Hi", "local")`.
+    """A model on this machine, without a key or an account: `segue chat local`, `segue.complete("Hi", "local")`.
 
-    It needs the library xllamacpp: pip install 'segue-llm[local]'. `segue local get` fetches a small model, good for a
-    first try and for tests. Your own GGUF file is `local:PATH`, or set it: segue config set local_model PATH
+    It needs the library xllamacpp: pip install 'segue-llm[local]', or '.[local]' in a clone. `segue local get` fetches
+    a small model, good for a first try and for tests. Your own GGUF file is `local:PATH`, or set it: segue config set
+    local_model PATH
     """
 
 

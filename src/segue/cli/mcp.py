@@ -39,7 +39,8 @@ def command(*, roots: tuple[Path, ...], allow_writes: bool, port: int | None, re
     """Serve the sessions of all agents on this machine to an agent, by the Model Context Protocol.
 
     Tools list, search and read sessions, show what a compaction dropped, estimate what a switch of models costs, and
-    check a request. Nothing is written without --allow-writes. It needs the library mcp: pip install 'segue-llm[mcp]'.
+    check a request. Nothing is written without --allow-writes. It needs the library mcp: pip install 'segue-llm[mcp]',
+    or '.[mcp]' in a clone.
 
     `claude mcp add segue -- segue mcp` adds it to Claude Code, `codex mcp add segue -- segue mcp` to Codex.
     """

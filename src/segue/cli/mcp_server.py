@@ -24,7 +24,6 @@ from mcp.types import Resource, ToolAnnotations
 from segue.cli.handover import agent_format, default_model, hand_over
 from segue.cli.history_outputs import render_commands
 from segue.cli.mcp_gate import Fence, Gate, NotAllowed, Unreadable, is_plain, source_of
-from segue.cli.plan import plan_json
 from segue.cli.sessions import best_first, search_sessions
 from segue.conversation.content import AnyContent
 from segue.conversation.context import Context
@@ -38,6 +37,7 @@ from segue.histories.redacting import new_redactor, redact
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.planning.plan import plan
+from segue.planning.shown import plan_json
 from segue.projection.dropped import find_dropped
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import project

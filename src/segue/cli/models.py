@@ -157,7 +157,7 @@ def describe_date(catalogue: Catalogue, today: dt.date) -> str:
         return text
     return (
         f"warning: {text}, {age} days ago: newer models, prices and limits are missing; update segue with"
-        f" `pip install -U {DISTRIBUTION}`, or add models with --catalogue"
+        f" `pip install -U {DISTRIBUTION}` (in a clone: `git pull`), or add models with --catalogue"
     )
 
 

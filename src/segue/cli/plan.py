@@ -14,12 +14,11 @@ from segue.cli.targets import FOR, catalogue_option, complete_model, find_target
 from segue.client.http.clients import Client
 from segue.errors import SettingsError
 from segue.foundation.json_text import encode_valid_json
-from segue.foundation.plurals import counted
 from segue.foundation.safe_text import printable
 from segue.models.catalogue import Catalogue
 from segue.planning.candidates import RULES, choose
 from segue.planning.plan import ModelPlan, Money, Plan, find_present, plan
-from segue.projection.report import Loss
+from segue.planning.shown import describe_losses, plan_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -177,62 +176,3 @@ def _duration(seconds: float) -> str:
     if seconds <= 0:
         return "no"
     return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min"
-
-
-def describe_losses(each: ModelPlan) -> str:
-    """Describe in a few words what a model does not get."""
-    parts = [] if each.fits else ["needs a cut"]
-    content = [loss for loss in each.losses if loss.loss == Loss.CONTENT]
-    parts += [f"{loss.code.value.replace('_', ' ')} ({loss.messages})" for loss in content]
-    opaque = sum(loss.messages for loss in each.losses) - sum(loss.messages for loss in content)
-    if opaque:
-        parts.append(f"signatures and the like ({opaque})")
-    if each.given_up.tokens:
-        parts.append(f"reasoning of {counted(each.given_up.tokens, 'token')} (${each.given_up.cost:.4f} to make)")
-    return ", ".join(parts) or "nothing"
-
-
-def plan_json(found: Plan, turns: int) -> dict[str, object]:
-    """Write a plan as JSON values."""
-    return {
-        "turns": turns,
-        "present": None if found.present is None else _model_json(found.present),
-        "models": [_model_json(each) for each in found.models],
-    }
-
-
-def _model_json(each: ModelPlan) -> dict[str, object]:
-    return {
-        "model": each.model.full_name(),
-        "fits": each.fits,
-        "reason": each.reason or None,
-        "window": each.model.context_window,
-        "requests": [
-            {
-                "input": request.input,
-                "cacheRead": request.cache_read,
-                "cacheWrite": request.cache_write,
-                "output": request.output,
-                "fits": request.fits,
-                "cost": _money_json(request.money),
-            }
-            for request in each.requests
-        ],
-        "cost": _money_json(each.money),
-        "warmSeconds": round(each.warm_seconds, 1),
-        "breakEven": each.break_even,
-        "costOfReturn": _money_json(each.back),
-        "losses": [
-            {"code": loss.code.value, "loss": loss.loss.value, "messages": loss.messages, "meaning": loss.sentence}
-            for loss in each.losses
-        ],
-        "reasoningGivenUp": {
-            "blocks": each.given_up.blocks,
-            "tokens": each.given_up.tokens,
-            "cost": round(each.given_up.cost, 6),
-        },
-    }
-
-
-def _money_json(money: Money | None) -> dict[str, float] | None:
-    return None if money is None else {name: round(value, 6) for name, value in money._asdict().items()}

@@ -24,6 +24,7 @@ from segue.foundation.redaction import Redactor
 from segue.histories.api import find_sessions, list_source, read_history
 from segue.histories.kit.envelope import is_own_text
 from segue.histories.kit.history import Session
+from segue.histories.opening import describe_folders
 from segue.histories.places import current_projects, may_contain
 from segue.histories.redacting import redact
 
@@ -86,7 +87,9 @@ def command(
     if as_json:
         click.echo(msgspec.json.format(encode_valid_json([_json(session) for session in found]), indent=2))
     elif not found:
-        click.echo("no sessions found", err=True)
+        is_all = source is None and not agents and folder is None and grep is None
+        where = f" in {describe_folders()}" if is_all else ""
+        click.echo(f"no sessions found{where}", err=True)
     elif pick:
         chosen = pick_one(found)
         if chosen is None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from segue.client.http.settings import ClientSettings
     from segue.gateway.service import Gateway
 
-LOCAL_OFFER: Final = f"`{install_line('local')}` and `segue local get` (93 MB) give a small model on this machine"
+LOCAL_OFFER: Final = f"`segue local get` (93 MB) fetches a small model for this machine, after {install_line('local')}"
 """How to get a model that needs no key: it is offered, and never fetched unasked."""
 
 

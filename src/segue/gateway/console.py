@@ -1,4 +1,4 @@
-"""The endpoints of the console: requests, conversations, what they said, figures over time, and replays.
+"""The endpoints of the console: requests, conversations, what they said, costs, figures over time, plans and replays.
 
 With the admin key they show the requests of all clients, with the key of a client its own. Rows have no content; what
 requests and replies said is there only if `state.content` is set.
@@ -7,8 +7,9 @@ requests and replies said is there only if `state.content` is set.
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar, cast
 
 import msgspec
 from starlette.requests import Request
@@ -18,10 +19,11 @@ from starlette.routing import Route
 from segue.calls.reading import LONGEST_NAME
 from segue.conversation.context import Context
 from segue.conversation.messages import Usage
-from segue.conversation.stored import dump, dump_message, load
+from segue.conversation.stored import dump, dump_message, load, load_message
 from segue.errors import SegueError, UnknownModel
 from segue.foundation.json_text import encode_valid_json
-from segue.gateway.contents import Content, load_content
+from segue.gateway.contents import Content, is_missing, load_content
+from segue.gateway.costs import Costs
 from segue.gateway.gate import TURN, Turn
 from segue.gateway.intake import Refused
 from segue.gateway.records import AttemptRow
@@ -30,9 +32,13 @@ from segue.gateway.replays import send_again
 from segue.gateway.runtime import Runtime
 from segue.gateway.series import Series
 from segue.gateway.service import Gateway, now_ms
+from segue.gateway.shown import ShownContent, group_changes, show_message, title_of_content, with_kinds
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.store import Store, UsedStates
+from segue.models.catalogue import Catalogue
 from segue.models.model import Model
+from segue.planning.plan import plan
+from segue.planning.shown import plan_json
 from segue.requests.prepare import Request as PreparedRequest
 from segue.requests.prepare import prepare
 
@@ -56,6 +62,17 @@ _ADMIN_ONLY: Final = "this gateway has an admin key: what requests said, switchi
 _HOUR: Final = 3_600_000
 _MOST_HOURS: Final = 24 * 366
 _MOST_STEPS: Final = 400
+_MOST_SHOWN: Final = 4
+"""Contents that are kept as they are shown: the page asks for their rows a screen at a time."""
+_MOST_ROWS_SHOWN: Final = 200
+_LONGEST_SHOWN: Final = 2_000_000
+"""How many rows of messages, and how many characters of each text, one answer may have."""
+_MOST_TITLES: Final = 2_000
+_NEW_TITLES: Final = 40
+"""Titles in memory, and how many of them one answer reads from contents, which may be large."""
+_MOST_PLANNED: Final = 6
+_PLANNED_TURNS: Final = 10
+"""How many models a plan compares, and for how many requests."""
 
 
 class _Searched(msgspec.Struct, rename="camel"):
@@ -117,6 +134,10 @@ class Console:
         self._gateway = gateway
         self._models: tuple[Runtime, list[str]] | None = None
         self._parts: dict[str, tuple[str, _Sums]] = {}
+        self._shown: OrderedDict[tuple[Scope, str], tuple[bytes, ShownContent]] = OrderedDict()
+        self._titles: OrderedDict[tuple[Scope, str], str] = OrderedDict()
+        self._titles_of = 0
+        """The hour that the titles were read in: contents expire, and others may erase them."""
 
     def routes(self, guarded: Callable[[ScopedEndpoint], Callable[[Request], object]]) -> list[Route]:
         """Return the routes; `guarded` finds out whose requests an endpoint may show.
@@ -140,13 +161,18 @@ class Console:
             Route("/segue/requests/{name}", guarded(private(self.choose_after)), methods=["PUT", "POST"]),
             Route("/segue/requests/{name}", guarded(private(self.erase_request)), methods=["DELETE"]),
             Route("/segue/requests/{name}/content", guarded(private(self.content))),
+            Route("/segue/requests/{name}/view", guarded(private(self.view))),
+            Route("/segue/requests/{name}/rows", guarded(private(self.rows)), methods=["POST"]),
+            Route("/segue/requests/{name}/images/{key}", guarded(private(self.image))),
             Route("/segue/requests/{name}/replay", guarded(private(self.replay)), methods=["POST"]),
             Route("/segue/series", guarded(self.series)),
+            Route("/segue/costs", guarded(self.costs)),
             Route("/segue/conversations", guarded(self.conversations)),
             Route(place, guarded(self.one_conversation), methods=["GET"]),
             Route(place, guarded(private(self.choose)), methods=["PUT", "POST"]),
             Route(place, guarded(private(self.erase)), methods=["DELETE"]),
             Route(f"{place}/session", guarded(private(self.export))),
+            Route(f"{place}/plan", guarded(private(self.plan)), methods=["POST"]),
         ]
 
     async def _settle(self) -> None:
@@ -178,9 +204,9 @@ class Console:
         return json_response(body)
 
     async def one_request(self, request: Request, scope: Scope) -> Response:
-        """Show the row of a request."""
+        """Show the row of a request, with its changes grouped by kind."""
         row = await self._find_row(str(request.path_params["name"]), scope)
-        return row if isinstance(row, Response) else Response(row, media_type="application/json")
+        return row if isinstance(row, Response) else json_response(with_kinds(row))
 
     async def _find_row(self, name: str, scope: Scope) -> bytes | Response:
         store = self._gateway.store.store
@@ -198,6 +224,97 @@ class Console:
         """Show what a request and its reply said."""
         found = await self._find_content(str(request.path_params["name"]), scope)
         return found if isinstance(found, Response) else await self._apart(request, scope, lambda: json_response(found))
+
+    async def view(self, request: Request, scope: Scope) -> Response:
+        """Show the messages of a request next to those that the model was sent, as the inspector does."""
+        found = await self._find_shown(request, scope)
+        return found if isinstance(found, Response) else await self._apart(request, scope, lambda: _view(found))
+
+    async def rows(self, request: Request, scope: Scope) -> Response:
+        """Show further rows of these messages."""
+        given = await self._read_body(request, scope)
+        if isinstance(given, Response):
+            return given
+        wanted, length = given.get("rows"), given.get("length")
+        if not isinstance(wanted, list) or not isinstance(length, int):
+            return json_response({"error": 'send {"rows": [0, 1], "length": 1200}'}, 400)
+        found = await self._find_shown(request, scope)
+        if isinstance(found, Response):
+            return found
+        asked = [at for at in cast("list[object]", wanted) if isinstance(at, int)][:_MOST_ROWS_SHOWN]
+        most = min(max(length, 1), _LONGEST_SHOWN)
+        return await self._apart(request, scope, lambda: json_response(found.rows(asked, most)))
+
+    async def image(self, request: Request, scope: Scope) -> Response:
+        """Return an image of rows that were shown."""
+        found = await self._find_shown(request, scope)
+        if isinstance(found, Response):
+            return found
+        image = found.find_image(str(request.path_params["key"]))
+        if image is None:
+            return json_response({"error": "there is no such image"}, 404)
+        headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+        return Response(image[0], media_type=image[1], headers=headers)
+
+    async def _find_shown(self, request: Request, scope: Scope) -> ShownContent | Response:
+        """Find contents as they are shown. The store is asked each time: what it does not give is not shown."""
+        name = str(request.path_params["name"])
+        data = await self._find_data(name, scope)
+        row = data if isinstance(data, Response) else await self._find_row(name, scope)
+        if isinstance(data, Response) or isinstance(row, Response):
+            return data if isinstance(data, Response) else cast("Response", row)
+        kept = self._shown.get((scope, name))
+        if kept is not None and kept[0] == data:
+            return kept[1]
+        model = _ROWS.decode(row).model
+        protocol = None if model is None else self._protocol_of(model)
+        shown = await self._apart(request, scope, lambda: ShownContent(load_content(data), row, protocol))
+        self._shown[scope, name] = data, shown
+        while len(self._shown) > _MOST_SHOWN:
+            self._shown.popitem(last=False)
+        return shown
+
+    def _protocol_of(self, name: str) -> str | None:
+        try:
+            return self._gateway.router.find(name).models[0].protocol
+        except UnknownModel:  # of a configuration before this one
+            found = self._gateway.router.catalogue.lookup(name)
+            return None if found is None else found.protocol
+
+    async def costs(self, request: Request, scope: Scope) -> Response:
+        """Return what requests of the last `hours` cost, by key, model, day and client."""
+        store = self._gateway.store.store
+        hours = min(max(number_of(request.query_params.get("hours"), 24 * 30), 1), _MOST_HOURS)
+        costs = Costs(now_ms() - hours * _HOUR)
+        if store is not None:
+            await self._settle()
+            if await self._gateway.store.read(lambda: _add_costs(store, scope, costs) or True, is_long=True) is None:
+                return away()
+        return json_response(costs.result())
+
+    async def plan(self, request: Request, scope: Scope) -> Response:
+        """Compare what the next requests of a conversation would cost at other models, and what would be lost."""
+        given = await self._read_body(request, scope)
+        if isinstance(given, Response):
+            return given
+        content = await self._newest_content(str(request.path_params["name"]), scope)
+        if isinstance(content, Response):
+            return content
+        listed = given.get("models") or (await self._offered())[:_MOST_PLANNED]
+        names = cast("list[object]", listed if isinstance(listed, list) else [])
+        if not all(isinstance(name, str) and len(name) <= LONGEST_NAME for name in names):
+            return json_response({"error": 'send {"models": ["provider/id"]}'}, 400)
+        try:
+            found = [self._gateway.router.find(str(name)).models[0] for name in names[:_MOST_PLANNED]]
+            models = [*{model.full_name(): model for model in found}.values()]  # routes may begin with the same model
+            made = await self._apart(
+                request, scope, lambda: _plan(content, models, self._gateway.router.catalogue, now_ms())
+            )
+        except UnknownModel as error:
+            return json_response({"error": str(error)}, 404)
+        except SegueError as error:
+            return json_response({"error": str(error)}, 422)
+        return json_response(made)
 
     async def series(self, request: Request, scope: Scope) -> Response:
         """Return figures over time: `hours` back from now, in so many `steps` of the same length."""
@@ -239,9 +356,17 @@ class Console:
             {"code": change.code, "path": change.path, "loss": change.loss, "detail": change.detail}
             for change in made.report.changes
         ]
-        body = {"model": model.full_name(), "changes": changes, "sent": msgspec.Raw(made.content)}
+        kinds = group_changes(made.report.changes)
+        body = {
+            "model": model.full_name(),
+            "changes": changes,
+            "kinds": kinds,
+            "sent": msgspec.Raw(made.content),
+        }
         if given.get("send") is True:
-            body |= await send_again(self._gateway, context, found.options, model)
+            answer = await send_again(self._gateway, context, found.options, model)
+            body |= answer
+            body["shown"] = _show_reply(answer.get("reply"))
         return await self._apart(request, scope, lambda: json_response(body))
 
     async def conversations(self, _: Request, scope: Scope) -> Response:
@@ -255,6 +380,7 @@ class Console:
             "models": await self._offered(),
             "drift": self._gateway.drift,
             "content": self._gateway.config.state.content,
+            "titles": await self._find_titles(scope, [row.id for row in rows]),
         }
         return json_response(body)
 
@@ -273,18 +399,53 @@ class Console:
 
     async def export(self, request: Request, scope: Scope) -> Response:
         """Return a conversation as a session of segue."""
-        store, name = self._gateway.store.store, str(request.path_params["name"])
+        content = await self._newest_content(str(request.path_params["name"]), scope)
+        if isinstance(content, Response):
+            return content
+        lines = await self._apart(request, scope, lambda: _session_of(content))
+        headers = {"content-disposition": 'attachment; filename="session.jsonl"'}
+        return Response(lines, media_type="application/jsonl", headers=headers)
+
+    async def _newest_content(self, name: str, scope: Scope) -> Content | Response:
+        """Find what the newest request of a conversation and its reply said."""
+        store = self._gateway.store.store
         if store is None or self._gateway.config.state.content != "full":
-            return json_response(
-                {"error": 'only contents that are stored can be exported; set state.content = "full"'}, 409
-            )
+            return json_response({"error": 'this needs contents that are stored; set state.content = "full"'}, 409)
         await self._settle()
         data = await self._gateway.store.read(lambda: store.newest_content(name, scope), is_long=True)
         if data is None:
             return json_response({"error": f"there is no content of the conversation {name!r}"}, 404)
-        lines = await self._apart(request, scope, lambda: _session_of(load_content(data)))
-        headers = {"content-disposition": 'attachment; filename="session.jsonl"'}
-        return Response(lines, media_type="application/jsonl", headers=headers)
+        return load_content(data)
+
+    async def _find_titles(self, scope: Scope, names: list[str]) -> dict[str, str]:
+        """Find the first words of conversations, for those who may read what requests said.
+
+        They are read from contents, so a conversation without one has no title; a few at a time, the latest first.
+        """
+        store = self._gateway.store.store
+        is_private = scope == "" and bool(self._gateway.runtime.admin_digests)
+        if store is None or is_private or self._gateway.config.state.content != "full":
+            return {}
+        if self._titles_of != (hour := now_ms() // _HOUR):
+            self._titles.clear()
+            self._titles_of = hour
+        known = self._titles
+
+        def read() -> dict[str, str]:
+            missing = [name for name in names if (scope, name) not in known][:_NEW_TITLES]
+            for name in missing:
+                data = store.newest_content(name, scope)
+                known[scope, name] = "" if data is None else title_of_content(load_content(data))
+            while len(known) > _MOST_TITLES:
+                known.popitem(last=False)
+            return {name: title for name in names if (title := known.get((scope, name)))}
+
+        return await self._gateway.store.read(read, is_long=True) or {}
+
+    def _forget_shown(self) -> None:
+        """Drop what is kept of contents, because something of them is erased."""
+        self._shown.clear()
+        self._titles.clear()
 
     async def choose(self, request: Request, scope: Scope) -> Response:
         """Send a conversation to a model from now on."""
@@ -326,6 +487,7 @@ class Console:
         store, name = self._gateway.store.store, str(request.path_params["name"])
         await self._settle()
         self._gateway.forget_row(name, scope)
+        self._forget_shown()
         if store is None:
             return json_response({"erased": 0})
         try:
@@ -360,6 +522,7 @@ class Console:
         if await self._is_alike(name):
             return json_response({"error": f"{_ALIKE}; DELETE /segue/requests/ID erases a request"}, 409)
         self._gateway.forget_rows(name, scope)
+        self._forget_shown()
         self._gateway.conversations.forget(name, scope)
         if store is None:
             return json_response({"erased": 0})
@@ -370,6 +533,10 @@ class Console:
         return json_response({"erased": count})
 
     async def _find_content(self, name: str, scope: Scope) -> Content | Response:
+        data = await self._find_data(name, scope)
+        return data if isinstance(data, Response) else load_content(data)
+
+    async def _find_data(self, name: str, scope: Scope) -> bytes | Response:
         store = self._gateway.store.store
         if store is None or self._gateway.config.state.content == "off":
             return json_response({"error": 'contents are not stored; set state.content = "full" or "redacted"'}, 404)
@@ -380,7 +547,7 @@ class Console:
             return away()
         if data is None:
             return json_response({"error": f"there is no content of {name!r}; it may have expired"}, 404)
-        return load_content(data)
+        return data
 
     async def _apart(self, request: Request, scope: Scope, work: Callable[[], _T]) -> _T:
         """Run work on contents, which may be as large as a body, in the thread that reads bodies."""
@@ -451,6 +618,23 @@ def _part_of(data: bytes) -> tuple[str, _Sums]:
     )
 
 
+def _view(shown: ShownContent) -> Response:
+    return json_response(shown.view())
+
+
+def _show_reply(reply: object) -> object:
+    """Return a reply that was just made as messages are shown."""
+    return None if not isinstance(reply, msgspec.Raw) else show_message(load_message(bytes(reply)))
+
+
+def _plan(content: Content, models: list[Model], catalogue: Catalogue, now: int) -> object:
+    context = load(bytes(content.context))
+    if not is_missing(content.reply):
+        context = context.add(load_message(bytes(content.reply)))
+    made = plan(context, models, turns=_PLANNED_TURNS, now=now, options=content.options, catalogue=catalogue)
+    return plan_json(made, _PLANNED_TURNS)
+
+
 def _find_offered(runtime: Runtime) -> list[str]:
     listed = list(runtime.router.listed())
     if listed:
@@ -467,7 +651,7 @@ def _session_of(content: Content) -> bytes:
     """Write a conversation as a session of segue."""
     context = load(bytes(content.context))
     lines = [dump(msgspec.structs.replace(context, messages=())), *map(dump_message, context.messages)]
-    if content.reply != b"null":
+    if not is_missing(content.reply):
         lines.append(bytes(content.reply))
     return b"\n".join(lines) + b"\n"
 
@@ -512,6 +696,18 @@ def _add_rows(store: Store, scope: Scope, series: Series) -> None:
             return
         before = last
     series.is_cut = True
+
+
+def _add_costs(store: Store, scope: Scope, costs: Costs) -> None:
+    """Add the newest rows to costs, back to their start; the oldest of very many rows are left out."""
+    before: tuple[int, str] | None = None
+    for _ in range(0, _MOST_SEARCHED, _CHUNK):
+        rows = store.list_requests(scope, _CHUNK, before)
+        last = costs.add(rows)
+        if last is None or len(rows) < _CHUNK or last[0] < costs.start:
+            return
+        before = last
+    costs.is_cut = True
 
 
 def _cursor(data: bytes) -> str:

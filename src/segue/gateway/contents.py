@@ -119,5 +119,10 @@ def load_content(data: bytes) -> Content:
     return _DECODER.decode(zlib.decompress(data))
 
 
+def is_missing(part: msgspec.Raw) -> bool:
+    """Whether a part of a content is not there; `Raw` is equal to no bytes."""
+    return bytes(part) == b"null"
+
+
 def _raw(data: bytes, *, is_redacted: bool) -> msgspec.Raw:
     return msgspec.Raw(encode_json(hide_texts(msgspec.json.decode(data), _PLACES)) if is_redacted else data)

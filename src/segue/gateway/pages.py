@@ -29,15 +29,20 @@ _PAGE: Final = "index.html"
 _PAGE_FILES: Final = {
     _PAGE: ("segue.gateway", "text/html"),
     "console.js": ("segue.gateway", "text/javascript"),
+    "contents.js": ("segue.gateway", "text/javascript"),
+    "costs.js": ("segue.gateway", "text/javascript"),
+    "keys.js": ("segue.gateway", "text/javascript"),
     "plots.js": ("segue.gateway", "text/javascript"),
     "console.css": ("segue.gateway", "text/css"),
     # One design: the page of the inspector is in the same package.
     "elements.js": ("segue.inspector", "text/javascript"),
+    "plan.js": ("segue.inspector", "text/javascript"),
+    "rows.js": ("segue.inspector", "text/javascript"),
     "inspector.css": ("segue.inspector", "text/css"),
 }
 _PAGE_HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "img-src data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",

@@ -310,7 +310,13 @@ def find_listed(name: SessionName) -> Session:
         UnknownFormat: there is no such agent.
     """
     record = get_format(name.format)
-    found = None if record.place is None else choose_session(all_sessions([record]), name.id)
+    sessions = [] if record.place is None else all_sessions([record])
+    found = choose_session(sessions, name.id)
+    if found is None and not sessions and record.place is not None:
+        where = places.find_folder(record.place)
+        variable = next((each.partition("/")[0] for each in record.place.variables), "")
+        hint = f"; if they are elsewhere, set {variable}" if variable else ""
+        raise _NotListed(f"no sessions of {record.title} were found in {where}{hint}, or name a file")
     if found is None:
         raise _NotListed(
             f"{record.title} has no session {name.id!r} on this machine; `segue sessions` lists what there is"
@@ -357,6 +363,13 @@ def choose_session(sessions: Sequence[Session], which: str) -> Session | None:
     return matching[0] if matching else None
 
 
+def describe_folders() -> str:
+    """Name the folders in which sessions are looked for."""
+    folders = [places.find_folder(record.place) for record in formats_with_sessions() if record.place is not None]
+    shown = ", ".join(map(str, folders[:_LISTED]))
+    return f"{shown} and the folders of {len(folders) - _LISTED} other agents" if len(folders) > _LISTED else shown
+
+
 def find_bare_id(which: str) -> Session | None:
     """Find a session of any agent by `last`, its id, or the beginning of it; None if this is not an id, or is a file.
 
@@ -365,7 +378,12 @@ def find_bare_id(which: str) -> Session | None:
     """
     if which != LAST and (_ID.fullmatch(which) is None or not any(map(str.isdigit, which))):
         return None
-    return None if Path(which).exists() else choose_session(all_sessions(formats_with_sessions()), which)
+    if Path(which).exists():
+        return None
+    found = choose_session(all_sessions(formats_with_sessions()), which)
+    if found is None and which == LAST:
+        raise LoadError(f"no sessions of agents were found in {describe_folders()}; name a file")
+    return found
 
 
 def _open(source: Source, record: Format | None, how: How, place: str) -> Opened:

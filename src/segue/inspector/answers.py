@@ -5,6 +5,7 @@ A question is a path, its parameters, and a body; an error is one sentence.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar, final
@@ -22,12 +23,17 @@ from segue.inspector.local_sessions import list_sessions
 from segue.inspector.pieces import find_image
 from segue.inspector.side_by_side import SideBySide
 from segue.models.catalogue import Catalogue
+from segue.planning.plan import plan
+from segue.planning.shown import plan_json
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.protocols.registry import PROTOCOLS
 
 _MOST_ROWS: Final = 200
 _LONGEST: Final = 2_000_000
 """How many rows, and how many characters of each text, one answer may have."""
+_MOST_PLANNED: Final = 12
+_PLANNED_TURNS: Final = 10
+"""How many models one plan compares, and for how many requests."""
 _LONGEST_ERROR: Final = 100_000
 """Characters of a pasted text that is read as an error of a provider if it is not a conversation."""
 
@@ -54,6 +60,8 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     """What to find."""
     other: str = ""
     """The key of another open conversation: the one to show next to this one, both as stored, or the request before."""
+    targets: tuple[str, ...] = ()
+    """The models that a plan compares."""
 
 
 @final
@@ -95,6 +103,7 @@ class Answers:
             "given": lambda _, found: describe_given(found.document),
             "facts": lambda query, found: found.inspect(query.target, query.reasoning).facts,
             "rows": self._rows,
+            "plan": self._plan,
             "find": lambda query, found: self._side(query, found).find(query.text),
             "before": lambda query, found: found.inspect(query.target, query.reasoning).compare_with(
                 self._find(query.other).document
@@ -184,6 +193,23 @@ class Answers:
     def _rows(self, query: _Query, found: OpenConversation) -> object:
         length = min(max(query.length, 1), _LONGEST)
         return self._side(query, found).rows(query.rows[:_MOST_ROWS], length, found.keep_image)
+
+    def _plan(self, query: _Query, found: OpenConversation) -> object:
+        """Compare what the next requests would cost at the targets; a protocol has no price, and is left out."""
+        names = [name for name in query.targets if name not in PROTOCOLS][:_MOST_PLANNED]
+        models = [find_target(name, found.document, self._catalogue) for name in names]
+        prompt, now = found.document.prompt, time.time_ns() // 1_000_000
+        policy = Policy(reasoning=query.reasoning)
+        made = plan(
+            prompt.context,
+            models,
+            turns=_PLANNED_TURNS,
+            now=now,
+            options=prompt.options,
+            policy=policy,
+            catalogue=self._catalogue,
+        )
+        return plan_json(made, _PLANNED_TURNS)
 
     def _wire(self, query: _Query, found: OpenConversation) -> PageAnswer:
         found.inspect(query.target, query.reasoning)

@@ -33,13 +33,13 @@ from segue.histories.opening import How, OpenedDocument, open_source, open_value
 from segue.histories.registry import get_format
 from segue.inspector.alignment import align
 from segue.inspector.pieces import Json
-from segue.inspector.side_by_side import SideBySide
+from segue.inspector.side_by_side import SideBySide, place_changes
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.dropped import find_dropped
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, project
-from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, describe_loss, describe_size
+from segue.projection.report import SENTENCES, ChangeCode, Loss, describe_loss, describe_size
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_checked, taken_options
 from segue.protocols.kit.codec import Violation
@@ -244,7 +244,7 @@ class Inspection:
         self.side: SideBySide = SideBySide(left, self.sent, rows, has_same_instructions=same and request is not None)
         self._changes = request.report.changes if request is not None else ()
         if beside is None:
-            self.side.changes = self._place_changes()
+            self.side.changes = place_changes(self.side.pairs, self._changes)
 
     def summary(self) -> Json:
         """Return what the page shows of the target, without the rows."""
@@ -334,16 +334,6 @@ class Inspection:
         shown |= {"where": render_path(change.path), "message": change.message, "tokens": change.tokens}
         shown |= {"invalid": len(change.reasoning), "reasoning": reasoning}
         return shown | ({"cost": change.cost} if change.cost is not None else {})
-
-    def _place_changes(self) -> dict[int, list[Change]]:
-        """Assign each change to the row of its message; changes of instructions, tools and options to the first row."""
-        places = {row.stored: at for at, row in enumerate(self.side.pairs) if at and row.stored is not None}
-        placed: dict[int, list[Change]] = {}
-        for change in self._changes:
-            number = change.path[1] if len(change.path) > 1 and change.path[0] == "messages" else None
-            at = places.get(number, 0) if isinstance(number, int) else 0
-            placed.setdefault(at, []).append(change)
-        return placed
 
     def _length(self) -> Json | None:
         """Estimate how much of the window the conversation takes, what is cut, and what the input costs."""

@@ -22,7 +22,16 @@ from segue.inspector.answers import Answers, PageAnswer, failed
 from segue.inspector.guard import Guard
 
 _TYPES: Final[Mapping[str, str]] = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
-PARTS: Final = ("inspector.css", "inspector.js", "before.js", "elements.js", "rows.js", "targets.js", "transport.js")
+PARTS: Final = (
+    "inspector.css",
+    "inspector.js",
+    "before.js",
+    "elements.js",
+    "plan.js",
+    "rows.js",
+    "targets.js",
+    "transport.js",
+)
 """The files of the page, in addition to `index.html`."""
 _LARGEST: Final = 256 * 1024 * 1024
 """Bytes of the largest conversation that the page may send; a larger one would fill the memory."""

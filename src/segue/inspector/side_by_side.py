@@ -5,7 +5,7 @@ The pair is a stored conversation and the request made from it, the requests for
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Final, final
 
@@ -34,7 +34,33 @@ _FOLDED: Final = 4
 
 def compare_histories(left: Context, right: Context) -> SideBySide:
     """Put two histories side by side; messages are the same if the page would show the same for both."""
-    keys = [[_shown_of(message) for message in context.messages] for context in (left, right)]
+    return _compare(left, right, _shown_of)
+
+
+def compare_sent(given: Context, sent: Context, changes: Sequence[Change]) -> SideBySide:
+    """Put a history next to the request that was sent for it, as a reader of the request finds it.
+
+    A request does not say which model wrote a turn, and writes arguments of calls in its own way: neither is a
+    difference. `changes` are those of the request; each is in the row of its message.
+    """
+    side = _compare(given, sent, _content_of)
+    side.changes = place_changes(side.pairs, changes)
+    return side
+
+
+def place_changes(pairs: Sequence[AlignedPair], changes: Sequence[Change]) -> dict[int, list[Change]]:
+    """Assign each change to the row of its message; changes of instructions, tools and options to the first row."""
+    places = {row.stored: at for at, row in enumerate(pairs) if at and row.stored is not None}
+    placed: dict[int, list[Change]] = {}
+    for change in changes:
+        number = change.path[1] if len(change.path) > 1 and change.path[0] == "messages" else None
+        at = places.get(number, 0) if isinstance(number, int) else 0
+        placed.setdefault(at, []).append(change)
+    return placed
+
+
+def _compare(left: Context, right: Context, key: Callable[[Message], str]) -> SideBySide:
+    keys = [[key(message) for message in context.messages] for context in (left, right)]
     same = instruction_pieces(left, digest) == instruction_pieces(right, digest)
     return SideBySide(left, right, align_equal(left.messages, right.messages, keys), has_same_instructions=same)
 
@@ -89,7 +115,7 @@ class SideBySide:
     def _show(self, at: int, length: int, keep: Keep) -> Json:
         row = self.pairs[at]
         changes = self.changes.get(at, ())
-        shown: Json = {"at": at, "same": row.same, "changes": [_show_change(it) for it in changes[:_MOST_CHANGES]]}
+        shown: Json = {"at": at, "same": row.same, "changes": [show_change(it) for it in changes[:_MOST_CHANGES]]}
         if len(changes) > _MOST_CHANGES:
             shown["moreChanges"] = len(changes) - _MOST_CHANGES
         if at == 0:
@@ -118,6 +144,20 @@ def _shown_of(message: Message) -> str:
     return digest(repr((describe_message(message, 0), message_pieces(message, digest))))
 
 
+def _content_of(message: Message) -> str:
+    """Return a digest of what a message says, without who wrote it and how its calls are written."""
+    pieces = [
+        piece._replace(text=_render(content.arguments)) if content.kind == "toolCall" else piece
+        for piece, content in zip(message_pieces(message, digest), message.content, strict=True)
+    ]
+    about = message.tool_call_id if message.role == "toolResult" else ""
+    return digest(repr((message.role, about, pieces)))
+
+
+def _render(arguments: object) -> str:
+    return encode_valid_json(arguments).decode()
+
+
 def _words_of(message: Message) -> str:
     """Return all readable text of a message."""
     words: list[str] = []
@@ -136,7 +176,8 @@ def _words_of(message: Message) -> str:
     return "\n".join(words)
 
 
-def _show_change(change: Change) -> Json:
+def show_change(change: Change) -> Json:
+    """Return what is shown of a change."""
     return {
         "code": change.code.value,
         "loss": change.loss.value,

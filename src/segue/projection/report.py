@@ -330,7 +330,7 @@ _SIGNED: Final = frozenset(
 _DROPPED: Final[dict[Loss, str]] = {Loss.CONTENT: "content", Loss.OPAQUE: "provider data", Loss.NONE: "nothing"}
 
 
-OPAQUE_MEANING: Final = "provider data: what a provider reads and no model does, such as a signature or a user id"
+OPAQUE_MEANING: Final = "a signature or other provider data: what a provider reads and no model does, such as a user id"
 """What the opaque losses of a report are, for people who see one for the first time."""
 
 

@@ -1,15 +1,20 @@
-// The console of a gateway: live requests, one request opened, conversations, figures over time, what was new in replies.
+// The console of a gateway: live requests, one request opened, conversations, costs, keys, figures over time, what was new in replies.
 
-import { $, LOSS_MEANINGS, make, number, plural } from "./elements.js";
+import { makeKinds, makeReply, showContents } from "./contents.js";
+import { dollars, makeCosts, provenance } from "./costs.js";
+import { $, make, makeFacts, number, plural } from "./elements.js";
+import { Keys } from "./keys.js";
+import { makePlan } from "./plan.js";
 import { plot } from "./plots.js";
 
 const PAGE = 100;
 const EVERY = 2000;
-const LOSS = { content: "content", opaque: "provider data", none: "nothing" };
 let key = "";
 let next = null; // where the older requests begin
 let isNewest = true;
 let shown = "";
+let titles = {}; // the first words of conversations, where contents are stored
+const asked = new Set(); // conversations whose titles were asked for
 
 async function ask(path, options = {}) {
   const headers = key ? { authorization: `Bearer ${key}` } : {};
@@ -21,27 +26,36 @@ async function ask(path, options = {}) {
   return body;
 }
 
-const dollars = (value) => (value === undefined || value === null ? "" : `$${value.toFixed(value && value < 0.1 ? 4 : 2)}`);
+async function fetchImage(path) {
+  const reply = await fetch(path, { headers: key ? { authorization: `Bearer ${key}` } : {} });
+  return reply.ok ? URL.createObjectURL(await reply.blob()) : "";
+}
+
 const seconds = (ms) => (ms === undefined || ms === null ? "" : `${(ms / 1000).toFixed(2)} s`);
 const short = (name) => (name.length > 12 ? `${name.slice(0, 12)}…` : name);
 const read = (usage) => (usage ? (usage.input || 0) + (usage.cacheRead || 0) + (usage.cacheWrite || 0) : 0);
 const billed = (row) => row.spent || row.usage;
-const guessed = (part) => (part ? `, ${dollars(part)} of it estimated` : "");
+const named = (id) => titles[id] || short(id);
+// The cost of a request, and whether it is the provider's own figure.
 function cost(row) {
   const bill = billed(row);
-  if (!bill) return "";
-  return `${bill.cost ? dollars(bill.cost.total) : "unknown"}${row.figures === "estimated" ? " est." : ""}`;
+  if (!bill) return ["", ""];
+  return [bill.cost ? dollars(bill.cost.total) : "price not known", row.figures || "measured"];
 }
+const costText = (row) => cost(row).filter(Boolean).join(" ");
+const sumOf = (total, estimated) => [dollars(total), make("small", {}, provenance(total, estimated))];
 const losses = (row) => (row.changes || []).filter((change) => change.loss !== "none");
 const moment = (time) => new Date(time).toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" });
 const share = (cached, all) => (all ? `${Math.round((100 * cached) / all)} %` : "");
 
-function cell(text, attributes = {}) {
-  return make("td", attributes, text);
+// A cell; `label` is what a narrow screen shows before it.
+function cell(label, content, attributes = {}) {
+  return make("td", { "data-label": label, ...attributes }, ...(Array.isArray(content) ? content : [content]));
 }
 
 function tried(row) {
   const failed = (row.attempts || []).filter((attempt) => attempt.kind).map((attempt) => attempt.kind.replaceAll("_", " "));
+  if ((row.attempts || []).length < 2 && !failed.length) return "";
   return `${(row.attempts || []).length}${failed.length ? ` (${[...new Set(failed)].join(", ")})` : ""}`;
 }
 
@@ -52,21 +66,18 @@ function result(row) {
 
 function requestRow(row, keys) {
   const usage = row.usage;
+  const [amount, figures] = cost(row);
   return make(
     "tr", { "data-id": row.id },
-    cell(make("button", { type: "button", "aria-label": `Open the request of ${moment(row.time)}`, onclick: () => openRequest(row.id) }, moment(row.time))),
-    cell(row.client || "unknown"),
-    cell(row.key || (keys ? keys[row.id] : ""), { class: "of-all" }),
-    cell(make("button", { type: "button", "aria-label": `Open the conversation ${row.conversation}`, onclick: () => openThread(row.conversation) }, short(row.conversation))),
-    cell(row.asked),
-    cell(row.model || "none"),
-    cell(result(row)),
-    cell(tried(row)),
-    cell(seconds(row.firstByteMs), { class: "figure" }),
-    cell(usage ? `${number(read(usage))} / ${number(usage.output || 0)}` : "", { class: "figure" }),
-    cell(usage ? share(usage.cacheRead || 0, read(usage)) : "", { class: "figure" }),
-    cell(cost(row), { class: "figure", title: row.figures || "" }),
-    cell(losses(row).length ? String(losses(row).length) : "", { class: "figure" }),
+    cell("Time", make("button", { type: "button", "aria-label": `Open the request of ${moment(row.time)}`, onclick: () => openRequest(row.id) }, moment(row.time)), { class: "when" }),
+    cell("Result", [result(row), make("small", {}, tried(row))], { class: "result" }),
+    cell("Cost", [amount, make("small", {}, figures)], { class: "figure cost" }),
+    cell("Conversation", make("button", { type: "button", class: "title", "aria-label": `Open the conversation ${named(row.conversation)}`, onclick: () => openThread(row.conversation) }, named(row.conversation)), { class: "words" }),
+    cell("Model", [row.model || "none", row.asked === row.model ? "" : make("small", {}, `asked for ${row.asked}`)]),
+    cell("Client", [row.client || "unknown", make("small", { class: "of-all" }, row.key || (keys ? keys[row.id] : ""))]),
+    cell("First byte", seconds(row.firstByteMs), { class: "figure" }),
+    cell("Tokens in / out", usage ? [`${number(read(usage))} / ${number(usage.output || 0)}`, make("small", {}, `${share(usage.cacheRead || 0, read(usage)) || "0 %"} cached`)] : "", { class: "figure" }),
+    cell("Changes", losses(row).length ? String(losses(row).length) : "", { class: "figure" }),
   );
 }
 
@@ -84,6 +95,11 @@ async function showRequests(before = null) {
   const held = found.configuration;
   $("held").hidden = !held;
   $("held").textContent = held ? `The changed configuration is not in use: ${held.removed.join("; ")}. To use it: ${held.accept}.` : "";
+  const untitled = found.requests.map((row) => row.conversation).filter((id) => !(id in titles) && !asked.has(id));
+  if (untitled.length) {
+    untitled.forEach((id) => asked.add(id));
+    await readConversations();
+  }
   $("status").textContent = found.requests.length ? `${plural(found.requests.length, "request")} shown` : words ? "No request has these words." : "There is no request yet.";
   if (first === shown) return;
   shown = first;
@@ -93,14 +109,7 @@ async function showRequests(before = null) {
 }
 
 function facts(pairs) {
-  const kept = pairs.filter(([, value]) => value !== "" && value !== null && value !== undefined);
-  return make("dl", {}, ...kept.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
-}
-
-function changeList(changes, empty) {
-  if (!changes.length) return make("p", { class: "quiet" }, empty);
-  const text = (change) => `${change.code.replaceAll("_", " ")} at ${change.path.join(".")}${change.cause || change.detail ? `: ${change.cause || change.detail}` : ""}`;
-  return make("ul", {}, ...changes.map((change) => make("li", {}, make("span", { class: `chip ${change.loss}`, title: LOSS_MEANINGS[change.loss] }, LOSS[change.loss]), " ", text(change))));
+  return make("dl", {}, ...makeFacts(pairs.filter(([, value]) => value !== "" && value !== null && value !== undefined)));
 }
 
 function json(value) {
@@ -108,7 +117,7 @@ function json(value) {
 }
 
 function folded(title, value) {
-  return make("details", {}, make("summary", {}, title), value === null ? make("p", { class: "quiet" }, "nothing") : json(value));
+  return value === null ? "" : make("details", {}, make("summary", {}, title), json(value));
 }
 
 function bytes(title, coded) {
@@ -128,35 +137,38 @@ async function openRequest(id) {
     const row = await ask(`/segue/requests/${encodeURIComponent(id)}`);
     const usage = row.usage;
     const content = make("div", { id: "content" }, make("p", { class: "quiet" }, "…"));
+    const raw = make("div", { id: "raw" });
     openBox(
-      `Request ${row.id}`,
+      `Request to ${row.model || row.asked}`,
       facts([
-        ["Time", moment(row.time)], ["Client", row.client], ["Protocol", row.protocol], ["Asked for", row.asked], ["Answered by", row.model],
-        ["Result", `${row.outcome} ${row.status}`], ["First byte", seconds(row.firstByteMs)], ["Duration", seconds(row.durationMs)],
-        ["Tokens in / out", usage ? `${number(read(usage))} / ${number(usage.output || 0)}` : ""], ["From the cache", usage ? share(usage.cacheRead || 0, read(usage)) : ""],
-        ["Cost", cost(row)], ["Figures", row.figures], ["Saved by the cache", dollars(row.saved)], ["Turns with their state", row.restored], ["Bytes passed on unchanged", row.straight ? "yes" : ""],
-        ["Problem", row.error],
+        ["Result", result(row)], ["Cost", costText(row)],
+        ["Tokens in / out", usage ? `${number(read(usage))} / ${number(usage.output || 0)} ${row.figures || "measured"}` : ""], ["From the cache", usage ? share(usage.cacheRead || 0, read(usage)) : ""],
+        ["Saved by the cache", dollars(row.saved)], ["First byte", seconds(row.firstByteMs)], ["Duration", seconds(row.durationMs)],
+        ["Asked for", row.asked], ["Answered by", row.model], ["Time", moment(row.time)], ["Client", row.client], ["Protocol", row.protocol],
+        ["Turns with their state", row.restored], ["Bytes passed on unchanged", row.straight ? "yes" : ""], ["Id", row.id], ["Problem", row.error],
       ]),
+      make("h3", {}, "Changes"),
+      makeKinds(row.kinds, "Nothing was changed."),
+      content,
       make("h3", {}, "Attempts"),
       make("ol", {}, ...(row.attempts || []).map((each) => make("li", {},
         `${each.model} (${each.reason}${each.account ? `, account ${each.account}` : ""}): ${each.kind ? `${each.kind.replaceAll("_", " ")}${each.status ? ` ${each.status}` : ""}${each.code ? ` ${each.code}` : ""}` : "answered"}, ${seconds(each.durationMs || 0)}${each.requestId ? `, id ${each.requestId}` : ""}`))),
-      make("h3", {}, "Changes"),
-      changeList(row.changes || [], "Nothing was changed."),
       (row.drift || []).length ? make("p", {}, `New in the reply: ${row.drift.join(", ")}`) : null,
       make("p", {}, make("button", { type: "button", onclick: () => openThread(row.conversation) }, "Open the conversation")),
       ...(row.alike ? byRequest(row.id) : []),
-      make("h3", {}, "Contents"),
-      content,
+      raw,
     );
     try {
+      await showContents(content, id, { ask, fetchImage });
       const found = await ask(`/segue/requests/${encodeURIComponent(id)}/content`);
-      content.replaceChildren(
-        folded("What the client sent", found.received ?? null), folded("What the model was sent", found.sent ?? null), folded("The reply", found.reply ?? null),
+      raw.replaceChildren(
+        found.redacted ? make("p", { class: "quiet" }, "Texts are replaced by their lengths.") : replayForm(id, found.sent ?? null),
+        make("h3", {}, "JSON and bytes"),
+        folded("What the client sent", found.received ?? null), folded("What the model was sent", found.sent ?? null), folded("The reply in segue's form", found.reply ?? null),
         bytes("Bytes of the client", found.received_bytes), bytes("Bytes of the provider", found.reply_bytes),
-        found.redacted ? make("p", { class: "quiet" }, "Texts are replaced by their lengths.") : replayForm(id, found.sent ?? null, found.reply ?? null),
       );
     } catch (error) {
-      content.replaceChildren(make("p", { class: "quiet" }, error.message));
+      content.replaceChildren(make("h3", {}, "Contents"), make("p", { class: "quiet" }, error.message));
     }
   });
 }
@@ -171,7 +183,7 @@ function byRequest(id) {
   ];
 }
 
-function replayForm(id, sent, reply) {
+function replayForm(id, sent) {
   const field = make("input", { list: "models", autocomplete: "off", placeholder: "provider/model", "aria-label": "Model to replay for", required: true });
   const shownHere = make("div", { role: "status" });
   const form = make("form", { class: "line" }, field, make("button", { value: "" }, "Replay without sending"), make("button", { value: "send" }, "Send for real"));
@@ -183,21 +195,22 @@ function replayForm(id, sent, reply) {
     shownHere.replaceChildren(make("p", { class: "quiet" }, send ? "It is sent …" : "…"));
     try {
       const made = await ask(`/segue/requests/${encodeURIComponent(id)}/replay`, { method: "POST", body: JSON.stringify({ model, send }) });
-      const cost = made.usage ? `: ${number(read(made.usage))} / ${number(made.usage.output || 0)} tokens ${dollars(made.usage.cost?.total)}, ${seconds(made.durationMs)}` : "";
+      const bill = made.usage ? `: ${number(read(made.usage))} / ${number(made.usage.output || 0)} tokens ${dollars(made.usage.cost?.total)}, ${seconds(made.durationMs)}` : "";
+      const answer = made.shown ? makeReply(made.shown) : make("p", { role: "alert" }, made.problem ?? "There is no reply.");
       shownHere.replaceChildren(
-        changeList(made.changes, `Nothing would be changed for ${made.model}.`),
-        ...(send ? [beside(["The reply", reply], [`The reply of ${made.model}${cost}`, made.reply ?? made.problem])] : []),
+        makeKinds(made.kinds, `Nothing would be changed for ${made.model}.`),
+        ...(send ? [make("h4", {}, `The reply of ${made.model}${bill}`), answer] : []),
         beside(["Was sent", sent], [`${send ? "Was sent" : "Would be sent"} to ${made.model}`, made.sent]),
       );
     } catch (error) {
       shownHere.replaceChildren(make("p", { role: "alert" }, error.message));
     }
   });
-  return make("div", {}, form, shownHere);
+  return make("div", {}, make("h3", {}, "For another model"), form, shownHere);
 }
 
 function beside(...columns) {
-  return make("div", { class: "beside" }, ...columns.map(([title, value]) => make("div", {}, make("h3", {}, title), json(value))));
+  return make("div", { class: "beside" }, ...columns.map(([title, value]) => make("div", {}, make("h4", {}, title), json(value))));
 }
 
 async function openThread(id) {
@@ -210,18 +223,42 @@ async function openThread(id) {
       return make("li", {},
         make("button", { type: "button", class: "plain", onclick: () => openRequest(row.id) }, moment(row.time)), " ",
         make("span", { class: isSwitch ? "switch" : "" }, isSwitch ? `switched to ${row.model}` : row.model || "none"), " ",
-        result(row), ` ${row.usage ? `${number(read(row.usage))} / ${number(row.usage.output || 0)} tokens` : ""} ${cost(row)}`,
+        result(row), ` ${costText(row)} ${row.usage ? `${number(read(row.usage))} / ${number(row.usage.output || 0)} tokens` : ""}`,
         losses(row).length ? ` ${plural(losses(row).length, "change")}` : "");
     });
     const say = make("p", { role: "status" });
+    const total = requests.reduce((sum, row) => sum + (billed(row)?.cost?.total || 0), 0);
+    const estimated = requests.reduce((sum, row) => sum + (row.figures === "estimated" ? billed(row)?.cost?.total || 0 : 0), 0);
     openBox(
-      `Conversation ${id}`,
+      titles[id] || `Conversation ${id}`,
+      facts([["Cost", `${dollars(total)} ${provenance(total, estimated)}`], ["Requests", number(requests.length)], ["Id", id]]),
       make("p", { class: "line" },
         make("button", { type: "button", onclick: () => save(id, say) }, "Export as a segue session"),
         make("button", { type: "button", onclick: () => erase(`/segue/conversations/${encodeURIComponent(id)}`, "all requests, contents and states of this conversation", say) }, "Erase"), say),
+      planFold(id),
+      make("h3", {}, "Requests"),
       make("ol", {}, ...turns),
     );
   });
+}
+
+// What a switch of this conversation would cost and lose; it is asked for when it is opened.
+function planFold(id) {
+  const field = make("input", { list: "models", autocomplete: "off", placeholder: "another model", "aria-label": "Model to compare" });
+  const shownHere = make("div", { role: "status" });
+  const form = make("form", { class: "line" }, field, make("button", {}, "Compare"));
+  const fold = make("details", { class: "plan-fold" }, make("summary", {}, "Before you switch"), form, shownHere);
+  const show = async (models) => {
+    shownHere.replaceChildren(make("p", { class: "quiet" }, "…"));
+    const path = `/segue/conversations/${encodeURIComponent(id)}/plan`;
+    shownHere.replaceChildren(await ask(path, { method: "POST", body: JSON.stringify({ models }) }).then(makePlan, (error) => make("p", { class: "quiet" }, error.message)));
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    show(field.value.trim() ? [field.value.trim()] : []);
+  });
+  fold.addEventListener("toggle", () => fold.open && show([]));
+  return fold;
 }
 
 async function save(id, say) {
@@ -271,20 +308,19 @@ function threadRow(conversation, sums) {
     : switchForm(`/segue/conversations/${encodeURIComponent(conversation.id)}`, `Model for the conversation of ${conversation.client || "unknown"}`, conversation.chosen);
   return make(
     "tr", {},
-    cell(moment(conversation.time)),
-    cell(make("button", { type: "button", "aria-label": `Open the conversation ${conversation.id}`, onclick: () => openThread(conversation.id) }, short(conversation.id))),
-    cell(conversation.client || "unknown"),
-    cell(conversation.model || "no model yet"),
-    cell(sums ? number(sums.requests) : "", { class: "figure" }),
-    cell(sums ? share(sums.cached, sums.input) : "", { class: "figure" }),
-    cell(`${dollars(sums?.cost)}${sums?.estimated ? " est." : ""}`, { class: "figure", title: sums ? `${dollars(sums.cost)}${guessed(sums.estimated)}` : "" }),
-    cell(dollars(sums?.saved), { class: "figure" }),
-    cell(form),
+    cell("Conversation", make("button", { type: "button", class: "title", "aria-label": `Open the conversation ${named(conversation.id)}`, onclick: () => openThread(conversation.id) }, named(conversation.id)), { class: "words when" }),
+    cell("Cost", sums ? sumOf(sums.cost, sums.estimated) : "", { class: "figure cost" }),
+    cell("Last request", moment(conversation.time)),
+    cell("Answered by", [conversation.model || "no model yet", make("small", {}, conversation.client || "unknown")]),
+    cell("Requests", sums ? number(sums.requests) : "", { class: "figure" }),
+    cell("Cached", sums ? [share(sums.cached, sums.input), make("small", {}, `saved ${dollars(sums.saved)}`)] : "", { class: "figure" }),
+    cell("From now on", form, { class: "wide" }),
   );
 }
 
 async function readConversations() {
   const found = await ask("/segue/conversations");
+  titles = found.titles;
   $("models").replaceChildren(...found.models.map((name) => make("option", { value: name })));
   return found;
 }
@@ -302,7 +338,7 @@ async function showSeries() {
   const times = steps.map((each) => each.time);
   const line = (name, scale = 1) => steps.map((each) => (each[name] === null ? null : each[name] * scale));
   const percent = (value) => `${Math.round(value)} %`;
-  $("sums").textContent = `${plural(sum("requests"), "request")}, ${plural(sum("errors"), "error")}, ${dollars(sum("cost"))}${guessed(sum("estimatedCost"))}${isCut ? "; older requests are left out" : ""}`;
+  $("sums").textContent = `${plural(sum("requests"), "request")}, ${plural(sum("errors"), "error")}, ${dollars(sum("cost"))} ${provenance(sum("cost"), sum("estimatedCost"))}${isCut ? "; older requests are left out" : ""}`;
   $("plots").replaceChildren(
     plot("Cost", times, step, [["dollars", line("cost")]], dollars, { bars: true }),
     plot("First byte", times, step, [["half of them within", line("firstByte")], ["95 of 100 within", line("slowFirstByte")]], seconds),
@@ -310,6 +346,17 @@ async function showSeries() {
     plot("Requests and errors", times, step, [["requests", line("requests")], ["errors", line("errors")]], (value) => number(Math.round(value)), { bars: true }),
   );
 }
+
+async function showCosts() {
+  const { by, isCut } = await ask(`/segue/costs?hours=${$("cost-hours").value}`);
+  const total = by.model.reduce((sum, row) => sum + row.cost, 0);
+  const estimated = by.model.reduce((sum, row) => sum + row.estimated, 0);
+  $("cost-sums").textContent = `${dollars(total)} ${provenance(total, estimated)}${isCut ? "; older requests are left out" : ""}`;
+  $("cost-tables").replaceChildren(...makeCosts(by));
+}
+
+const keys = new Keys({ ask, act });
+const VIEWS = { requests: () => showRequests(), conversations: showConversations, drift: showConversations, series: showSeries, costs: showCosts, "client-keys": () => keys.show() };
 
 let begun = 0;
 async function act(work) {
@@ -323,7 +370,7 @@ async function act(work) {
 }
 
 async function refresh(view = document.querySelector("nav [aria-pressed=true]").dataset.view) {
-  await act(() => (view === "requests" ? showRequests() : view === "series" ? showSeries() : showConversations()));
+  await act(VIEWS[view]);
 }
 
 for (const button of document.querySelectorAll("nav [data-view]")) {
@@ -333,6 +380,7 @@ for (const button of document.querySelectorAll("nav [data-view]")) {
       $(other.dataset.view).hidden = other !== button;
     }
     $("status").textContent = "";
+    keys.hide();
     refresh(button.dataset.view);
   });
 }
@@ -343,6 +391,7 @@ $("find").addEventListener("input", () => {
   waiting = setTimeout(() => act(() => showRequests()), 80);
 });
 $("hours").addEventListener("change", () => act(showSeries));
+$("cost-hours").addEventListener("change", () => act(showCosts));
 $("search").addEventListener("submit", (event) => event.preventDefault());
 $("older").addEventListener("click", () => act(() => showRequests(next)));
 $("newest").addEventListener("click", () => act(() => showRequests()));

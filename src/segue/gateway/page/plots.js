@@ -4,7 +4,7 @@ import { make } from "./elements.js";
 
 const WIDTH = 560;
 const HEIGHT = 150;
-const LEFT = 68;
+const LEFT = 84;
 const BOTTOM = 20;
 const TOP = 10;
 

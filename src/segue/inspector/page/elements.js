@@ -69,6 +69,12 @@ function makeSide(message, side, absent, context) {
   return make("div", { class: `side ${side}`, "data-side": right }, make("span", { class: "unseen" }, `${side === "stored" ? left : right}: `), head, ...pieces);
 }
 
+// One message by itself, such as a reply. `left` is what it is called, `imageUrl(key)` the address of an image.
+export function makeMessage(message, words) {
+  const actions = { words: { ...words, dropped: "" }, imageUrl: words.imageUrl, expand: () => {} };
+  return make("div", { class: "row same one" }, makeSide({ ...message, number: undefined }, "stored", "", { at: 0, actions, short: Infinity }));
+}
+
 function makePiece(piece, index, side, context) {
   const marks = new Set(piece.marks ?? []);
   const tag = side === "stored" ? "del" : "ins";

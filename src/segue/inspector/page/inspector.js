@@ -3,6 +3,7 @@
 
 import { Before } from "./before.js";
 import { $, make, makeFacts, number, plural } from "./elements.js";
+import { makePlan } from "./plan.js";
 import { RowList } from "./rows.js";
 import { describeCounts, describeLength, drawFacts, drawMatrix, makeCard } from "./targets.js";
 import { KEEPS, STOPPED, imageUrl, readShared, send, share } from "./transport.js";
@@ -291,6 +292,7 @@ async function inspectAll(begun) {
   }
   const names = state.targets.filter((target) => target.summary).map((target) => `${target.name}: ${describeCounts(target.summary)}${fitsWords(target.summary)}`);
   drawBeside();
+  await showPlan();
   if (names.length) announce(`${plural(names.length, "target")} inspected. ${names.join(". ")}.`);
   $("result").dataset.inspected = generation;
   await showFacts(state.targets.find((target) => target.name === state.selected));
@@ -309,6 +311,15 @@ async function inspectTarget(target, generation) {
   }
 }
 
+// What a switch costs and loses, for all targets; it is asked for when it is looked at.
+async function showPlan() {
+  if (!$("plan-box").open || !state.document) return;
+  const generation = state.generation;
+  const targets = state.targets.filter((target) => target.summary).map((target) => target.name);
+  const found = await ask("api/plan", { ...question(state.selected), targets }).then(makePlan, (error) => error.message);
+  if (generation === state.generation) $("plan").replaceChildren(found);
+}
+
 async function addTarget(name) {
   showProblem("");
   if (!name) return;
@@ -322,6 +333,7 @@ async function addTarget(name) {
     }
     target.name = target.summary.protocol === name ? name : target.summary.name;
     state.targets.push(target);
+    showPlan();
   }
   state.chosen = true;
   $("target").value = "";
@@ -333,6 +345,7 @@ async function removeTarget(name) {
   state.targets.splice(at, 1);
   state.chosen = true;
   const next = Math.min(at, state.targets.length - 1);
+  showPlan();
   const shown = state.selected === name ? select(state.targets[next]?.name ?? null) : drawTargets();
   ($("targets").querySelectorAll(".choose")[next] ?? $("target")).focus();
   await shown;
@@ -540,9 +553,14 @@ async function copyWire() {
 // -- keys and the start ------------------------------------------------------------------------------------------------
 
 const KEYS = {
-  j: () => moveChange(1), k: () => moveChange(-1), w: () => showWire(), b: () => before.focus(), o: () => $("only").click(),
+  j: () => moveChange(1), k: () => moveChange(-1), w: () => showWire(), b: () => before.focus(), p: () => openPlan(), o: () => $("only").click(),
   "/": () => $("find").focus(), "?": () => $("keys-box").showModal(),
 };
+
+function openPlan() {
+  $("plan-box").open = true;
+  $("plan-box").querySelector("summary").focus();
+}
 
 function pressKey(event) {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !$("open").hidden) {
@@ -607,6 +625,7 @@ function listen() {
   $("copy").addEventListener("click", copyWire);
   $("close").addEventListener("click", () => $("wire-box").close());
   $("compare").addEventListener("toggle", () => $("compare").open && drawMatrix(state.targets));
+  $("plan-box").addEventListener("toggle", showPlan);
   document.addEventListener("keydown", pressKey);
   document.addEventListener("dragover", (event) => {
     event.preventDefault();
