@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import sys
 from collections.abc import Mapping
 from typing import Final
 
@@ -16,15 +17,23 @@ _REASONS: Final[Mapping[int, str]] = {
 }
 
 
-def listen(host: str, port: int, *, another: str = "choose another one with --port, or leave it out") -> socket.socket:
+def listen(
+    host: str,
+    port: int,
+    *,
+    another: str = "choose another one with --port, or leave it out",
+    is_shared: bool = False,
+) -> socket.socket:
     """Listen on an address; `another` is what to do if the port is in use.
+
+    `is_shared`: others of this user may listen there, too, if they want to share it as well.
 
     Raises:
         SettingsError: the address cannot be used.
     """
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family, reuse_port=is_shared)
     except (TypeError, UnicodeError) as error:  # a name that cannot be encoded
         raise _unknown(host) from error
     except OSError as error:
@@ -38,6 +47,21 @@ def listen(host: str, port: int, *, another: str = "choose another one with --po
     # of `create_server` do not. Without it, the second write of a reply waits 40 ms for the client's acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
+
+
+def listen_often(host: str, port: int, count: int, *, another: str) -> list[socket.socket]:
+    """Listen several times on an address: once for each worker where Linux divides connections, else once for all.
+
+    Raises:
+        SettingsError: the address cannot be used.
+    """
+    # One that is not shared: it finds out whether another program has the port, even one that would share it.
+    listener = listen(host, port, another=another)
+    if sys.platform != "linux":  # macOS gives all connections to the last one that listens
+        return [listener] * count
+    port = listener.getsockname()[1]
+    listener.close()
+    return [listen(host, port, another=another, is_shared=True) for _ in range(count)]
 
 
 def _unknown(host: str) -> SettingsError:

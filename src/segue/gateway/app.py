@@ -37,6 +37,7 @@ from segue.gateway.intake import Admission, Refused, check_head, drop_body
 from segue.gateway.keys import ANYONE, ClientKey
 from segue.gateway.leaving import LEAVING
 from segue.gateway.pages import pages
+from segue.gateway.peers import with_peers
 from segue.gateway.provider_objects import check_body
 from segue.gateway.responses import Whole, find_whole, is_own_reply, previous_id, turns_of_request
 from segue.gateway.routing import Router
@@ -86,7 +87,8 @@ def create_app(
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         await running.start()
         try:
-            yield
+            async with with_peers(running):
+                yield
         finally:
             await running.close()
 

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from segue.gateway.board import Board, Tally
 from segue.gateway.config import LimitsTable
 from segue.gateway.leaving import LEAVING, Connection
 
@@ -89,17 +90,27 @@ class _OneWrite:
 class _Counts:
     """Open connections, in all and by address."""
 
-    def __init__(self) -> None:
-        self.all: int = 0
-        self.by_address: dict[str, int] = {}
+    def __init__(self, board: Board | None) -> None:
+        self._all = Tally("connections", board)
+        self._by_address = Tally("addresses", board)
+
+    @property
+    def all(self) -> int:
+        """The connections of this process."""
+        return self._all.of("")
+
+    def take(self, address: str, limits: LimitsTable) -> bool:
+        """Count a connection; False if there are too many."""
+        if not self._all.take("", 1, limits.connections):
+            return False
+        if self._by_address.take(address, 1, limits.connections_per_address):
+            return True
+        self._all.add("", -1)
+        return False
 
     def add(self, address: str, change: int) -> None:
-        self.all += change
-        count = self.by_address.get(address, 0) + change
-        if count:
-            self.by_address[address] = count
-        else:
-            self.by_address.pop(address, None)
+        self._all.add("", change)
+        self._by_address.add(address, change)
 
 
 if TYPE_CHECKING:
@@ -127,11 +138,9 @@ class _Guard(_Base):
         super().connection_made(cast("asyncio.Transport", _OneWrite(transport, self.loop)))
         limits = self.limits()
         self._address = self.client[0] if self.client else ""
-        is_full = self.counts.all >= limits.connections
-        if is_full or self.counts.by_address.get(self._address, 0) >= limits.connections_per_address:
+        if not self.counts.take(self._address, limits):
             transport.abort()
             return
-        self.counts.add(self._address, 1)
         self._is_counted = True
         self._connection = Connection()
         self._await_head(limits)
@@ -315,9 +324,12 @@ def draining_server(config: uvicorn.Config) -> uvicorn.Server:
     return DrainingServer(config)
 
 
-def guarded_protocols(limits: Callable[[], LimitsTable]) -> dict[str, Any]:
-    """Return the settings of `uvicorn.Config` that keep to the limits. Without websockets there are no WebSockets."""
-    counts = _Counts()
+def guarded_protocols(limits: Callable[[], LimitsTable], board: Board | None = None) -> dict[str, Any]:
+    """Return the settings of `uvicorn.Config` that keep to the limits, with a board together with the other workers.
+
+    Without websockets there are no WebSockets.
+    """
+    counts = _Counts(board)
     given = {"limits": staticmethod(limits), "counts": counts}
     try:
         base: Any = import_module("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol

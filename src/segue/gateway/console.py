@@ -26,6 +26,7 @@ from segue.gateway.contents import Content, is_missing, load_content
 from segue.gateway.costs import Costs
 from segue.gateway.gate import TURN, Turn
 from segue.gateway.intake import Refused
+from segue.gateway.peers import choose_after, settle_all, sum_figures, tell
 from segue.gateway.records import AttemptRow
 from segue.gateway.reloading import describe_held
 from segue.gateway.replays import send_again
@@ -34,7 +35,7 @@ from segue.gateway.series import Series
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.shown import ShownContent, group_changes, show_message, title_of_content, with_kinds
 from segue.gateway.store.database import StoreError
-from segue.gateway.store.store import Store, UsedStates
+from segue.gateway.store.store import Store
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.planning.plan import plan
@@ -176,8 +177,7 @@ class Console:
         ]
 
     async def _settle(self) -> None:
-        """Wait until everything is stored that was put before: rows and contents are written after the replies."""
-        await self._gateway.store.put(UsedStates(()), now_ms())
+        await settle_all(self._gateway)
 
     async def requests(self, request: Request, scope: Scope) -> Response:
         """List requests, the newest first: those that have all words of `q`, or of one conversation."""
@@ -214,6 +214,9 @@ class Console:
         try:
             if row is None and store is not None:
                 row = await self._gateway.store.fetch(lambda: store.get_request(name, scope))
+                if row is None and self._gateway.board is not None:
+                    await self._settle()  # another worker may have it
+                    row = await self._gateway.store.fetch(lambda: store.get_request(name, scope))
         except StoreError:
             return away()
         if row is None:
@@ -378,7 +381,7 @@ class Console:
             "conversations": rows,
             "caching": await self._sum_up(scope, frozenset(row.id for row in rows)),
             "models": await self._offered(),
-            "drift": self._gateway.drift,
+            "drift": (await sum_figures(self._gateway))[1],
             "content": self._gateway.config.state.content,
             "titles": await self._find_titles(scope, [row.id for row in rows]),
         }
@@ -469,7 +472,7 @@ class Console:
         if isinstance(model, Response):
             return model
         name, conversations = str(request.path_params["name"]), self._gateway.conversations
-        if not conversations.choose_after(name, model, scope):
+        if not await choose_after(self._gateway, name, model, scope):
             data = await self._find_row(name, scope)
             if isinstance(data, Response):
                 return data
@@ -488,6 +491,7 @@ class Console:
         await self._settle()
         self._gateway.forget_row(name, scope)
         self._forget_shown()
+        await tell(self._gateway, "forget row", name=name, tenant=scope)
         if store is None:
             return json_response({"erased": 0})
         try:
@@ -524,6 +528,7 @@ class Console:
         self._gateway.forget_rows(name, scope)
         self._forget_shown()
         self._gateway.conversations.forget(name, scope)
+        await tell(self._gateway, "forget conversation", name=name, tenant=scope)
         if store is None:
             return json_response({"erased": 0})
         try:

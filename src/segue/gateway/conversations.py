@@ -164,23 +164,24 @@ class Conversations:
         known = self._rows.get(conversation)
         return known is not None and known.row.alike
 
-    def note_reply(self, request: str, keys: Sequence[str], chosen: str | None, *, tenant: str) -> None:
-        """Note the keys of a reply, so that what continues it can be switched; a choice holds for the reply as well."""
+    def note_reply(self, request: str, keys: Sequence[str], chosen: str | None, *, tenant: str) -> tuple[str, ...]:
+        """Note the keys of a reply, so that what continues it can be switched; a choice holds for the reply as well.
+
+        Gives the keys by which it is found.
+        """
         strong = tuple(key for key in keys if kind_of(key) not in UNIQUE)
         self._replies.put(tenant, request, strong)
         if chosen is not None:
-            self._choose_keys(strong, chosen, tenant)
+            self.choose_keys(strong, chosen, tenant)
+        return strong
 
-    def choose_after(self, request: str, name: str | None, tenant: str | None) -> bool:
-        """Send what continues a request to a model; None ends that. Gives False if it is not known any more."""
-        found = self._replies.get(request)
-        owner = self._replies.owner_of(request)
-        if found is None or owner is None or tenant not in (None, owner):
-            return False
-        self._choose_keys(found, name, owner)
-        return True
+    def find_reply(self, request: str) -> tuple[str, tuple[str, ...]] | None:
+        """Find the tenant of a request and the keys of its reply; None if it is not known any more."""
+        owner, keys = self._replies.owner_of(request), self._replies.get(request)
+        return None if owner is None or keys is None else (owner, keys)
 
-    def _choose_keys(self, keys: Sequence[str], name: str | None, tenant: str) -> None:
+    def choose_keys(self, keys: Sequence[str], name: str | None, tenant: str) -> None:
+        """Send what continues the reply with these keys to a model; None ends that."""
         for key in keys:
             if name is None:
                 self._branches.drop(key)

@@ -535,7 +535,9 @@ class Exchange:
         # Conversations that begin alike have one name: what a request left is erased by the request then.
         owner = asked.conversation if asked.is_sure else self.id
         if not asked.is_sure:
-            self.gateway.conversations.note_reply(self.id, keys, asked.chosen, tenant=asked.tenant)
+            strong = self.gateway.conversations.note_reply(self.id, keys, asked.chosen, tenant=asked.tenant)
+            if self.gateway.board is not None and asked.chosen is not None:
+                await self.gateway.board.ask("choose", keys=strong, model=asked.chosen, tenant=asked.tenant)
         put, now = partial(self.gateway.store.put, is_alone=True), now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
         stored = [put(StoredState(asked.tenant, keys, attachment.state, owner), now, is_kept=True)]

@@ -20,6 +20,7 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 from segue.calls.reading import Call, count_values, find_protocol, parse_body, read_call
 from segue.failures.failure import Failure, FailureKind
+from segue.gateway.board import Board, Tally
 from segue.gateway.config import LimitsTable
 from segue.gateway.gate import Turn
 from segue.gateway.keys import ANYONE, ClientKey
@@ -79,12 +80,13 @@ class Refused(Exception):
 class Intake:
     """What the requests that run take up, in all and for each tenant. `peak` is the most that was held at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, board: Board | None = None) -> None:
         self.held: int = 0
         self.peak: int = 0
-        self._held_by: dict[str, int] = {}
-        self._running: dict[str, int] = {}
-        self._sockets: dict[str, int] = {}
+        self._held_of_all = Tally("held of all", board)
+        self._held_by = Tally("held", board)
+        self._running = Tally("running", board)
+        self._sockets = Tally("sockets", board)
         self._turns: dict[str, asyncio.Lock] = {}
         self._arriving: dict[str, asyncio.Semaphore] = {}
         self._parsing: asyncio.Lock | None = None
@@ -94,7 +96,7 @@ class Intake:
     @property
     def running(self) -> int:
         """How many requests are being answered."""
-        return sum(self._running.values())
+        return self._running.sum()
 
     @contextmanager
     def admitted(self, tenant: str, runtime: Runtime, key: ClientKey = ANYONE, *, turn: Turn) -> Generator[Admission]:
@@ -103,27 +105,24 @@ class Intake:
         Raises:
             Refused: too many requests of the tenant run.
         """
-        running, limits = self._running.get(tenant, 0), runtime.config.limits
-        if running >= limits.requests_per_key:
+        most = runtime.config.limits.requests_per_key
+        if not self._running.take(tenant, 1, most):
             raise Refused(
-                f"{running} requests with this key run already, the limit of this gateway; wait until one has ended",
+                f"{most} requests with this key run already, the limit of this gateway; wait until one has ended",
                 None,
                 FailureKind.RATE_LIMIT,
             )
-        self._running[tenant] = running + 1
         admission = Admission(self, tenant, runtime, key, turn)
         try:
             yield admission
         finally:
             if admission.lease is not None:
                 admission.lease.end()
-            self._add(tenant, -admission.held)
-            if self._running[tenant] == 1:
-                del self._running[tenant]
+            self._drop(tenant, admission.held)
+            self._running.add(tenant, -1)
+            if not self._running.of(tenant):
                 self._turns.pop(tenant, None)
                 self._arriving.pop(tenant, None)
-            else:
-                self._running[tenant] -= 1
 
     @contextmanager
     def connected(self, tenant: str, limits: LimitsTable) -> Generator[None]:
@@ -132,26 +131,22 @@ class Intake:
         Raises:
             Refused: too many of the tenant are.
         """
-        count = self._sockets.get(tenant, 0)
-        if count >= limits.sockets_per_key:
+        if not self._sockets.take(tenant, 1, limits.sockets_per_key):
             raise Refused(
-                f"{count} WebSockets with this key are open already, the limit of this gateway; close one",
+                f"{limits.sockets_per_key} WebSockets with this key are open already, the limit of this gateway;"
+                " close one",
                 None,
                 FailureKind.RATE_LIMIT,
             )
-        self._sockets[tenant] = count + 1
         try:
             yield
         finally:
-            if self._sockets[tenant] == 1:
-                del self._sockets[tenant]
-            else:
-                self._sockets[tenant] -= 1
+            self._sockets.add(tenant, -1)
 
     def release(self, tenant: str, size: int) -> None:
         """Count bytes no more that `hold` counted."""
         if size:
-            self._add(tenant, -size)
+            self._drop(tenant, size)
 
     def hold(self, tenant: str, size: int, limits: LimitsTable) -> None:
         """Count bytes of a body.
@@ -159,29 +154,27 @@ class Intake:
         Raises:
             Refused: the bodies that are held would be larger than the limits.
         """
-        if self._held_by.get(tenant, 0) + size > limits.held_megabytes_per_key * _MEGA:
+        if not self._held_by.take(tenant, size, limits.held_megabytes_per_key * _MEGA):
             raise Refused(
                 f"requests with this key that run have more than {limits.held_megabytes_per_key:g} MB, the limit of"
                 " this gateway; wait until one has ended",
                 None,
                 FailureKind.RATE_LIMIT,
             )
-        if self.held + size > limits.held_megabytes * _MEGA:
+        if not self._held_of_all.take("", size, limits.held_megabytes * _MEGA):
+            self._held_by.add(tenant, -size)
             raise Refused(
                 "the requests that run have more bytes than this gateway holds; wait until one has ended",
                 None,
                 FailureKind.OVERLOADED,
             )
-        self._add(tenant, size)
+        self.held += size
         self.peak = max(self.peak, self.held)
 
-    def _add(self, tenant: str, size: int) -> None:
-        self.held += size
-        held = self._held_by.get(tenant, 0) + size
-        if held:
-            self._held_by[tenant] = held
-        else:
-            self._held_by.pop(tenant, None)
+    def _drop(self, tenant: str, size: int) -> None:
+        self.held -= size
+        self._held_of_all.add("", -size)
+        self._held_by.add(tenant, -size)
 
     async def arrive(self, tenant: str, limits: LimitsTable) -> asyncio.Semaphore:
         """Wait until another large body of a tenant may arrive; nothing is read of it before. It ends with `release`.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Final, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 from segue.gateway.records import RequestRow
 
@@ -32,6 +32,14 @@ class _Histogram:
     def add(self, seconds: float) -> None:
         self.counts[bisect_left(_BUCKETS, seconds)] += 1
         self.sum += seconds
+
+
+@final
+class Dump(NamedTuple):
+    """Counters and histograms as data: labels with a value, or with the counts of buckets and the sum."""
+
+    counters: dict[str, list[tuple[_Labels, float]]]
+    histograms: dict[str, list[tuple[_Labels, list[int], float]]]
 
 
 @final
@@ -69,6 +77,28 @@ class Metrics:
         self._time("request_seconds", row.duration_ms, model=model)
         if row.first_byte_ms is not None:
             self._time("first_byte_seconds", row.first_byte_ms, model=model)
+
+    def dump(self) -> Dump:
+        """Return all of it as data, for another process."""
+        counters: dict[str, list[tuple[_Labels, float]]] = {
+            name: [*counter.items()] for name, counter in self._counters.items()
+        }
+        times = {
+            name: [(labels, each.counts, each.sum) for labels, each in found.items()]
+            for name, found in self._histograms.items()
+        }
+        return Dump(counters, times)
+
+    def add_dump(self, dump: Dump) -> None:
+        """Add what another process counted."""
+        for name, items in dump.counters.items():
+            for labels, value in items:
+                self._counters[name][labels] += value  # pyright: ignore[reportArgumentType] - dollars too
+        for name, found in dump.histograms.items():
+            for labels, counts, seconds in found:
+                histogram = self._histograms[name].setdefault(labels, _Histogram())
+                histogram.counts = [mine + theirs for mine, theirs in zip(histogram.counts, counts, strict=True)]
+                histogram.sum += seconds
 
     def render(self, gauges: Mapping[str, float]) -> str:
         """Write all of it; `gauges` are what holds at this moment."""

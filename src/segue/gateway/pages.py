@@ -20,6 +20,7 @@ from segue.gateway.guarding import find_digest, is_own_host, is_remote
 from segue.gateway.intake import Refused
 from segue.gateway.keys import ANYONE
 from segue.gateway.metrics import CONTENT_TYPE
+from segue.gateway.peers import sum_figures
 from segue.gateway.reloading import describe_held
 from segue.gateway.service import Gateway
 
@@ -124,10 +125,11 @@ def _operator_endpoints(gateway: Gateway) -> tuple[_Endpoint, _Endpoint]:
             return json_response({"error": "the Host or Origin header is not one of this gateway"}, 403)
         if digests and find_digest(request.headers, "") not in digests:
             return json_response({"error": "the key is not that of listen.metrics_key"}, 401)
+        counted, _, running = await sum_figures(gateway)
         gauges = {
-            "requests_running": gateway.intake.running,
+            "requests_running": running,
             "store_available": gateway.store.is_available or not gateway.has_store,
         }
-        return Response(gateway.metrics.render(gauges), media_type=CONTENT_TYPE)
+        return Response(counted.render(gauges), media_type=CONTENT_TYPE)
 
     return ready, metrics

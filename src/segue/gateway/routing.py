@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Final, final
+from typing import Final, Protocol, final
 
 import msgspec
 from msgspec.structs import replace
 
 from segue.envelope.state import endpoint_label
 from segue.errors import UnknownModel
+from segue.gateway.board import Board, CommonNumbers
 from segue.gateway.config import SAME, Config, ModelRoute
 from segue.models.built_in import names_file
 from segue.models.catalogue import Catalogue
@@ -244,21 +245,31 @@ def name_of(model: Model) -> tuple[str, str]:
     return model.full_name(), model.account
 
 
+class _Numbers(Protocol):
+    """What a breaker needs of a dictionary of numbers."""
+
+    def get(self, name: tuple[str, str], default: float, /) -> float: ...
+
+    def pop(self, name: tuple[str, str], default: None, /) -> float | None: ...
+
+    def __setitem__(self, name: tuple[str, str], value: float, /) -> None: ...
+
+
 class Breaker:
     """Leaves out a model for some seconds after several failures in a row, for each account separately.
 
     One of several accounts rests after one failure: the others are tried before it.
 
-    `now` is seconds of a monotonic clock.
+    `now` is seconds of a monotonic clock. With a board, the workers of a gateway leave out the same models.
     """
 
-    def __init__(self, failures: int, seconds: float) -> None:
+    def __init__(self, failures: int, seconds: float, board: Board | None = None) -> None:
         self._most = failures
         self._seconds = seconds
-        self._failures: dict[tuple[str, str], int] = {}
-        self._until: dict[tuple[str, str], float] = {}
-        self._resting: dict[tuple[str, str], float] = {}
-        self._failed: dict[tuple[str, str], tuple[float, float]] = {}
+        self._failures: _Numbers = {} if board is None else CommonNumbers("failures", board)
+        self._until: _Numbers = {} if board is None else CommonNumbers("until", board)
+        self._resting: _Numbers = {} if board is None else CommonNumbers("resting", board)
+        self._failed: dict[tuple[str, str], tuple[float, float]] = {}  # of this worker alone
 
     def note(self, model: Model, now: float, *, failed: bool) -> None:
         """Note how a request ended."""
@@ -269,7 +280,7 @@ class Breaker:
             self._resting.pop(name, None)
             self._failed.pop(name, None)
             return
-        count = self._failures[name] = self._failures.get(name, 0) + 1
+        count = self._failures[name] = self._failures.get(name, 0.0) + 1
         if count >= self._most:
             self._until[name] = now + self._seconds
 
@@ -288,8 +299,8 @@ class Breaker:
 
     def is_open(self, model: Model, now: float) -> bool:
         """Whether the model is left out now. When the time is over, one request tries it again."""
-        until = self._until.get(name_of(model))
-        if until is None:
+        until = self._until.get(name_of(model), 0.0)
+        if not until:
             return False
         if now < until:
             return True
@@ -299,6 +310,6 @@ class Breaker:
     def order(self, models: Sequence[Model], now: float) -> tuple[Model, ...]:
         """Leave out the models that fail, unless all of them do; accounts that rest come last."""
         working = tuple(model for model in models if not self.is_open(model, now)) or tuple(models)
-        if not self._resting:
+        if len(working) == 1:
             return working
         return tuple(sorted(working, key=lambda model: now < self._resting.get(name_of(model), 0.0)))

@@ -15,6 +15,7 @@ from segue.client.http.clients import AsyncClient
 from segue.client.http.telemetry import Telemetry
 from segue.errors import SettingsError, UnknownModel
 from segue.foundation.plurals import counted
+from segue.gateway.board import Board
 from segue.gateway.config import SAME, Config, read_secret
 from segue.gateway.defaults import Address, check_reach, read_address
 from segue.gateway.keys import ClientKey, digest_of, tenant_of
@@ -47,6 +48,7 @@ class Runtime:
         environment: Mapping[str, str],
         place: Address | None = None,
         telemetry: Telemetry | None = None,
+        board: Board | None = None,
     ) -> None:
         named = read_address(config.listen.address)
         check_reach(config, named if place is None else place)
@@ -70,8 +72,10 @@ class Runtime:
         self.host_names: frozenset[str] = frozenset(name.lower() for name in config.listen.host_names)
         self.router: Router = Router(config, catalogue_of(config))
         _check_targets(config, self.router)
-        self.breaker: Breaker = Breaker(config.limits.breaker_failures, config.limits.breaker_seconds)
+        self.breaker: Breaker = Breaker(config.limits.breaker_failures, config.limits.breaker_seconds, board)
         self.client: AsyncClient = _make_client(config, environment, self.router.catalogue, telemetry)
+        self.source: bytes | None = None
+        """The file that the configuration was read from again."""
         self.lists: dict[tuple[object, ...], bytes] = {}
         """Lists of models by protocol and rights, as they were written."""
         self._users = 0

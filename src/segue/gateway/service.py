@@ -26,6 +26,7 @@ from segue.errors import SegueError, SettingsError
 from segue.failures.failure import FailureKind
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
+from segue.gateway.board import Board
 from segue.gateway.config import Config, load_config, read_secret
 from segue.gateway.conversations import Conversations
 from segue.gateway.defaults import Address, needs_key, read_address
@@ -56,6 +57,9 @@ from segue.requests.prepare import prepare
 _NO_KEY: Final = "the key is not one of this gateway; its operator makes one with `segue gateway keys create NAME`"
 FIRST_KEY: Final = "the store has its first key: from now on every client needs one, also on this machine"
 LOG: Final = find_logger()
+APPLIED: Final = "applied.toml"
+"""The file of the board with the configuration in use: a worker that is started again begins with it, and not with one
+that the others hold or refuse."""
 _SWEEP_SECONDS: Final = 3600.0
 _GROWTH_SECONDS: Final = 5.0
 """How often it is looked whether the store has grown so much that it is swept before its time."""
@@ -79,7 +83,8 @@ class Gateway:
     `path` is the configuration file. It is read again when it changes; `adapt` then makes the same changes to it that
     the caller made at the start, such as options of the command line. `place` is the address that the server is bound
     to, if it is not the one in the configuration. `authenticated`: an application around the gateway checks who its
-    clients are, so that clients of other machines need no key. `telemetry` replaces that of the configuration.
+    clients are, so that clients of other machines need no key. `telemetry` replaces that of the configuration. `board`
+    is what the gateway shares with the other workers of its address.
 
     Raises:
         SettingsError: the configuration is wrong.
@@ -95,7 +100,9 @@ class Gateway:
         adapt: Callable[[Config], Config] | None = None,
         authenticated: bool = False,
         telemetry: Telemetry | None = None,
+        board: Board | None = None,
     ) -> None:
+        self.board: Board | None = board
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self.path: Path | None = path
         self.authenticated: bool = authenticated
@@ -103,11 +110,12 @@ class Gateway:
         self._adapt = adapt
         made, self._close_telemetry = open_telemetry(config.telemetry) if telemetry is None else (telemetry, None)
         self._telemetry = made
-        self.runtime: Runtime = Runtime(config, environment=self.environment, place=place, telemetry=made)
+        self.runtime: Runtime = Runtime(config, environment=self.environment, place=place, telemetry=made, board=board)
         """What the next request uses. A request keeps the runtime that it began with."""
         self.gate: Gate = Gate()
-        self.intake: Intake = Intake()
-        store = open_store(read_store_name(config.state.store, self.environment))
+        self.intake: Intake = Intake(board)
+        turns = None if board is None else board.folder / "store.turns"
+        store = open_store(read_store_name(config.state.store, self.environment), turns=turns)
         limits = Limits.of_days(config.state)
         self.store: StoreService = StoreService(store, limits, LOG.warning)
         self.keys: KeyRing = KeyRing()
@@ -128,7 +136,8 @@ class Gateway:
         self._tasks: set[asyncio.Task[None]] = set()
         self._work: set[asyncio.Task[None]] = set()
         self._retired: set[Runtime] = set()
-        self._seen: bytes | None = self._fingerprint()
+        applied = None if board is None else board.read(APPLIED)
+        self._seen: bytes | None = self._fingerprint() if applied is None else sha256(applied).digest()
         self.held: Held | None = None
         """The configuration file that is not applied by itself, because requests would go elsewhere."""
         self._is_started = False
@@ -325,8 +334,10 @@ class Gateway:
         self._is_started = False
 
     async def _sweep(self) -> None:
+        is_first = self.board is None or self.board.index == 0
         while self.has_store:
-            await asyncio.to_thread(self.store.sweep, now_ms())
+            if is_first or self.store.has_grown:
+                await asyncio.to_thread(self.store.sweep, now_ms())
             for _ in range(round(_SWEEP_SECONDS / _GROWTH_SECONDS)):
                 await asyncio.sleep(_GROWTH_SECONDS)
                 if self.store.has_grown:  # an hour is enough to fill a disk
@@ -410,7 +421,8 @@ class Gateway:
             )
         # The address that is bound stays the same, whatever the file says now.
         place = self._place or read_address(self.config.listen.address)
-        made = Runtime(config, environment=self.environment, place=place, telemetry=self._telemetry)
+        made = Runtime(config, environment=self.environment, place=place, telemetry=self._telemetry, board=self.board)
+        made.source = data
         removed = () if accept else find_removed(self.runtime, made)
         digest = sha256(data).digest()
         return made if not removed or is_accepted(self.path, digest) else Held(digest, removed)
@@ -443,6 +455,9 @@ class Gateway:
             LOG.warning("the table telemetry is changed by a new start only; the gateway goes on as it began")
             made.config = config = replace(config, telemetry=old.config.telemetry)
         self.runtime = made
+        if self.board is not None and made.source is not None:
+            with suppress(OSError):
+                self.board.write(APPLIED, made.source)
         self._retired.add(old)
         old.when_idle(lambda: self._close_retired(old))
         LOG.warning("the configuration was read again")

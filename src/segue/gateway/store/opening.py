@@ -26,8 +26,10 @@ def file_of_store(name: str) -> Path | None:
     return Path(name.removeprefix("sqlite:").removeprefix("//")).expanduser() if name.startswith("sqlite:") else None
 
 
-def open_store(name: str) -> Store | None:
+def open_store(name: str, *, turns: Path | None = None) -> Store | None:
     """Open a store: `none`, `sqlite:FILE`, or the URL of a PostgreSQL database.
+
+    `turns` is a file by which several processes that write to a SQLite file take turns.
 
     Raises:
         SettingsError: the name is none of these, the database cannot be opened, or a later version of segue made it.
@@ -37,7 +39,7 @@ def open_store(name: str) -> Store | None:
         return None
     scheme, _, rest = name.partition(":")
     if scheme == "sqlite" and rest:
-        return Store(SqliteDatabase(rest.removeprefix("//") or ":memory:"))
+        return Store(SqliteDatabase(rest.removeprefix("//") or ":memory:", turns=turns))
     if scheme in ("postgresql", "postgres") and rest.startswith("//"):
         return Store(PostgresqlDatabase(name))
     raise SettingsError(
