@@ -47,7 +47,13 @@ _ANOTHER: Final = "choose another one with --port"
     default=1,
     help="Processes that serve the address together, one for each core.  [default: 1]",
 )
-@click.option("--worker", "is_worker", is_flag=True, hidden=True, help="Run as one of these processes; read the settings from standard input.")
+@click.option(
+    "--worker",
+    "is_worker",
+    is_flag=True,
+    hidden=True,
+    help="Run as one of these processes; read the settings from standard input.",
+)
 @click.option(
     "--setup",
     metavar="CLIENT",

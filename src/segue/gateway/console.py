@@ -26,7 +26,7 @@ from segue.gateway.contents import Content, is_missing, load_content
 from segue.gateway.costs import Costs
 from segue.gateway.gate import TURN, Turn
 from segue.gateway.intake import Refused
-from segue.gateway.peers import choose_after, settle_all, sum_figures, ask_others
+from segue.gateway.peers import ask_others, choose_after, settle_all, sum_figures
 from segue.gateway.records import AttemptRow
 from segue.gateway.reloading import describe_held
 from segue.gateway.replays import send_again

@@ -348,13 +348,17 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
     _field("performance", bedrock_converse=_own_field("performanceConfig", {"latency": "standard"})),
     _field("safety_ratings", google_genai=_own_field("candidates.0.safetyRatings")),
     _field("prompt_feedback", google_genai=_own_field("promptFeedback")),
-    _field("finish_message", google_genai=_own_field("candidates.0.finishMessage", "Model generated function call(s).")),
+    _field(
+        "finish_message", google_genai=_own_field("candidates.0.finishMessage", "Model generated function call(s).")
+    ),
     _field("average_logprobs", google_genai=_own_field("candidates.0.avgLogprobs")),
     _field("recited_sources", google_genai=_own_field("candidates.0.citationMetadata")),
     _field("fetched_pages", google_genai=_own_field("candidates.0.urlContextMetadata")),
     _field("traffic_type", google_genai=_own_field("usageMetadata.trafficType", "ON_DEMAND")),
     _field("predicted_tokens", openai_chat=_own_field("usage.completion_tokens_details.accepted_prediction_tokens", 0)),
-    _field("mispredicted_tokens", openai_chat=_own_field("usage.completion_tokens_details.rejected_prediction_tokens", 0)),
+    _field(
+        "mispredicted_tokens", openai_chat=_own_field("usage.completion_tokens_details.rejected_prediction_tokens", 0)
+    ),
     _field("content_filters", openai_chat=_own_field("choices.0.content_filter_results")),
     _field("prompt_filters", openai_chat=_own_field("prompt_filter_results")),
 )

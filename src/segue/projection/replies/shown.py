@@ -14,7 +14,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.policy import Policy
-from segue.projection.replies.shared import STOP_REASONS, lost_replies, stop_reason, missing_usage
+from segue.projection.replies.shared import STOP_REASONS, lost_replies, missing_usage, stop_reason
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_endpoint
