@@ -77,7 +77,8 @@ def _validators() -> Mapping[str, tuple[Callable[[Any], object], Callable[[Any],
             name: tuple(TypeAdapter(cast("type[object]", kind)).validate_python for kind in kinds)
             for name, kinds in TYPES.items()
         }
-    google = tuple(partial(_check_google, validate) for validate in found["google-genai"])
+    check = partial(_check_google, found["google-genai"][0])
+    google = (check, check)
     return {**cast("Any", found), "google-genai": google, "bedrock-converse": (_check_converse, _check_converse_event)}
 
 
