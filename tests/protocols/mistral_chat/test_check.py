@@ -56,7 +56,7 @@ REFUSED = {
     "Not the same number of function calls and responses": ([HI, CALLING, HI], ["result_missing"]),
     "Not the same number of function calls and responses, the response behind the user's turn": (
         [HI, CALLING, HI, DONE],
-        ["turns_not_alternating", "result_missing", "result_duplicate"],
+        ["turns_not_alternating", "result_missing", "result_orphaned"],
     ),
     "Duplicate tool call id in tool results": ([HI, CALLING, DONE, DONE], ["result_duplicate"]),
     "Unexpected tool call id in tool results": (
