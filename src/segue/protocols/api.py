@@ -31,11 +31,11 @@ from segue.models.catalogue import (
 from segue.models.model import Model
 from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.models.providers import find_row
+from segue.protocols.counterevidence import FIELD_ROWS, graded
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.capabilities import is_described, merge
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
-from segue.protocols.kit.counterevidence import FIELD_ROWS, graded
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.owned_body import encode_owned, has_free_values
 from segue.protocols.kit.reading import as_mapping
