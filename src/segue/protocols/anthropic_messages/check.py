@@ -167,7 +167,7 @@ class Turns(BlockTurns):
                 message = f"{kind!r} is a block type of another protocol; convert it"
                 yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, (*path, "type"), message)
             case "tool_use":
-                yield from self.check_call(piece, role, has_alphabet=False)
+                yield from self.check_call(piece, role, is_modelled=False)
             case "tool_result":
                 if role != "user":
                     # Refused: "`tool_result` blocks can only be in `user` messages" (quoted in several agents' sources)

@@ -174,7 +174,7 @@ class Turns(BlockTurns):
                 yield Violation(CheckCode.BLOCK_MISPLACED, path, message)
             yield from self._check_media(cast("Kind", kind), inner, (*path, kind))
         elif kind == "toolUse":
-            yield from self.check_call(piece, role, has_alphabet=True)
+            yield from self.check_call(piece, role, is_modelled=True)
         elif kind == "toolResult":
             yield from self._check_result(inner, (*path, kind))
         elif kind == "reasoningContent" and role == "user":

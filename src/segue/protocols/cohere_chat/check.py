@@ -85,10 +85,12 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
             kind, path = object_of(block).get("type"), ("messages", index, "content", position)
             if not isinstance(kind, str):
                 continue
-            if kind in _FOREIGN or (kind in _KNOWN and kind not in _BLOCKS[role]):
-                allowed = ", ".join(sorted(_BLOCKS[role]))
+            allowed = ", ".join(sorted(_BLOCKS[role]))
+            if kind in _FOREIGN:
+                yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, path, f"unknown content type {kind!r}; use {allowed}")
+            elif kind in _KNOWN - _BLOCKS[role]:
                 reason = f"content type {kind!r} is not accepted in the role {role!r}; use {allowed}"
-                yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, path, reason)
+                yield Violation(CheckCode.BLOCK_MISPLACED, path, reason)
             elif kind == "text" and has_calls and object_of(block).get("text"):
                 yield _text_beside_calls(path)
             elif kind == "image_url" and "image" in refused_input(endpoint.model, endpoint.rules):

@@ -11,9 +11,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from segue.errors import Path
 from segue.models.model_ids import is_claude
-from segue.protocols.families.tool_checks import Declared, check_tools, refused_name
+from segue.protocols.families.tool_checks import Declared, check_call_id, check_tools, refused_name
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found, matches_alphabet, objects_of
+from segue.protocols.kit.checking import Found, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
@@ -93,19 +93,17 @@ class BlockTurns:
         self.form = form
         self.runs = runs
 
-    def check_call(self, call: Piece, role: object, *, has_alphabet: bool) -> Found:
-        """Check the fields of a call, and its place."""
+    def check_call(self, call: Piece, role: object, *, is_modelled: bool) -> Found:
+        """Check the fields of a call, and its place; `is_modelled` if a service model limits its name and length."""
         if role != "assistant":
             # "`tool_use` blocks can only be in `assistant` messages" (quoted in several agents' sources); "User
             # messages cannot contain tool uses" (AWS documentation: tool use)
             yield Violation(CheckCode.BLOCK_MISPLACED, call.path, "a tool call must be in an assistant turn; move it")
         rules, key, fields = self.rules, self.form.call_id, call.fields
-        alphabet, name = rules.call_id_alphabet, fields.get("name")
-        if alphabet and not matches_alphabet(text_of(fields.get(key)) or "", alphabet, most=rules.call_id_max):
-            # "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'" (forgecode #1142); service model: ToolUseId
-            message = f"{fields.get(key)!r} is not a valid call id; use characters of {alphabet}"
-            yield Violation(CheckCode.CALL_ID_INVALID, (*call.path, key), message)
-        if (refused_name(name, rules) is not None) if has_alphabet else not isinstance(name, str):
+        # "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'" (forgecode #1142); service model: ToolUseId
+        yield from check_call_id(fields.get(key), (*call.path, key), rules, has_limit=is_modelled)
+        name = fields.get("name")
+        if (refused_name(name, rules) is not None) if is_modelled else not isinstance(name, str):
             # "tool_use block missing required 'name' field" (ollama #15815, 2026-04-25); service model: ToolName
             message = f"{name!r} is not a valid tool name; rename it"
             yield Violation(CheckCode.TOOL_NAME_INVALID, (*call.path, "name"), message)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, cast
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found, name_pattern, objects_of
+from segue.protocols.kit.checking import Found, matches_alphabet, name_pattern, objects_of
 from segue.protocols.kit.codec import Violation
 from segue.protocols.kit.json_values import Block, object_of
 
@@ -51,6 +51,20 @@ def check_name(name: object, path: Path, rules: Rules) -> Found:
     """Find the name of a tool that the target refuses."""
     if (message := refused_name(name, rules)) is not None:
         yield Violation(CheckCode.TOOL_NAME_INVALID, path, message)
+
+
+def check_call_id(call_id: object, path: Path, rules: Rules, *, has_limit: bool = True) -> Found:
+    """Find the id of a call that is missing, or that the target refuses; `has_limit` if long ones were refused."""
+    most, alphabet = rules.call_id_max, rules.call_id_alphabet
+    if not isinstance(call_id, str) or not call_id:
+        yield Violation(CheckCode.CALL_ID_MISSING, path, f"the call has no id; set `{path[-1]}`")
+    elif has_limit and 0 < most < len(call_id):
+        message = f"the id of the call has more than {most} characters; shorten it in call and result"
+        yield Violation(CheckCode.CALL_ID_TOO_LONG, path, message)
+    elif alphabet and not matches_alphabet(call_id, alphabet, least=rules.call_id_min or 1):
+        least = f", at least {rules.call_id_min}" if rules.call_id_min else ""
+        message = f"{call_id!r} is not a valid call id; use {alphabet}{least}, in call and result"
+        yield Violation(CheckCode.CALL_ID_INVALID, path, message)
 
 
 def check_tools(

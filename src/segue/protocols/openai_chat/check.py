@@ -15,10 +15,10 @@ from segue.conversation.content import FileContent, ImageContent
 from segue.errors import Path
 from segue.models.model_ids import first_party_providers
 from segue.protocols.families.chat_checks import Messages, calls_of, check_pairs, data_urls, messages_of
-from segue.protocols.families.tool_checks import check_name, check_tools, declared_functions
+from segue.protocols.families.tool_checks import check_call_id, check_name, check_tools, declared_functions
 from segue.protocols.kit.capabilities import Places, refused_input
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found, check_base64, matches_alphabet, objects_of, run_checks
+from segue.protocols.kit.checking import Found, check_base64, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
@@ -107,13 +107,8 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
         for position, call in enumerate(calls_of(message)):
             path: Path = ("messages", index, "tool_calls", position)
             call_id = call.get("id")
-            if isinstance(call_id, str):
-                if rules.call_id_max and len(call_id) > rules.call_id_max:
-                    text = f"the id has more than {rules.call_id_max} characters; shorten it"
-                    yield Violation(CheckCode.CALL_ID_TOO_LONG, (*path, "id"), text)
-                elif rules.call_id_alphabet and not matches_alphabet(call_id, rules.call_id_alphabet):
-                    text = f"{call_id!r} is not a valid call id; use characters of {rules.call_id_alphabet}"
-                    yield Violation(CheckCode.CALL_ID_INVALID, (*path, "id"), text)
+            if isinstance(call_id, str) and call_id:
+                yield from check_call_id(call_id, (*path, "id"), rules)
             inner = call.get("function")
             if isinstance(inner, Mapping):
                 function = cast("JsonObject", inner)
@@ -251,9 +246,13 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 continue
             # A gateway accepted an image in an assistant message (recorded by pydantic-ai, 2025-12).
             # OpenRouter and Ollama accepted images in a tool message (recorded 200s, 2026).
-            if (role == "assistant" and own) or (role == "tool" and rules.result_text_only):
-                text = f"a {role} message holds text only; move the media to a user message"
-                yield Violation(CheckCode.MEDIA_MISPLACED, path, text)
+            if role == "assistant" and own:
+                text = "an assistant message holds text only; move the media to a user message"
+                yield Violation(CheckCode.BLOCK_MISPLACED, path, text)
+                continue
+            if role == "tool" and rules.result_text_only:
+                text = "a tool message holds text only; move the media to a user message"
+                yield Violation(CheckCode.RESULT_MEDIA_UNSUPPORTED, path, text)
                 continue
             if media.kind == "image" and "image" in refused_input(model, rules):
                 yield Violation(

@@ -20,7 +20,7 @@ from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
 from segue.protocols.families.chat_checks import data_urls
-from segue.protocols.families.tool_checks import check_name
+from segue.protocols.families.tool_checks import check_call_id, check_name
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64, objects_of
@@ -203,12 +203,8 @@ def _item(index: int, item: Block, rules: Rules, *, own: bool) -> Iterator[Viola
     path: Path = ("input", index)
     kind = kind_of(item) or ("message" if "role" in item else "")
     if kind in _CALLS or kind in _OUTPUTS:
-        call_id = item.get("call_id")
-        longest = rules.call_id_max
-        if not isinstance(call_id, str) or not call_id or (longest and len(call_id) > longest):
-            # "Invalid 'input[95].call_id': string too long. Expected a string with maximum length 64" (fastllm #45)
-            message = f"`call_id` has to be a string of 1 to {longest} characters; shorten it here and in its pair"
-            yield Violation(CheckCode.CALL_ID_INVALID, (*path, "call_id"), message)
+        # "Invalid 'input[95].call_id': string too long. Expected a string with maximum length 64" (fastllm #45)
+        yield from check_call_id(item.get("call_id"), (*path, "call_id"), rules)
     if kind in _CALLS:
         yield from check_name(item.get("name"), (*path, "name"), rules)
     if own:
