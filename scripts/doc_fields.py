@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from doc_tables import table
 
-from segue.models.provider_fields import fields_of_providers
+from segue.protocols.provider_fields import fields_of_providers
 from segue.protocols.shared_replies import REPLY_FIELDS
 from segue.protocols.shared_rows import SHARED_FIELDS, Column, SharedField
 

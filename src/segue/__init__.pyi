@@ -224,6 +224,9 @@ from segue.protocols.api import encode_request as encode_request
 from segue.protocols.api import encode_response as encode_response
 from segue.protocols.api import stream_decoder as stream_decoder
 from segue.protocols.api import taken_options as taken_options
+from segue.protocols.check_scope import CheckScope as CheckScope
+from segue.protocols.check_scope import Unknown as Unknown
+from segue.protocols.check_scope import explain_check as explain_check
 from segue.protocols.context_input import ContextInput as ContextInput
 from segue.protocols.detection import detect_protocol as detect_protocol
 from segue.protocols.kit.check_codes import CheckCode as CheckCode
@@ -240,9 +243,6 @@ from segue.protocols.shared_fields import read_shared as read_shared
 from segue.requests.check import PrefixChange as PrefixChange
 from segue.requests.check import check as check
 from segue.requests.check import compare_requests as compare_requests
-from segue.requests.check_scope import CheckScope as CheckScope
-from segue.requests.check_scope import Unknown as Unknown
-from segue.requests.check_scope import explain_check as explain_check
 from segue.requests.outbox import Outbox as Outbox
 from segue.requests.prepare import Request as Request
 from segue.requests.prepare import convert as convert

@@ -21,7 +21,7 @@ from segue.corpus.summary import Summary
 from segue.errors import SegueError
 from segue.models.catalogue import get_model
 from segue.protocols.detection import detect_reply
-from segue.protocols.kit.batch_results import results_of_document
+from segue.protocols.families.batches import results_of_document
 
 TARGETS = {
     "openai": get_model("openai/gpt-5.4"),

@@ -19,8 +19,8 @@ from segue.conversation.stored import dump, load
 from segue.counting.counter import TokenCounter
 from segue.errors import ConversationError, DoesNotFit, DumpError
 from segue.histories.sessions import append_header, append_message, read_session, write_session
+from segue.inspector.dropped import find_dropped
 from segue.models.model import Model
-from segue.projection.dropped import find_dropped
 from segue.projection.fitting.facts import FactExtractor
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projector, project

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import segue
+from segue.protocols import counterevidence
 from segue.protocols.api import check
-from segue.protocols.kit import counterevidence
 from segue.protocols.kit.check_codes import ADVICE, CheckCode
 from segue.protocols.registry import PROTOCOLS
 

@@ -13,7 +13,7 @@ from protocols.exchanges import WIRES, Exchanges
 from segue import AssistantMessage, NativeContent, StopReason
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.kit.drift import find_drift
+from segue.protocols.drift import find_drift
 from segue.protocols.kit.protocol import Protocol, Sample
 
 CODECS = {codec.name: codec for codec in all_codecs()}

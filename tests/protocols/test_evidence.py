@@ -17,7 +17,7 @@ from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.models.weights import WEIGHTS
 from segue.protocols.api import check
-from segue.protocols.kit.counterevidence import FIELD_ROWS, ROWS, Answered
+from segue.protocols.counterevidence import FIELD_ROWS, ROWS, Answered
 from segue.protocols.kit.limits import Limit
 from segue.protocols.registry import _FOLDERS
 

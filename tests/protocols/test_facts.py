@@ -25,7 +25,7 @@ MAY_NAME_PROTOCOLS = {
     "gateway/relaying.py": "how the streams of three protocols end, which only the relay of bytes looks for",
     "gateway/setup_lines.py": "a setting of another program, which has the same name for it",
     "gateway/sockets.py": "the events on a WebSocket are those of one protocol, which this module reads and writes",
-    "models/provider_fields.py": "rows of keys, which are those of the vendors of one protocol",
+    "protocols/provider_fields.py": "rows of keys, which are those of the vendors of one protocol",
     "projection/replies/shared.py": "rows of fields that replies of several protocols have, with a column for each",
     "requests/provider_data.py": "the two protocols of one maker, where a last turn of the assistant begins the reply",
     "testing/emulator/refusals.py": "the words in which providers refuse a request, which only the emulator writes",

@@ -14,11 +14,11 @@ from segue.models.evidence import GRADES
 from segue.models.providers import PROVIDERS
 from segue.models.rules import Rules
 from segue.models.weights import WEIGHTS
+from segue.protocols import counterevidence
 from segue.protocols.api import check, resolve_endpoint
-from segue.protocols.kit import counterevidence
+from segue.protocols.counterevidence import Answered, graded
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Violation
-from segue.protocols.kit.counterevidence import Answered, graded
 from segue.protocols.kit.limits import Limit, Limits
 from segue.protocols.registry import PROTOCOLS, resolve_rules
 

@@ -222,7 +222,7 @@ def tool_message(part):
 @pytest.mark.parametrize(
     ("provider", "model_id", "codes"),
     [
-        ("openai", "gpt-4o", ["media_misplaced"]),
+        ("openai", "gpt-4o", ["result_media_unsupported"]),
         ("openrouter", "google/gemini-2.5-flash", []),
         ("openrouter", "anthropic/claude-sonnet-4.5", []),
         ("ollama", "llama3.2-vision", []),

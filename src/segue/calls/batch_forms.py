@@ -7,8 +7,7 @@ from typing import NamedTuple, final
 
 from segue.errors import CorpusError
 from segue.models.model import Model
-from segue.protocols.kit.batch_form import BatchForm
-from segue.protocols.kit.batch_results import Fields, ResultLine
+from segue.protocols.kit.batch_form import BatchForm, Fields, ResultLine
 from segue.protocols.registry import all_batch_forms, registered_count
 
 

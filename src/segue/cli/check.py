@@ -40,9 +40,9 @@ from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import Loss
 from segue.protocols.api import WINDOW_EXCEEDED, find_endpoint
+from segue.protocols.check_scope import explain_check
 from segue.protocols.registry import PROTOCOLS
 from segue.requests.check import check as check_body
-from segue.requests.check_scope import explain_check
 from segue.requests.tokens import estimate_tokens
 from segue.testing.evidence import Fact, judge, load_facts
 

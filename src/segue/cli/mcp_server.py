@@ -34,11 +34,11 @@ from segue.foundation.version import __version__
 from segue.histories.api import find_sessions, restore_history
 from segue.histories.kit.history import History, Session
 from segue.histories.redacting import new_redactor, redact
+from segue.inspector.dropped import find_dropped
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.planning.plan import plan
 from segue.planning.shown import plan_json
-from segue.projection.dropped import find_dropped
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import project
 from segue.protocols.registry import PROTOCOLS

@@ -23,7 +23,8 @@ from segue.errors import CorpusError, DecodeError, UnknownModel
 from segue.foundation.plurals import counted
 from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
-from segue.protocols.kit.batch_results import Fields, ResultLine, results_of_document
+from segue.protocols.families.batches import results_of_document
+from segue.protocols.kit.batch_form import Fields, ResultLine
 
 FAILURES: Final = ".failures.jsonl"
 """The ending of the file with the requests that failed."""

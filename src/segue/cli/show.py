@@ -29,10 +29,10 @@ from segue.foundation.plurals import counted
 from segue.foundation.safe_text import in_one_line, printable
 from segue.histories.opening import BadLine, How, OpenedDocument, open_line
 from segue.histories.redacting import new_redactor, redact_document
+from segue.inspector.dropped import find_dropped
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.price import compute_cost
-from segue.projection.dropped import find_dropped
 from segue.projection.projector import project
 from segue.requests.tokens import measure
 

@@ -29,7 +29,7 @@ from segue.foundation.json_text import encode_json, encode_valid_json
 from segue.models.price import batch_share, find_cost
 from segue.projection.projector import Projection
 from segue.projection.report import Change, Report
-from segue.protocols.kit.drift import find_drift
+from segue.protocols.drift import find_drift
 from segue.requests.prepare import Request
 
 _SHOWN: Final = 200

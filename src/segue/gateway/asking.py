@@ -31,7 +31,7 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, InstructionsPolicy, Policy, ReasoningPolicy
 from segue.projection.report import Change, ChangeCode, Loss, Report
-from segue.protocols.kit.server_edits import ServerEdit
+from segue.protocols.kit.facts import ServerEdit
 from segue.protocols.registry import get_protocol, resolve_dialect
 
 

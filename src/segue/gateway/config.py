@@ -44,7 +44,7 @@ from segue.errors import SettingsError
 from segue.gateway.keys import Rights
 from segue.planning.fallbacks import LossKind
 from segue.projection.policy import InstructionsPolicy, ReasoningPolicy
-from segue.protocols.kit.server_edits import ServerEdit
+from segue.protocols.kit.facts import ServerEdit
 
 SAME: Final = "same"
 """In `try`: the model that the client names."""

@@ -51,7 +51,7 @@ from segue.projection.policy import Policy
 from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.kit.drift import find_drift
+from segue.protocols.drift import find_drift
 from segue.protocols.registry import get_protocol
 from segue.requests.prepare import Request, prepare_again
 

@@ -13,8 +13,8 @@ import msgspec
 
 from segue.conversation.marks import all_marks_of, digest_value, mark_of, stored_digest
 from segue.conversation.messages import AssistantMessage, Message
+from segue.protocols.kit.facts import PrefixForm
 from segue.protocols.kit.json_values import Block
-from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.protocol import Protocol
 from segue.requests.binding.bind import Sender, account_check, account_stamp, assistant_turns, prefix_form
 from segue.requests.binding.digests import TurnDigests

@@ -32,11 +32,11 @@ from segue.histories.kit.history import History
 from segue.histories.opening import How, OpenedDocument, open_source, open_value
 from segue.histories.registry import get_format
 from segue.inspector.alignment import align
+from segue.inspector.dropped import find_dropped
 from segue.inspector.pieces import Json
 from segue.inspector.side_by_side import SideBySide, place_changes
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
-from segue.projection.dropped import find_dropped
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, project
 from segue.projection.report import SENTENCES, ChangeCode, Loss, describe_loss, describe_size

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options, Prompt, note_decoded
 from segue.conversation.messages import AssistantMessage
-from segue.counting.words import count_words
 from segue.errors import ConversationError, DecodeError, EncodeError, SettingsError, UnknownModel, UnknownProtocol
 from segue.foundation.json_text import encode_json
 from segue.models.catalogue import (
@@ -31,11 +30,11 @@ from segue.models.catalogue import (
 from segue.models.model import Model
 from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.models.providers import find_row
+from segue.protocols.counterevidence import FIELD_ROWS, graded
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.capabilities import is_described, merge
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
-from segue.protocols.kit.counterevidence import FIELD_ROWS, graded
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.owned_body import encode_owned, has_free_values
 from segue.protocols.kit.reading import as_mapping
@@ -44,6 +43,7 @@ from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.property_names import restore_properties
 from segue.protocols.registry import get_protocol, overrides_key, resolve_dialect, resolve_rules
 from segue.protocols.shared_fields import place_options, places_of
+from segue.protocols.words import count_words
 
 WINDOW_EXCEEDED: Final = CheckCode.WINDOW_EXCEEDED
 """The code of a violation: the body is larger than the window of the model."""

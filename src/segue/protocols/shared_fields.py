@@ -14,9 +14,9 @@ from segue.conversation.content import Extra
 from segue.conversation.context import Options
 from segue.conversation.shared_options import SharedOptions
 from segue.models.model import Model
-from segue.models.provider_fields import common_fields, provider_fields
 from segue.models.providers import PROVIDERS
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_list, is_object, list_of, object_of, same
+from segue.protocols.provider_fields import common_fields, provider_fields
 from segue.protocols.shared_rows import SHARED_FIELDS, Column, Level, SharedField
 
 _KINDS: Final[Mapping[str, Callable[[object], bool]]] = {

@@ -21,8 +21,8 @@ from segue.protocols.api import check as check_alone
 from segue.protocols.api import decode_request, find_endpoint
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.facts import PrefixForm
 from segue.protocols.kit.json_values import Block, same
-from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol
 from segue.requests.tokens import estimate_tokens

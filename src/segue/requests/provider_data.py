@@ -15,18 +15,18 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.models.catalogue import find_models
 from segue.models.model import Model
-from segue.models.provider_fields import fields_of_providers
 from segue.models.providers import find_row
 from segue.models.rules import Rules
 from segue.projection.passes.extra import portable_fields
 from segue.projection.passes.held_content import ELSEWHERE, held_content_of, holds_content
 from segue.projection.passes.server_tools import server_tool_fields
 from segue.protocols.api import find_endpoint, resolve_endpoint
+from segue.protocols.counterevidence import FIELD_ROWS, graded
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.counterevidence import FIELD_ROWS, graded
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.request_fields import check_fields
 from segue.protocols.kit.schemas import copy_form, lost_form
+from segue.protocols.provider_fields import fields_of_providers
 from segue.protocols.shared_fields import has_field, shared_keys
 
 

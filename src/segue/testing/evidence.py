@@ -36,9 +36,9 @@ from segue.models.evidence import Grade
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.protocols.api import check, decode_error, resolve_endpoint
+from segue.protocols.counterevidence import Answered, graded
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Violation
-from segue.protocols.kit.counterevidence import Answered, graded
 from segue.protocols.kit.json_values import Block, list_of, object_of
 from segue.protocols.kit.limits import Limit, Limits
 from segue.protocols.registry import PROTOCOLS, resolve_rules

@@ -277,6 +277,10 @@ def test_a_violation_leads_to_its_place(code, given, endpoint):
 
 
 ACCEPTED = {
+    "an id of a call that is long, which was not seen refused": (
+        body(user(TEXT), assistant({**CALL, "id": "t" * 100}), user({**RESULT, "tool_use_id": "t" * 100})),
+        SONNET,
+    ),
     "a budget for 4.6": (body(**BUDGET), OLD),
     "notes between calls": (
         body(thinking={"type": "between_tools"}, output_config={"effort": "high"}),

@@ -27,7 +27,7 @@ REFUSED = {
     "another protocol's block": ([{"role": "user", "content": [{"type": "file", "file": {}}]}], ["block_type_unknown"]),
     "a block of another role": (
         [{"role": "user", "content": [{"type": "thinking", "thinking": "x"}]}],
-        ["block_type_unknown"],
+        ["block_misplaced"],
     ),
     "a result without a call": ([HI, {**DONE, "tool_call_id": "z"}], ["result_orphaned"]),
     "a second result": ([HI, CALLING, DONE, DONE], ["result_duplicate"]),

@@ -35,7 +35,7 @@ REFUSED = {
             {**CALLING, "tool_calls": [{"id": "abcdef1234", "function": {"name": "f", "arguments": "{}"}}]},
             {**DONE, "tool_call_id": "abcdef1234"},
         ],
-        ["call_id_invalid"],
+        ["call_id_too_long"],
     ),
     "Conversation must have at least one message": ([], ["messages_missing"]),
     "Input tag 'developer' found using 'role' (chatgpt-md #189)": (
@@ -44,7 +44,7 @@ REFUSED = {
     ),
     "Unexpected role 'system' after role 'assistant' (spring-ai #2380)": (
         [HI, ANSWER, {"role": "system", "content": "x"}, HI],
-        ["turns_not_alternating"],
+        ["system_misplaced"],
     ),
     "Unexpected role 'tool' after role 'user'": ([HI, DONE], ["turns_not_alternating", "result_orphaned"]),
     "Expected last role User or Tool (rig #1130)": ([HI, ANSWER], ["last_turn_wrong"]),
@@ -56,7 +56,7 @@ REFUSED = {
     "Not the same number of function calls and responses": ([HI, CALLING, HI], ["result_missing"]),
     "Not the same number of function calls and responses, the response behind the user's turn": (
         [HI, CALLING, HI, DONE],
-        ["turns_not_alternating", "result_missing", "result_duplicate"],
+        ["turns_not_alternating", "result_missing", "result_orphaned"],
     ),
     "Duplicate tool call id in tool results": ([HI, CALLING, DONE, DONE], ["result_duplicate"]),
     "Unexpected tool call id in tool results": (
@@ -69,7 +69,7 @@ REFUSED = {
     ),
     "Tool call id was call_0fypS1hVX but must be a-z, A-Z, 0-9, with a length of 9, code 3280 (gptel #1203)": (
         with_id("call_0fypS1hVX"),
-        ["call_id_invalid"],
+        ["call_id_too_long"],
     ),
     "Tool call id has to be defined in serving mode": (with_id("null"), ["call_id_missing"]),
     "Function name must be a-z, A-Z, 0-9": ([HI, renamed("a.b"), DONE], ["tool_name_invalid"]),
@@ -89,7 +89,7 @@ REFUSED = {
     ),
     "Unexpected content chunk types in assistant message": (
         [HI, {**ANSWER, "content": [{"type": "image_url", "image_url": "https://e.org"}]}, HI],
-        ["media_misplaced"],
+        ["block_misplaced"],
     ),
 }
 

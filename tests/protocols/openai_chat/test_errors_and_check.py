@@ -132,8 +132,8 @@ REFUSED = {
     "too many tools": (body(HI, tools=[tool(f"f{n}") for n in range(129)]), GPT, ["tools_too_many"]),
     "a schema that is no object": (body(HI, tools=[tool(parameters={"type": "string"})]), GPT, ["schema_root_invalid"]),
     "a choice without tools": (body(HI, tool_choice="auto"), GPT, ["tool_choice_without_tools"]),
-    "a picture in a result": (body(HI, asks(), answers(content=[PICTURE])), GPT, ["media_misplaced"]),
-    "a picture of the assistant's": (body(HI, {"role": "assistant", "content": [PICTURE]}), GPT, ["media_misplaced"]),
+    "a picture in a result": (body(HI, asks(), answers(content=[PICTURE])), GPT, ["result_media_unsupported"]),
+    "a picture of the assistant's": (body(HI, {"role": "assistant", "content": [PICTURE]}), GPT, ["block_misplaced"]),
     "a picture by its address": (body({"role": "user", "content": [PICTURE]}), KIMI, ["media_source_unsupported"]),
     "audio for a model that does not accept audio": (
         body({"role": "user", "content": [SOUND]}),

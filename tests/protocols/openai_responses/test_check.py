@@ -36,7 +36,7 @@ REFUSED = {
     "a call without an output": ({"input": [user(), call()]}, [("result_missing", ("input", 1))]),
     "a call id that is too long": (
         {"input": [call(call_id=LONG), output(call_id=LONG)]},
-        [("call_id_invalid", ("input", 0, "call_id")), ("call_id_invalid", ("input", 1, "call_id"))],
+        [("call_id_too_long", ("input", 0, "call_id")), ("call_id_too_long", ("input", 1, "call_id"))],
     ),
     "a name with a dot": (
         {"input": [call(name="a.b"), output()], "tools": [{"type": "function", "name": "a.b"}]},

@@ -12,7 +12,7 @@ import pytest
 from segue import AssistantMessage, Context, ThinkingContent, UserMessage, get_model, prepare
 from segue.gateway.passing import pass_body
 from segue.protocols.api import decode_request, resolve_endpoint
-from segue.protocols.kit.prefix_form import PrefixForm
+from segue.protocols.kit.facts import PrefixForm
 from segue.protocols.registry import get_protocol
 from segue.requests.binding.bind import Sender
 from segue.requests.binding.digests import DigestCache, TurnDigests

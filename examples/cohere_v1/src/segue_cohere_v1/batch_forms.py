@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from segue.protocols.families.batches import read_http_result
 from segue.protocols.kit.batch_form import BatchForm, Envelope
-from segue.protocols.kit.batch_results import read_http_result
 from segue_cohere_v1.rules import PROTOCOL, PROVIDER
 
 BATCH_FORMS: Final = (

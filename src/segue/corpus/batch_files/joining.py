@@ -24,7 +24,8 @@ from segue.models.price import batch_share, reduce_cost
 from segue.projection.replies.projector import project_reply
 from segue.protocols.api import decode_request, decode_response, encode_response
 from segue.protocols.detection import detect_reply
-from segue.protocols.kit.batch_results import Fields, Outcome, ResultLine, read_http_result
+from segue.protocols.families.batches import read_http_result
+from segue.protocols.kit.batch_form import Fields, Outcome, ResultLine
 from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
 
 

@@ -17,7 +17,7 @@ from segue.models.model import Model, Price
 from segue.models.rules import Rules
 from segue.projection.passes.media_fit import edge_of, kind_of
 from segue.projection.policy import Fit, Policy
-from segue.protocols.kit.server_edits import ServerEdit
+from segue.protocols.kit.facts import ServerEdit
 
 Amount = Callable[[ImageContent | FileContent], int]
 

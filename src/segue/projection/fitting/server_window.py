@@ -25,9 +25,9 @@ from segue.models.rules import Rules
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.window import Window
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.facts import ServerEdit
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.protocol import Protocol
-from segue.protocols.kit.server_edits import ServerEdit
 
 _SMALLEST_WINDOW: Final = 8192
 _MORE: Final = 1.2

@@ -20,7 +20,7 @@ from segue.conversation.content import AssistantContent, Extra, NativeContent, T
 from segue.conversation.messages import AssistantMessage, Message
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import Workspace
-from segue.protocols.kit.item_ids import ItemIds
+from segue.protocols.kit.facts import ItemIds
 from segue.protocols.kit.reading import text_of
 
 _TWICE: Final = "another item has its id"

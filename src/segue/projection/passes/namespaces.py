@@ -28,7 +28,7 @@ from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.namespace_table import NO_NAMESPACES, NamespaceTable, find_namespaces
 from segue.projection.workspace.scan import Scan
 from segue.projection.workspace.workspace import Workspace
-from segue.protocols.kit.namespaces import FunctionName, Namespace, Namespaces
+from segue.protocols.kit.facts import FunctionName, Namespace, Namespaces
 
 _JOIN: Final = "__"
 

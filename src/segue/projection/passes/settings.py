@@ -39,9 +39,9 @@ from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.namespace_table import NO_NAMESPACES, find_namespaces
 from segue.projection.workspace.surrogates import AnyValue, clean_value, is_clean_value, only_joins
 from segue.projection.workspace.workspace import FittedTools, Target, ToolsKey, Workspace
+from segue.protocols.kit.facts import FunctionName
 from segue.protocols.kit.held_content import Reference
 from segue.protocols.kit.json_values import Block, object_of
-from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id, range_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed

@@ -25,9 +25,9 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.errors import SegueError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
+from segue.protocols.counterevidence import graded
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, Violation
-from segue.protocols.kit.counterevidence import graded
 from segue.protocols.kit.json_patch import form_names
 from segue.protocols.kit.json_values import Block, is_object, same
 from segue.protocols.kit.limits import BESIDE

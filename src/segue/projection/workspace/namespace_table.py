@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final
 
 from segue.conversation.context import Tool
-from segue.protocols.kit.namespaces import FunctionName, Namespace, Namespaces
+from segue.protocols.kit.facts import FunctionName, Namespace, Namespaces
 from segue.protocols.registry import find_protocol
 
 

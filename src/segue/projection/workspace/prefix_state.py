@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from segue.conversation.content import SystemContent
-from segue.protocols.kit.namespaces import FunctionName
+from segue.protocols.kit.facts import FunctionName
 
 
 class PrefixState:

@@ -30,7 +30,7 @@ from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import Scan, scan_messages
 from segue.projection.workspace.surrogates import Length
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.namespaces import FunctionName
+from segue.protocols.kit.facts import FunctionName
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol
 

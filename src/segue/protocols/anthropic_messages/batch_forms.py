@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.kit.batch_form import BEDROCK, MEGABYTE, PATH_KEYS, WORD, BatchForm, Envelope
-from segue.protocols.kit.batch_results import read_anthropic_result, read_bedrock_result, read_vertex_result
+from segue.protocols.families.batches import BEDROCK, read_anthropic_result, read_bedrock_result, read_vertex_result
+from segue.protocols.kit.batch_form import MEGABYTE, PATH_KEYS, WORD, BatchForm, Envelope
 
 BATCH_FORMS: Final = (
     BatchForm(

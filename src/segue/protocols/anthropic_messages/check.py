@@ -1,36 +1,349 @@
-"""Whether Anthropic accepts a body: options, tools and cache marks; `check_turns` checks the messages.
+"""Whether Anthropic accepts a body: its messages first, then its options, tools and cache marks.
 
 Every rule quotes the refusal and its source; the threads were read on 2026-11-15. There is no rule for what recorded
 traffic shows to be accepted: a first turn of the assistant, an id used again in a later turn, several turns of one
-role, a forced tool with adaptive thinking, consecutive turns of instructions.
+role, a forced tool with adaptive thinking, consecutive turns of instructions. What Claude refuses on other wires too is
+in `families.block_checks`.
+
+The server merges consecutive turns of one role before it checks them (anthropic 2.8.0; recorded traffic, 2026-11), so
+pairing is checked over runs of turns.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from segue.errors import Path
-from segue.protocols.anthropic_messages.check_turns import Turns
 from segue.protocols.anthropic_messages.limits import LIMITS
-from segue.protocols.anthropic_messages.native import CACHE_CONTROL
+from segue.protocols.anthropic_messages.native import CACHE_CONTROL, REPLAY
 from segue.protocols.anthropic_messages.rules import PROVIDER
+from segue.protocols.families.block_checks import (
+    BlockForm,
+    BlockTurns,
+    Kind,
+    Piece,
+    Run,
+    check_blank_system,
+    check_choice,
+    check_declared_tools,
+    check_mark_order,
+    check_sampling,
+    check_thinking,
+)
+from segue.protocols.families.tool_checks import Declared
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import matches_alphabet, objects_of, run_checks
+from segue.protocols.kit.checking import check_base64, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
-from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import kind_of, object_of
-from segue.protocols.kit.ranges import check_range, check_stops, check_user_ids
+from segue.protocols.kit.media_checks import check_address, check_bytes, check_edge, check_scheme
+from segue.protocols.kit.ranges import check_stops, check_user_ids
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replay import NO_CALL, NO_RESULT, Turn, find_halves
 from segue.protocols.kit.request_fields import RequestFields
 
-_EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
-_THINKING_TYPES: Final = frozenset({"adaptive", "between_tools", "enabled"})  # `disabled` is the level `off`
-_FORCED: Final = frozenset({"any", "tool"})
+Object: TypeAlias = Mapping[str, object]
+Placed: TypeAlias = tuple[Path, Object]
+
+_ROLES: Final = frozenset({"user", "assistant", "system"})
+_KINDS: Final[Mapping[str, Kind]] = {
+    "text": "text",
+    "thinking": "thinking",
+    "redacted_thinking": "thinking",
+    "tool_use": "call",
+    "tool_result": "result",
+}
+_MEDIA: Final = frozenset({"image", "document"})
+_IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})  # anthropic 2.8.0
+_PLAIN: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "image", "document"})
+"""The blocks of a finished turn; all others may belong to a server tool in whose run the provider paused."""
+_SERVER_CALLS: Final = frozenset({"server_tool_use", "mcp_tool_use"})
+_OTHER_WIRES: Final = frozenset(
+    {"image_url", "input_audio", "file", "input_text", "input_image", "input_file", "output_text", "refusal"}
+)
+"""Types of parts of the OpenAI protocols. Any other unknown type may be new, and is left to the provider."""
+_SERVER_ID: Final = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
+
+
+def _functions(body: Object) -> Iterator[Declared]:
+    for index, tool in objects_of(body.get("tools")):
+        is_function = tool.get("type") in (None, "custom") and ("name" in tool or "input_schema" in tool)
+        yield Declared(("tools", index), tool, ("input_schema",), is_function)
+
+
+def _choices(body: Object) -> list[object]:
+    return [tool.get("name") for _, tool in objects_of(body.get("tools"))]
+
+
+def _is_forced(choice: Object) -> bool:
+    return kind_of(choice) in ("any", "tool")
+
+
+FORM: Final = BlockForm(
+    call_id="id",
+    result_id="tool_use_id",
+    functions=_functions,
+    tools="tools",
+    choice=("tool_choice",),
+    name=("name",),
+    choices=_choices,
+    is_forced=_is_forced,
+    passed_on=(),
+    max_tokens=("max_tokens",),
+    sampling={name: (name,) for name in ("temperature", "top_p", "top_k")},
+)
+
+
+class Turns(BlockTurns):
+    """The messages of a body, checked."""
+
+    def __init__(self, body: Object, endpoint: Endpoint) -> None:
+        runs: list[Run] = []
+        super().__init__(body, endpoint, FORM, runs)
+        # A system message that only sets something, such as the effort, is not a turn.
+        self.turns: list[tuple[int, Object, list[Piece]]] = [
+            (index, turn, _pieces_of(turn, ("messages", index)))
+            for index, turn in objects_of(body.get("messages"))
+            if not self._is_setting(turn)
+        ]
+        for index, turn, pieces in self.turns:
+            if not runs or runs[-1].role != turn.get("role"):
+                runs.append(Run(turn.get("role"), index))
+            runs[-1].pieces += pieces
+
+    def check(self) -> Iterator[Violation]:
+        """List what the provider would refuse."""
+        if not self.turns:
+            # "messages: at least one message is required" (langchain #31657)
+            yield Violation(CheckCode.MESSAGES_MISSING, ("messages",), "there is no message; add one")
+            return
+        for index, turn, pieces in self.turns:
+            yield from self._check_turn(index, turn.get("role"), pieces, last=index == self.turns[-1][0])
+        yield from self.check_pairs(results_first=True)
+        yield from self._check_native_pairs()
+        yield from self._check_system()
+        yield from self._check_end()
+        yield from self.check_cycle()
+        yield from self._check_media()
+        yield from check_base64(
+            self.body.get("messages"), ("messages",), lambda block: ("data",) if block.get("type") == "base64" else ()
+        )
+
+    # -- one turn ------------------------------------------------------------------------------------------------------
+
+    def _is_setting(self, turn: Object) -> bool:
+        """Whether a system message only sets something, such as the effort."""
+        is_empty = turn.get("role") == "system" and not turn.get("content")
+        return is_empty and not self.rules.values("system_fields").isdisjoint(turn)
+
+    def _check_turn(self, index: int, role: object, pieces: list[Piece], *, last: bool) -> Iterator[Violation]:
+        path: Path = ("messages", index)
+        if text_of(role) not in _ROLES:
+            # "Input tag 'developer' found using 'role' does not match any of the expected tags" (chatgpt-md #189)
+            message = f"unknown role {role!r}; use user, assistant or system"
+            yield Violation(CheckCode.ROLE_UNKNOWN, (*path, "role"), message)
+        texts = [piece.fields for piece in pieces if piece.kind == "text"]
+        blank = all(map(_is_blank, texts)) and bool(texts or not pieces)
+        if blank and self.rules.refused_text != "none" and not (last and role == "assistant" and not pieces):
+            # "text content blocks must be non-empty" / "must contain non-whitespace text" (arunalabs/mode #9,
+            # LibreChat-AI/agents #124): refused where a turn has no other text
+            message = "the turn has no text that is not blank; remove the blank one"
+            yield Violation(CheckCode.TEXT_BLANK, (*path, "content"), message)
+        for piece in pieces:
+            yield from self._check_block(piece, role)
+        yield from self.check_final_thinking(role, pieces)
+
+    def _check_block(self, piece: Piece, role: object) -> Iterator[Violation]:
+        _, path, block = piece
+        own = self.endpoint.model.provider == PROVIDER
+        match kind_of(block):
+            case "image" if own and role == "assistant":
+                # "'image' blocks are not permitted within assistant turns" (SEMOSS #2323, 2026-04-09)
+                yield Violation(CheckCode.BLOCK_MISPLACED, path, "an image must be in a user turn; move it")
+            case kind if own and kind in _OTHER_WIRES:
+                # "Input tag 'image_url' found using 'type' does not match any of the expected tags" (AstrBot #4444)
+                message = f"{kind!r} is a block type of another protocol; convert it"
+                yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, (*path, "type"), message)
+            case "tool_use":
+                yield from self.check_call(piece, role, is_modelled=False)
+            case "tool_result":
+                if role != "user":
+                    # Refused: "`tool_result` blocks can only be in `user` messages" (quoted in several agents' sources)
+                    yield Violation(CheckCode.BLOCK_MISPLACED, path, "a tool result must be in a user turn; move it")
+                elif block.get("is_error"):
+                    media = any(kind_of(inner) in _MEDIA for _, inner in objects_of(block.get("content")))
+                    yield from self.check_error_media(path, has_media=media)
+            case "thinking":
+                signature = block.get("signature")
+                if self.rules.reasoning_replay == "signed" and not isinstance(signature, str):
+                    # "thinking.signature: Field required" (opencode #42735)
+                    message = "the thinking has no signature; remove it or send it as text"
+                    yield Violation(CheckCode.THINKING_UNSIGNED, path, message)
+                if not isinstance(block.get("thinking"), str):
+                    # "thinking.thinking: Field required" (litellm #38809)
+                    message = "the thinking has no text; set `thinking`, if only to an empty string"
+                    yield Violation(CheckCode.THINKING_TEXT_MISSING, path, message)
+            case "server_tool_use" if not _SERVER_ID.fullmatch(str(block.get("id"))):
+                # "server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'" (claude-code-hub #470)
+                message = f"{block.get('id')!r} is not the id of a server tool call; it must begin with srvtoolu_"
+                yield Violation(CheckCode.CALL_ID_INVALID, (*path, "id"), message)
+            case _:
+                return
+
+    # -- calls and results ---------------------------------------------------------------------------------------------
+
+    def _check_native_pairs(self) -> Iterator[Violation]:
+        """Check that calls of tools that the provider runs have their results; `native.REPLAY` has the sources."""
+        turns: list[Turn[Path]] = []
+        kinds = {kind_of(piece.fields) for run in self.runs for piece in run.pieces}
+        for _, turn, pieces in self.turns if not kinds <= _PLAIN | {"tool_result"} else ():
+            blocks = [(piece.path, *REPLAY.read(piece.fields)) for piece in pieces]
+            callers = (REPLAY.reference_of(piece.fields) for piece in pieces)
+            if turn.get("role") == "assistant":
+                turns.append(Turn("assistant", blocks, frozenset(caller for caller in callers if caller)))
+            elif turn.get("role") != "system":
+                is_result = bool(blocks) and all(kind == "tool_result" for _, kind, _ in blocks)
+                turns.append(Turn("results" if is_result else "user", blocks))
+        rules = self.rules
+        found = find_halves(turns, REPLAY, alternate=rules.alternate, may_wait=not rules.has("pending_calls"))
+        for path, why in found.refused.items():
+            if why == NO_RESULT:
+                yield Violation(CheckCode.RESULT_MISSING, path, "the call of a server tool has no result; remove it")
+            elif why == NO_CALL:
+                message = "the result of a server tool has no call before it; remove it"
+                yield Violation(CheckCode.RESULT_ORPHANED, path, message)
+        yield from self._check_callers()
+
+    def _check_callers(self) -> Iterator[Violation]:
+        """Check that a call that names the code that made it comes after that code."""
+        known: set[str | None] = set()
+        for run in self.runs:
+            known |= {text_of(block.get("id")) for block in _server_calls(run)}
+            for _, path, block in run.pieces:
+                caller = REPLAY.reference_of(block)
+                if caller is not None and caller not in known:
+                    # The id of the call of the code, which has to be there (anthropic 2.8.0: ServerToolCaller)
+                    message = f"no call before it has the id {caller!r}; remove `caller`"
+                    yield Violation(CheckCode.CALLER_UNKNOWN, (*path, "caller"), message)
+
+    # -- the order of turns --------------------------------------------------------------------------------------------
+
+    def _check_system(self) -> Iterator[Violation]:
+        """Check instructions in mid-conversation."""
+        allowed = self.rules.system_messages
+        for position, run in enumerate(self.runs):
+            if run.role != "system" or allowed == "anywhere":
+                continue
+            path: Path = ("messages", run.first)
+            before = self.runs[position - 1] if position else None
+            after = self.runs[position + 1] if position + 1 < len(self.runs) else None
+            if allowed == "none":
+                # "role 'system' is not supported on this model" (documentation: what's new in Claude 4.8)
+                message = f"{self.endpoint.model.id} does not support the role system; write it in `system`"
+                yield Violation(CheckCode.SYSTEM_UNSUPPORTED, path, message)
+            elif before is None or (before.role == "assistant" and not _server_calls(before)):
+                # Not first; after a user turn, or an assistant's that ends in a server tool (the same)
+                message = "instructions must follow a user turn; move them, or write them in `system`"
+                yield Violation(CheckCode.SYSTEM_MISPLACED, path, message)
+            elif after is not None and after.role != "assistant":
+                # Last, or before an assistant turn (the same)
+                message = "instructions must be last or before an assistant turn; move them"
+                yield Violation(CheckCode.SYSTEM_MISPLACED, path, message)
+
+    def _check_end(self) -> Iterator[Violation]:
+        last = self.runs[-1]
+        if last.role != "assistant":
+            return
+        path: Path = ("messages", self.turns[-1][0])
+        # A reply that paused in the run of a server tool is sent back unchanged. (anthropic 2.8.0)
+        is_paused = any(kind_of(piece.fields) not in _PLAIN for piece in last.pieces)
+        yield from self.check_last(path, is_paused=is_paused)
+        final = last.pieces[-1] if last.pieces else None
+        text = final.fields.get("text") if final and final.kind == "text" else None
+        if self.rules.has("final_space") and isinstance(text, str) and text != text.rstrip():
+            # "final assistant content cannot end with trailing whitespace" (langchain #35071, 2026-02-08)
+            yield Violation(CheckCode.FINAL_SPACE, path, "the last turn ends in white space; strip it")
+
+    # -- media ---------------------------------------------------------------------------------------------------------
+
+    def _check_media(self) -> Iterator[Violation]:
+        images = sum(block.get("type") == "image" for _, block in self._media())
+        rules = self.rules
+        edge, large = rules.most("image_edge"), rules.rows.get("large_images")
+        if large is not None and images > (large.most or images):
+            edge = int(large.least or 0)
+        for path, block in self._media():
+            is_image = block.get("type") == "image"
+            source = block.get("source")
+            if is_image:
+                # "At least one of the image dimensions exceed max allowed size: 8000 pixels" (documentation: vision)
+                yield from check_edge(object_of(source).get("data"), path, edge)
+            if isinstance(source, Mapping):
+                yield from self._check_source(cast("Object", source), (*path, "source"), is_image=is_image)
+        if self.rules.max_images and images > self.rules.max_images:
+            # At most 100, from the 4.6 generation on 600 (pi #401; pi-ai 1.5.0 catalogue)
+            message = f"{images} images, and at most {self.rules.max_images} are supported; remove some"
+            yield Violation(CheckCode.MEDIA_TOO_MANY, ("messages",), message)
+
+    def _check_source(self, source: Object, path: Path, *, is_image: bool) -> Iterator[Violation]:
+        kind = source.get("type")
+        if kind == "url" and "url" not in (self.rules.image_sources if is_image else self.rules.file_sources):
+            # "URL content sources are not yet supported for this model" (Bedrock: chatlas #410, 2026-09-01)
+            yield Violation(CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, "URLs are not supported here; send the data")
+        if kind == "url":
+            # anthropic 2.8.0: the URL of an image, or of a PDF
+            allowed = ("image/*",) if is_image else ("application/pdf", "text/*")
+            yield from check_address(source.get("url"), allowed, (*path, "url"))
+            yield from check_scheme(source.get("url"), self.rules.url_schemes, (*path, "url"))
+        if kind != "base64":
+            return
+        mime, data = text_of(source.get("media_type")), source.get("data")
+        if mime not in (_IMAGES if is_image else {"application/pdf"}):
+            # "source.base64.media_type: Input should be 'image/jpeg', ..." (anthropic 2.8.0)
+            message = f"the type {mime!r} is not supported; convert it"
+            yield Violation(CheckCode.MEDIA_TYPE_UNSUPPORTED, (*path, "media_type"), message)
+        else:
+            yield from check_bytes(data, mime, (*path, "data"), exact=self.rules.has("other_image_type"))
+        most = self.rules.most("image_bytes" if is_image else "document_bytes")
+        if most and isinstance(data, str) and len(data) * 3 // 4 > most:
+            # "image exceeds 5 MB maximum: 5404560 bytes > 5242880 bytes", of base64 (claude-code #13381)
+            message = f"the data has more than {most} bytes; make it smaller"
+            yield Violation(CheckCode.MEDIA_TOO_LARGE, (*path, "data"), message)
+
+    def _media(self) -> Iterator[Placed]:
+        for run in self.runs:
+            for kind, path, block in run.pieces:
+                if kind == "other" and kind_of(block) in _MEDIA:
+                    yield path, block
+                elif kind == "result":
+                    for index, inner in objects_of(block.get("content")):
+                        if kind_of(inner) in _MEDIA:
+                            yield (*path, "content", index), inner
+
+
+def _pieces_of(turn: Object, path: Path) -> list[Piece]:
+    content = turn.get("content")
+    if isinstance(content, str):
+        return [Piece("text", (*path, "content"), {"type": "text", "text": content})]
+    return [
+        Piece(_KINDS.get(kind_of(block) or "", "other"), (*path, "content", index), block)
+        for index, block in objects_of(content)
+    ]
+
+
+def _server_calls(run: Run) -> list[Object]:
+    return [piece.fields for piece in run.pieces if kind_of(piece.fields) in _SERVER_CALLS]
+
+
+def _is_blank(block: Object) -> bool:
+    return not str(block.get("text", "")).strip()
+
+
+# -- the body as a whole -----------------------------------------------------------------------------------------------
+
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
-_SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "top_p": "top_p", "top_k": "temperature"}
-"""Parameters of the body -> the field of `Options` whose rule they follow."""
 
 _FIELDS: Final = RequestFields(
     __package__ or "",
@@ -46,10 +359,11 @@ _FIELDS: Final = RequestFields(
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
-    found = [*_check_tools(body, endpoint), *_check_history(body, endpoint)]
+    turns = Turns(body, endpoint)
+    found = [*check_declared_tools(body, endpoint, FORM), *turns.check_declared()]
     found += check_options(body, endpoint)
-    found += _check_system(body, endpoint)
-    found += Turns(body, endpoint).check()
+    found += check_blank_system(body, endpoint)
+    found += turns.check()
     found += _check_marks(body, endpoint)
     found += _check_combinations(body, endpoint)
     return _FIELDS.add(found, body, endpoint)
@@ -57,8 +371,11 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
 
 def check_options(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
     """Find the options that the model would refuse."""
-    checks = (_check_limits, _check_choice, _check_thinking, _check_sampling)
-    return run_checks(checks, body, endpoint)
+    yield from run_checks((_check_limits, _check_alone), body, endpoint)
+    for check_part in (check_choice, check_thinking, check_sampling):
+        yield from check_part(body, endpoint, FORM)
+    # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
+    yield from check_stops(body.get("stop_sequences"), ("stop_sequences",), endpoint.rules)
 
 
 def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
@@ -78,176 +395,12 @@ def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
     yield from check_user_ids(body, endpoint.rules)
 
 
-def _check_system(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
-    # Refused with "system: text content blocks must be non-empty" (litellm, read 2026-11)
-    if endpoint.rules.refused_text == "none":
-        return
-    for index, block in objects_of(body.get("system")):
-        if block.get("type") == "text" and not str(block.get("text", "")).strip():
-            yield Violation(CheckCode.TEXT_BLANK, ("system", index), "the text is blank; remove the block")
-
-
-# -- tools -------------------------------------------------------------------------------------------------------------
-
-
-def _check_tools(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
-    rules = endpoint.rules
-    seen: set[str] = set()
-    for index, tool in objects_of(body.get("tools")):
-        path: Path = ("tools", index)
-        name = tool.get("name")
-        if isinstance(name, str) and name in seen:
-            # "tools: Tool names must be unique." (LibreChat #13162, 2026-05-17)
-            yield Violation(CheckCode.VALUE_DUPLICATE, (*path, "name"), f"two tools have the name {name!r}; rename one")
-        if isinstance(name, str):
-            seen.add(name)
-        if tool.get("type") not in (None, "custom") or not ("name" in tool or "input_schema" in tool):
-            continue
-        # "tools.7.custom.name: String should match pattern" (tester-mcp-client #11)
-        if not isinstance(name, str) or (
-            rules.tool_name_alphabet and not matches_alphabet(name, rules.tool_name_alphabet, most=rules.tool_name_max)
-        ):
-            message = (
-                f"{name!r} is not a valid tool name; use {rules.tool_name_alphabet}, at most {rules.tool_name_max}"
-            )
-            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
-        yield from _check_schema(tool, path, endpoint)
-
-
-def _check_schema(tool: Mapping[str, object], path: Path, endpoint: Endpoint) -> Iterator[Violation]:
-    schema, place = tool.get("input_schema"), (*path, "input_schema")
-    if not isinstance(schema, Mapping):
-        # "tools.0.custom.input_schema: Field required" (anthropic 2.8.0)
-        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, place, "the tool has no schema; add `input_schema`")
-        return
-    given = cast("Mapping[str, object]", schema)
-    if endpoint.rules.schema_root_object and given.get("type") != "object":
-        # "tools.0.custom.input_schema.type: Field required" / "Input should be 'object'" (anthropic 2.8.0)
-        message = "the schema of a tool must have the type object; wrap it in one"
-        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*place, "type"), message)
-    for key in sorted(endpoint.rules.values("root_keywords") & given.keys()):
-        # "input_schema does not support oneOf, allOf, or anyOf at the top level" (Codewhale #4329)
-        message = f"{key} is not supported at the top level of a schema; move it into a property"
-        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*place, key), message)
-
-
-def _check_history(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
-    if body.get("tools") or not endpoint.rules.tools_with_history:
-        return
-    for index, turn in objects_of(body.get("messages")):
-        for at, block in objects_of(turn.get("content")):
-            if kind_of(block) in ("tool_use", "tool_result"):
-                # "Requests which include `tool_use` or `tool_result` blocks must define tools." (browser-use #1243)
-                path: Path = ("messages", index, "content", at)
-                yield Violation(CheckCode.TOOLS_MISSING, path, "tool blocks need tools; declare them")
-                return
-
-
-def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
-    choice = object_of(body.get("tool_choice"))
-    if not choice:
-        return
-    names = [tool.get("name") for _, tool in objects_of(body.get("tools"))]
-    path: Path = ("tool_choice",)
-    if choice.get("type") == "any" and not body.get("tools") and not body.get("mcp_servers"):
+def _check_alone(body: Mapping[str, object], _: Endpoint) -> Iterator[Violation]:
+    if kind_of(object_of(body.get("tool_choice"))) == "any" and not body.get("tools") and not body.get("mcp_servers"):
         # Refused: "tool_choice.any may only be specified while providing tools"; `auto` and `none` without tools are
         # answered (a probe published by an agent's author; found 2026-11-15)
         message = "a tool choice is set without tools; add tools, or remove it"
-        yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, path, message)
-    elif choice.get("type") == "tool" and choice.get("name") not in names and not body.get("mcp_servers"):
-        # Refused: "Tool 'get_weather' not found in provided tools" (the same)
-        message = f"there is no tool {choice.get('name')!r}; name one of `tools`"
-        yield Violation(CheckCode.TOOL_CHOICE_INVALID, (*path, "name"), message)
-    if kind_of(choice) in _FORCED and "required" not in endpoint.rules.tool_choices:
-        # 'tool_choice: type "tool" and "any" are not supported for this model.' (vercel/ai #21364, oh-my-pi #12939)
-        message = f"{endpoint.model.id} does not support forced tool calls; use auto or none"
-        yield Violation(CheckCode.TOOL_CHOICE_INVALID, path, message)
-    thinks = object_of(body.get("thinking")).get("type") == "enabled"
-    if thinks and kind_of(choice) in _FORCED and not endpoint.rules.forced_choice_with_thinking:
-        # "Thinking may not be enabled when tool_choice forces tool use." (documentation: extended thinking)
-        message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
-        yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, path, message)
-
-
-# -- thinking and sampling ---------------------------------------------------------------------------------------------
-
-
-def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
-    thinking, rules = object_of(body.get("thinking")), endpoint.rules
-    kind = text_of(thinking.get("type"))
-    effort, place = object_of(body.get("output_config")).get("effort"), ("output_config", "effort")
-    if kind in _THINKING_TYPES and rules.thinking_types is not None and kind not in rules.thinking_types:
-        # `enabled` from Opus 4.7 on, `adaptive` before 4.6, `between_tools` on all but Sonnet 5.5 (anthropic 2.8.0:
-        # ThinkingTypes; Anthropic documentation: thinking types by model, 2026-11)
-        message = f"{endpoint.model.id} does not support thinking of type {kind!r}; use another type or remove it"
-        yield Violation(CheckCode.THINKING_MODE_UNSUPPORTED, ("thinking", "type"), message)
-    elif kind == "between_tools" and len(thinking) > 1:
-        # "Extra inputs are not permitted": the type has no other field (anthropic 2.8.0)
-        message = (
-            f"thinking of type {kind!r} has no other fields; remove {', '.join(sorted(thinking.keys() - {'type'}))}"
-        )
-        yield Violation(CheckCode.THINKING_MODE_UNSUPPORTED, ("thinking",), message)
-    efforts = rules.efforts_without_thinking if kind in ("between_tools", "disabled") else None
-    if efforts is not None and effort is not None and text_of(effort) not in efforts:
-        # Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5; anthropic 2.8.0: ThinkingTypes
-        message = f"the effort {effort!r} needs thinking; lower it, or use adaptive thinking"
-        yield Violation(CheckCode.EFFORT_UNSUPPORTED, place, message)
-    if kind == "enabled":
-        budget, most = thinking.get("budget_tokens"), body.get("max_tokens")
-        path: Path = ("thinking", "budget_tokens")
-        # "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024" (anthropic 2.8.0)
-        if not isinstance(budget, int) or budget < rules.min_thinking_budget:
-            if rules.reasoning_replay == "signed":  # other vendors of this protocol accept it
-                message = f"a thinking budget must be at least {rules.min_thinking_budget} tokens; raise it"
-                yield Violation(CheckCode.THINKING_BUDGET_INVALID, path, message)
-        elif isinstance(most, int) and budget >= most and not body.get("tools"):
-            # "`max_tokens` must be greater than `thinking.budget_tokens`"; with tools the budget may span several
-            # rounds of interleaved thinking (documentation: extended thinking)
-            message = f"max_tokens must be greater than the budget of {budget} tokens; raise it, or lower the budget"
-            yield Violation(CheckCode.THINKING_BUDGET_INVALID, path, message)
-    elif kind == "disabled" and "off" not in rules.thinking_levels:
-        # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
-        message = f"{endpoint.model.id} does not support disabled thinking; remove `thinking`"
-        yield Violation(CheckCode.THINKING_MODE_UNSUPPORTED, ("thinking", "type"), message)
-    if effort is not None and (text_of(effort) not in _EFFORTS or "output_config.effort" in rules.refused_extra):
-        # "This model does not support the effort parameter." (documentation: effort, from Opus 4.5 on)
-        message = f"{endpoint.model.id} does not support the effort {effort!r}; remove it or choose another one"
-        yield Violation(CheckCode.EFFORT_UNSUPPORTED, place, message)
-    else:
-        # "This model does not support effort level 'xhigh'. Supported levels: ..." (recorded traffic, 2026-11)
-        yield from check_effort(effort, place, endpoint)
-
-
-def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
-    rules = endpoint.rules
-    thinks = object_of(body.get("thinking")).get("type") in ("enabled", "adaptive")
-    given = {key: body[key] for key in _SAMPLING if body.get(key) is not None}
-    for key, value in given.items():
-        if _SAMPLING[key] in rules.refused_options:
-            # "`temperature` is deprecated for this model." (pi #7961)
-            message = f"{endpoint.model.id} does not support {key}; remove it"
-            yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), message)
-        elif thinks and "temperature" in rules.refused_with_thinking and _conflicts_with_thinking(key, value):
-            # "`temperature` may only be set to 1 when thinking is enabled"; top_p from 0.95 on; no top_k
-            # (documentation: extended thinking, feature compatibility)
-            message = f"{key} cannot be {value} while thinking is enabled; remove it"
-            yield Violation(CheckCode.OPTION_WITH_THINKING, (key,), message)
-    exclusive = [key for key in given if key in rules.exclusive_options]
-    if len(exclusive) > 1:
-        # "`temperature` and `top_p` cannot both be specified for this model" (litellm #15097, opencode #28930)
-        message = f"{' and '.join(exclusive)} cannot both be set; remove one"
-        yield Violation(CheckCode.OPTIONS_CONFLICT, (exclusive[1],), message)
-    for option in ("temperature", "top_p"):
-        # "temperature: Input should be less than or equal to 1" (documentation: messages)
-        yield from check_range(option, given.get(option), (option,), rules)
-    # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
-    yield from check_stops(body.get("stop_sequences"), ("stop_sequences",), rules)
-
-
-def _conflicts_with_thinking(key: str, value: object) -> bool:
-    if not isinstance(value, int | float):
-        return False
-    return {"temperature": value != 1, "top_p": not 0.95 <= value <= 1, "top_k": True}[key]
+        yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, ("tool_choice",), message)
 
 
 def _check_combinations(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
@@ -300,8 +453,8 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (sub2api #176, #2013)
         message = f"{count} blocks have `{key}`; keep at most {most}"
         yield Violation(CheckCode.CACHE_MARKS_TOO_MANY, (*(marks[most][0] if len(marks) > most else ()), key), message)
-    short = False
-    for path, block, mark in marks:
+    yield from check_mark_order((((*path, key), mark) for path, _, mark in marks), endpoint)
+    for path, block, _ in marks:
         if block.get("type") == "text" and not str(block.get("text", "")).strip():
             # "cache_control cannot be set for empty text blocks" (claude-code #55302, vercel/eve #2753)
             message = "a blank text cannot be cached; remove the mark"
@@ -314,12 +467,6 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             # A deferred tool is not part of the cached prefix (documentation: tool use with prompt caching)
             message = "a tool whose loading is deferred cannot have a mark; put it on another tool"
             yield Violation(CheckCode.CACHE_MARK_MISPLACED, (*path, key), message)
-        if mark.get("ttl") != "1h":
-            short = True
-        elif short and endpoint.rules.has("cache_mark_order"):
-            # A mark for an hour must not come after one for five minutes; tools, system, messages (headroom #2939)
-            message = "a mark with ttl 1h comes after one with 5m; use one ttl for both"
-            yield Violation(CheckCode.CACHE_MARK_ORDER, (*path, key), message)
 
 
 def _lifetime(mark: Mapping[str, object]) -> object:

@@ -76,11 +76,10 @@ from segue.protocols.kit.api_versions import ApiVersion, ApiVersions
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
-from segue.protocols.kit.facts import SearchForm
+from segue.protocols.kit.facts import SearchForm, ServerEdit, ServerEdits
 from segue.protocols.kit.json_values import Block, Wire, object_of, same
 from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
-from segue.protocols.kit.server_edits import ServerEdit, ServerEdits
 from segue.protocols.kit.server_tools import KeyPath, ServerTool, ToolOption, location
 from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of, keep, restore

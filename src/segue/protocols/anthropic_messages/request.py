@@ -53,8 +53,8 @@ from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import decode_turns, encode_turns
 from segue.protocols.families.claude_prefix import BETA, find_dropped, has_drop, with_drop
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault
+from segue.protocols.kit.facts import PrefixForm
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
-from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.reading import expect_objects, native_definition, text_of
 from segue.protocols.kit.reply_form import TRANSFORMATIONS
 from segue.protocols.kit.transports import Transport

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.kit.batch_form import BEDROCK, MEGABYTE, PATH_KEYS, WORD, BatchForm
-from segue.protocols.kit.batch_results import read_bedrock_result
+from segue.protocols.families.batches import BEDROCK, read_bedrock_result
+from segue.protocols.kit.batch_form import MEGABYTE, PATH_KEYS, WORD, BatchForm
 
 _NO_TOOLS: Final = (
     "Bedrock refuses tools in a batch of Converse requests; for Claude add --to-protocol anthropic-messages, which"

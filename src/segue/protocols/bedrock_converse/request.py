@@ -35,8 +35,8 @@ from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.turns import decode_system, decode_turns, encode_turns
 from segue.protocols.families.claude_prefix import BETA, find_dropped, has_drop, with_drop
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.facts import PrefixForm
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
-from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.reading import expect_objects, text_of
 from segue.protocols.kit.reply_form import TRANSFORMATIONS
 from segue.protocols.kit.verbatim import keep, restore

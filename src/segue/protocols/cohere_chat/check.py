@@ -6,17 +6,17 @@ refusals are public: what is not here is not known to be refused.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.cohere_chat.content import REFUSAL, is_first_request
 from segue.protocols.cohere_chat.limits import LIMITS
+from segue.protocols.families.chat_checks import Messages, calls_of, check_pairs, data_urls, messages_of
+from segue.protocols.families.tool_checks import check_tools, declared_functions
 from segue.protocols.kit.capabilities import Places, refused_input
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found, Messages, calls_of, check_base64, data_urls, messages_of, run_checks
+from segue.protocols.kit.checking import Found, check_base64, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
@@ -85,10 +85,12 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
             kind, path = object_of(block).get("type"), ("messages", index, "content", position)
             if not isinstance(kind, str):
                 continue
-            if kind in _FOREIGN or (kind in _KNOWN and kind not in _BLOCKS[role]):
-                allowed = ", ".join(sorted(_BLOCKS[role]))
+            allowed = ", ".join(sorted(_BLOCKS[role]))
+            if kind in _FOREIGN:
+                yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, path, f"unknown content type {kind!r}; use {allowed}")
+            elif kind in _KNOWN - _BLOCKS[role]:
                 reason = f"content type {kind!r} is not accepted in the role {role!r}; use {allowed}"
-                yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, path, reason)
+                yield Violation(CheckCode.BLOCK_MISPLACED, path, reason)
             elif kind == "text" and has_calls and object_of(block).get("text"):
                 yield _text_beside_calls(path)
             elif kind == "image_url" and "image" in refused_input(endpoint.model, endpoint.rules):
@@ -107,25 +109,7 @@ def _text_beside_calls(path: Path) -> Violation:
 
 def _check_pairing(messages: Messages, _: Endpoint) -> Found:
     """Check that results have a call: `tool_call_id` is "the id of the associated tool call" (cohere 7.3.1)."""
-    known: set[str] = set()
-    answered: set[str] = set()
-    for index, message in enumerate(messages):
-        calls = calls_of(message)
-        ids = [str(call.get("id")) for call in calls]
-        if calls:
-            known, answered = set(ids), set()
-            if len(known) < len(ids):
-                path: Path = ("messages", index, "tool_calls")
-                yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; change one")
-        if message.get("role") != "tool":
-            continue
-        call_id, path = message.get("tool_call_id"), ("messages", index, "tool_call_id")
-        if not isinstance(call_id, str) or call_id not in known:
-            reason = f"no call before it has the id {call_id!r}; remove the result, or add the call"
-            yield Violation(CheckCode.RESULT_ORPHANED, path, reason)
-        elif call_id in answered:
-            yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; keep one")
-        answered.add(str(call_id))
+    return check_pairs(messages, ends=(), is_required=False)
 
 
 _MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (_check_messages, _check_pairing)
@@ -134,32 +118,15 @@ _MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (_ch
 # -- the rest of the body ----------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
-def _name(first: str | None, alphabet: str) -> re.Pattern[str]:
-    return re.compile(f"[{first or alphabet}][{alphabet}]*")
-
-
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
     """Check tools: a name, a schema, and no unknown keys.
 
     "unknown field: parameter 'requires_confirmation' is not a valid field" (agno #3503, 2025-06-07); names are letters,
     digits and underscores (cohere 7.3.1, for the tools of v1).
     """
-    rules, tools = endpoint.rules, body.get("tools")
-    for index, tool in enumerate(cast("list[object]", tools) if isinstance(tools, list) else ()):
-        wire = object_of(tool)
-        if wire.get("type", "function") != "function" or "function" not in wire:
-            continue
-        function, path = object_of(wire.get("function")), ("tools", index, "function")
-        name = function.get("name")
-        alphabet = rules.tool_name_alphabet
-        if not isinstance(name, str) or (alphabet and not _name(rules.tool_name_first, alphabet).fullmatch(name)):
-            reason = f"{name!r} is not a valid tool name; use letters, digits and _, and no digit first"
-            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), reason)
-        parameters = function.get("parameters")
-        if not isinstance(parameters, Mapping):
-            reason = "the tool has no schema; set `parameters` to a JSON schema"
-            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "parameters"), reason)
+    functions = [*declared_functions(body)]
+    yield from check_tools(functions, endpoint.rules, needs="schema")
+    for path, function, *_ in functions:
         for key in sorted(function.keys() & {"strict", "requires_confirmation", "external_execution"}):
             yield Violation(CheckCode.FIELD_UNKNOWN, (*path, key), f"unknown key {key!r}; remove it")
 

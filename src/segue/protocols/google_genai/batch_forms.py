@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from segue.protocols.families.batches import LABEL, read_gemini_result, read_vertex_result
 from segue.protocols.kit.batch_form import MEGABYTE, PATH_KEYS, BatchForm, Envelope
-from segue.protocols.kit.batch_results import LABEL, read_gemini_result, read_vertex_result
 
 BATCH_FORMS: Final = (
     BatchForm(

@@ -1,12 +1,8 @@
-"""Checks whether Google would accept a body: options and tools. `check_turns` checks the contents.
+"""Whether Google accepts a body: its contents first, then tools, the combinations of tools, and settings.
 
 Every rule quotes the refusal and its source; the threads were read on 2026-11-15. No rule forbids what recorded traffic
 shows to be accepted: keys under both names, contents of one role side by side, ids on calls of models that give
 none, an empty response, missing signatures in finished turns.
-
-Checks whether Google would accept the contents of a body: roles, parts, calls and their results, signatures.
-
-Check that Google's own tools may be combined with functions.
 
 Facts:
 - The server reads contents of one role side by side as one turn.                         (recorded traffic, 2026-11)
@@ -27,12 +23,12 @@ from segue.errors import Path
 from segue.foundation.plurals import counted
 from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_2_0, GEMINI_3_ON, GEMINI_ALWAYS_THINKS
 from segue.models.rules import Rules
+from segue.protocols.families.tool_checks import Declared, check_tools
 from segue.protocols.google_genai.content import CALL, INLINE, RESULT, SIGNATURE, read_keys, texts_of
 from segue.protocols.google_genai.limits import LIMITS
 from segue.protocols.google_genai.options import SERVER_TOOLS, mode_of
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import name_pattern
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
@@ -248,30 +244,21 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
 
 
 def _check_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
-    seen: set[str] = set()
-    name_of_tool = name_pattern(rules.tool_name_first, rules.tool_name_alphabet, rules.tool_name_max)
-    count = 0
-    for at, tool in objects_of(wire.get("tools")):
-        for index, raw in objects_of(read_keys(tool).get("functionDeclarations")):
-            count += 1
-            path: Path = ("tools", at, "functionDeclarations", index)
-            function = read_keys(raw)
-            name = function.get("name")
-            if not isinstance(name, str) or not name_of_tool.fullmatch(name):
-                # "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain
-                # underscores (_), dots (.), colons (:), or dashes (-)" (ccs #25 and #219, gemini-cli #7869)
-                message = f"{name!r} is not a valid tool name; rename it"
-                yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
-            elif name in seen:
-                # "Duplicate function declaration found: x" (rikkahub #1311, threads-mcp #1)
-                message = f"two tools have the name {name!r}; rename one"
-                yield Violation(CheckCode.VALUE_DUPLICATE, (*path, "name"), message)
-            else:
-                seen.add(name)
-            yield from _check_schema(function, path, rules)
-    if rules.max_tools and count > rules.max_tools:
+    functions = [
+        Declared(("tools", at, "functionDeclarations", index), read_keys(raw))
+        for at, tool in objects_of(wire.get("tools"))
+        for index, raw in objects_of(read_keys(tool).get("functionDeclarations"))
+    ]
+    # "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores
+    # (_), dots (.), colons (:), or dashes (-)" (ccs #25 and #219, gemini-cli #7869); "Duplicate function declaration
+    # found: x" (rikkahub #1311, threads-mcp #1)
+    yield from check_tools(functions, rules, is_unique=True)
+    for path, function, *_ in functions:
+        yield from _check_schema(function, path, rules)
+    if rules.max_tools and len(functions) > rules.max_tools:
         # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
-        message = f"{counted(count, 'tool is', 'tools are')} declared, the limit is {rules.max_tools}; remove some"
+        declared = counted(len(functions), "tool is", "tools are")
+        message = f"{declared} declared, the limit is {rules.max_tools}; remove some"
         yield Violation(CheckCode.TOOLS_TOO_MANY, ("tools",), message)
 
 

@@ -45,6 +45,7 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import EncodeError, Path
+from segue.protocols.families.waiting_calls import WaitingCalls
 from segue.protocols.google_genai.content import (
     RESULT,
     call_in,
@@ -63,7 +64,6 @@ from segue.protocols.kit.encode_errors import locate_failure
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, text_of
 from segue.protocols.kit.verbatim import choose, chosen, restore
-from segue.protocols.kit.waiting_calls import WaitingCalls
 
 OUTPUT: Final = "output"
 ERROR: Final = "error"

@@ -17,11 +17,12 @@ from typing import Final
 from segue.errors import Path
 from segue.foundation.plurals import counted
 from segue.models.rules import Rules
+from segue.protocols.families.tool_checks import Declared, check_name, check_tools
 from segue.protocols.google_interactions.content import CONTENTS, MEDIA, REPLAY
 from segue.protocols.google_interactions.options import FORMAT, GENERATION, SERVER_TOOLS
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import check_base64, name_pattern, objects_of
+from segue.protocols.kit.checking import check_base64, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, kind_of, object_of
@@ -87,29 +88,18 @@ def _check_frame(body: JsonObject) -> Iterator[Violation]:
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
-def _is_name(name: object, rules: Rules) -> bool:
-    pattern = name_pattern(rules.tool_name_first, rules.tool_name_alphabet, rules.tool_name_max)
-    return isinstance(name, str) and pattern.fullmatch(name) is not None
-
-
 def _check_tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
-    seen: set[str] = set()
-    functions = [(index, tool) for index, tool in objects_of(body.get("tools")) if tool.get("type") == "function"]
-    for index, tool in functions:
-        path: Path = ("tools", index, "name")
-        name = tool.get("name")
-        if not _is_name(name, rules):
-            # "Invalid function name. Must start with a letter or an underscore. ..." (ccs #25, gemini-cli #7869)
-            yield Violation(CheckCode.TOOL_NAME_INVALID, path, f"{name!r} is not a valid tool name; rename it")
-        elif str(name) in seen:
-            # "Duplicate function declaration found: x" (rikkahub #1311, threads-mcp #1)
-            yield Violation(CheckCode.VALUE_DUPLICATE, path, f"two tools have the name {name!r}; rename one")
-        seen.add(str(name))
+    tools = [(index, tool) for index, tool in objects_of(body.get("tools")) if tool.get("type") == "function"]
+    functions = [Declared(("tools", index), tool) for index, tool in tools]
+    # "Invalid function name. Must start with a letter or an underscore. ..." (ccs #25, gemini-cli #7869); "Duplicate
+    # function declaration found: x" (rikkahub #1311, threads-mcp #1)
+    yield from check_tools(functions, rules, is_unique=True)
+    for path, tool, *_ in functions:
         kind = text_of(object_of(tool.get("parameters")).get("type"))
         if kind is not None and kind.lower() != "object":
             # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360)
             message = "the schema of a tool must have the type object; wrap it in one"
-            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, ("tools", index, "parameters", "type"), message)
+            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "parameters", "type"), message)
     if rules.max_tools and len(functions) > rules.max_tools:
         # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
         given = counted(len(functions), "tool is", "tools are")
@@ -177,9 +167,7 @@ def _check_step(step: Block, path: Path, rules: Rules) -> Iterator[Violation]:
                 yield Violation(CheckCode.RESULT_NAME_WRONG, (*path, "name"), message)
             yield from _check_media(step.get("result"), (*path, "result"))
         case "function_call":
-            if not _is_name(step.get("name"), rules):
-                message = f"{step.get('name')!r} is not a valid tool name; rename it"
-                yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
+            yield from check_name(step.get("name"), (*path, "name"), rules)
         case "user_input" | "model_output":
             yield from _check_media(step.get("content"), (*path, "content"))
         case _:

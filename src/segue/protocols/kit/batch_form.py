@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Final, NamedTuple, cast, final
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
 
 from segue.errors import CorpusError
-from segue.protocols.kit.batch_results import Fields, ResultLine, read_http_result, read_xai_result
+
+Fields: TypeAlias = dict[str, object]
+Outcome: TypeAlias = Literal["succeeded", "errored", "expired", "canceled", "missing"]
 
 MEGABYTE: Final = 1_000_000
 _NO_LIMIT: Final = 1_000_000_000_000
@@ -20,7 +22,18 @@ WORD: Final = "a-zA-Z0-9_-"
 _STREAMING: Final = frozenset({"stream", "stream_options"})
 PATH_KEYS: Final = _STREAMING | {"model", "modelId"}
 """Keys that are in the URL or in the job, not in a request."""
-_PLACE: Final = "*"
+PLACE: Final = "*"
+"""The step of an envelope that is the place of a form."""
+
+
+@final
+class ResultLine(NamedTuple):
+    """A result, read: the id if the line has one, the outcome, the body of the reply or the error, and the status."""
+
+    id: str | None
+    outcome: Outcome
+    body: object
+    status: int | None = None
 
 
 @final
@@ -51,7 +64,7 @@ class Envelope(NamedTuple):
         line.update(self.constants)
         if self.place is not None:
             line[self.place] = place
-        line = _put(line, [place if key == _PLACE else key for key in self.body], body)
+        line = _put(line, [place if key == PLACE else key for key in self.body], body)
         return self.with_id(line, name) if self.holds_id_inside else line
 
     def with_id(self, line: Fields, name: str) -> Fields:
@@ -68,9 +81,9 @@ class Envelope(NamedTuple):
         body: object = line
         for step in self.body:
             fields = _object(body) or {}
-            if step == _PLACE:
+            if step == PLACE:
                 place = next(iter(fields), None)
-            key = place if step == _PLACE else step
+            key = place if step == PLACE else step
             if key is None or key not in fields:
                 return None
             body = fields[key]
@@ -180,42 +193,3 @@ class BatchForm(NamedTuple):
         lower = given.lower() if self.alphabet and "A-Z" not in self.alphabet else given
         cleaned = re.sub(f"[^{self.alphabet}]+" if self.alphabet else "$^", "-", lower).strip("-")
         return f"{cleaned[: self.longest - 17]}-{digest}".lstrip("-")
-
-
-BEDROCK: Final = Envelope(("recordId",), ("modelInput",), is_named=False)
-_OPENAI: Final = Envelope(("custom_id",), ("body",), "url", {"method": "POST"})
-_XAI: Final = Envelope(("batch_request_id",), ("batch_request", _PLACE), is_named=False)
-
-
-def openai_forms(path: str, xai: str) -> tuple[BatchForm, ...]:
-    """Return the forms of a protocol of OpenAI, which other vendors take as well.
-
-    Facts (all read 2026-11-15):
-    - OpenAI: `{custom_id, method, url, body}`, one endpoint and one model a file, 50,000 requests, 200 MB.
-                                                                     (openai 3.49.0, BatchCreateParams; Batch guide)
-    - Azure OpenAI: the same, `url` without `/v1`, `model` is the deployment (newer examples have `/v1`); 100,000
-      requests, 200 MB.            (MicrosoftDocs/azure-ai-docs, global-batch-limits.md, batch-rest.md; ruby_llm)
-    - xAI: `{batch_request_id, batch_request: {responses | chat_get_completion: body}}`.          (recorded exchanges)
-    """
-    return (
-        BatchForm(
-            "openai",
-            frozenset({"openai"}),
-            _OPENAI,
-            read_http_result,
-            place=f"/v1{path}",
-            for_others=True,
-            requests=50_000,
-            size=200 * MEGABYTE,
-        ),
-        BatchForm(
-            "azure",
-            frozenset({"azure"}),
-            _OPENAI,
-            read_http_result,
-            place=path,
-            requests=100_000,
-            size=200 * MEGABYTE,
-        ),
-        BatchForm("xai", frozenset({"xai"}), _XAI, read_xai_result, place=xai),
-    )

@@ -127,7 +127,6 @@ class CheckCode(StrEnum):
     MEDIA_BYTES_INVALID = "media_bytes_invalid"
     MEDIA_TOO_LARGE = "media_too_large"
     MEDIA_TOO_MANY = "media_too_many"
-    MEDIA_MISPLACED = "media_misplaced"
     DOCUMENT_ALONE = "document_alone"
     DOCUMENT_NAME_INVALID = "document_name_invalid"
     CITATIONS_MIXED = "citations_mixed"
@@ -216,9 +215,7 @@ ADVICE: Final[dict[CheckCode, str]] = {
     CheckCode.BLOCK_TYPE_UNKNOWN: "There is no such type of content here; use one of this protocol.",
     CheckCode.BLOCK_MISPLACED: "Content of this type is not accepted in this role; move it.",
     CheckCode.CALL_ID_MISSING: "A call has no id; set it.",
-    CheckCode.CALL_ID_INVALID: (
-        "The id of a call has characters or a length that the provider refuses; change it in call and result."
-    ),
+    CheckCode.CALL_ID_INVALID: "The id of a call is too short or has other characters; change it in call and result.",
     CheckCode.CALL_ID_TOO_LONG: "The id of a call is too long; shorten it in call and result.",
     CheckCode.CALL_ID_DUPLICATE: "Two calls have the same id; change one.",
     CheckCode.ARGUMENTS_INVALID: "The arguments of a call are not of the form that the protocol has; convert them.",
@@ -275,7 +272,6 @@ ADVICE: Final[dict[CheckCode, str]] = {
     ),
     CheckCode.MEDIA_TOO_LARGE: "The media has more bytes or a longer edge than the target accepts; make it smaller.",
     CheckCode.MEDIA_TOO_MANY: "There are more images or documents than the target accepts; remove some.",
-    CheckCode.MEDIA_MISPLACED: "Media is not accepted in this role; move it to a user turn.",
     CheckCode.DOCUMENT_ALONE: "A document needs a text in its turn; add one.",
     CheckCode.DOCUMENT_NAME_INVALID: "The name of a document has characters that the target refuses; rename it.",
     CheckCode.CITATIONS_MIXED: "Citations have to be enabled on all documents or on none; change it.",

@@ -21,7 +21,6 @@ from segue.protocols.kit.reading import standard_base64
 _Given = TypeVar("_Given")
 
 Found: TypeAlias = Iterator[Violation]
-Messages: TypeAlias = list[Block]
 
 
 def check_json(body: JsonObject) -> Found:
@@ -41,21 +40,6 @@ def run_checks(checks: Iterable[Callable[[_Given, Endpoint], Found]], given: _Gi
     """Yield what the checks find, in their order."""
     for check in checks:
         yield from check(given, endpoint)
-
-
-def messages_of(body: JsonObject) -> Messages | Violation:
-    """Return the messages of a body, or the violation if they are missing or not objects."""
-    given = body.get("messages")
-    if not isinstance(given, list) or not given:
-        return Violation(
-            CheckCode.MESSAGES_MISSING, ("messages",), "`messages` has to be a list with a message; add one"
-        )
-    messages: Messages = []
-    for index, message in enumerate(cast("list[object]", given)):
-        if not isinstance(message, Mapping):
-            return Violation(CheckCode.TYPE_WRONG, ("messages", index), "a message has to be an object; change it")
-        messages.append(cast("Block", message))
-    return messages
 
 
 def objects_of(value: object) -> Sequence[tuple[int, Block]]:
@@ -92,61 +76,6 @@ def check_base64(value: object, path: Path, keys_of: Callable[[Block], Iterable[
     return found
 
 
-_URL_KEYS: Final = ("url", "image_url", "file_data", "document_url")
-
-
-def data_urls(block: Block) -> Iterable[str]:
-    """Yield the keys of an object of OpenAI's protocols that hold base64: data URLs, and the data of a sound."""
-    for key in _URL_KEYS:
-        text = block.get(key)
-        if isinstance(text, str) and text[:5] == "data:" and ";base64," in text[:200]:
-            yield key
-    # Encrypted reasoning has the same two keys, and a type.
-    if "format" in block and "type" not in block and isinstance(block.get("data"), str):
-        yield "data"
-
-
-def calls_of(message: Block) -> list[Block]:
-    """Return the tool calls of a message; none if its role is not `assistant`."""
-    calls = message.get("tool_calls")
-    if message.get("role") != "assistant" or not isinstance(calls, list):
-        return []
-    return [cast("Block", call) for call in cast("list[object]", calls) if isinstance(call, Mapping)]
-
-
-class OpenCalls:
-    """The ids of calls that wait for a result, in call order. An id may be any JSON value, and may occur twice."""
-
-    def __init__(self, ids: Iterable[object] = ()) -> None:
-        self._waiting: dict[str, list[object]] = {}
-        for call_id in ids:
-            self._waiting.setdefault(repr(call_id), []).append(call_id)
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
-
-    def answer(self, call_id: object) -> bool:
-        """Remove a call that has this id; whether there was one."""
-        key = repr(call_id)
-        waiting = self._waiting.get(key)
-        if waiting is None:
-            return False
-        waiting.pop()
-        if not waiting:
-            del self._waiting[key]
-        return True
-
-    def ids(self) -> list[object]:
-        """Return the ids of the calls without a result."""
-        return [call_id for waiting in self._waiting.values() for call_id in waiting]
-
-
-def unanswered(index: int, calls: OpenCalls) -> Violation:
-    """Return the violation for calls of a message that have no results."""
-    named = ", ".join(map(str, calls.ids()))
-    return Violation(CheckCode.RESULT_MISSING, ("messages", index, "tool_calls"), f"no result for {named}; add one")
-
-
 def matches_alphabet(literal: str, alphabet: str, *, least: int = 1, most: int = 0) -> bool:
     """Whether a text has only characters of the alphabet, at least `least` and at most `most` (0: no limit)."""
     return _pattern(alphabet, least, most).fullmatch(literal) is not None
@@ -160,5 +89,5 @@ def _pattern(alphabet: str, least: int, most: int) -> re.Pattern[str]:
 @lru_cache(maxsize=64)
 def name_pattern(first: str | None, alphabet: str | None, most: int) -> re.Pattern[str]:
     """Make the pattern of a name with an alphabet, and another one for its first character; None: any."""
-    rest = f"[{alphabet}]" if alphabet else "."
+    rest = f"[{alphabet}]" if alphabet else r"[\s\S]"
     return re.compile(rf"[{first}]{rest}{{0,{most - 1 if most else ''}}}" if first else rf"{rest}{{1,{most or ''}}}")

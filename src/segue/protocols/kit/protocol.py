@@ -32,16 +32,23 @@ from segue.protocols.kit.api_versions import ApiVersions
 from segue.protocols.kit.batch_form import BatchForm
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, Violation, WireError
-from segue.protocols.kit.facts import NO_SIGNATURES, NO_SLOTS, SearchForm, SignatureForm, StateSlots, TrainingForm
+from segue.protocols.kit.facts import (
+    NO_SIGNATURES,
+    NO_SLOTS,
+    ItemIds,
+    Namespaces,
+    PrefixForm,
+    SearchForm,
+    ServerEdits,
+    SignatureForm,
+    StateSlots,
+    TrainingForm,
+)
 from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
-from segue.protocols.kit.item_ids import ItemIds
 from segue.protocols.kit.model_lists import ModelList
-from segue.protocols.kit.namespaces import Namespaces
-from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.replay import NO_REPLAY, Replay
 from segue.protocols.kit.reply_form import DEFAULT_FORM, ReplyForm
 from segue.protocols.kit.routing import Route
-from segue.protocols.kit.server_edits import ServerEdits
 from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.sources import Source
 from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from segue.protocols.families.batches import read_http_result
 from segue.protocols.kit.batch_form import MEGABYTE, BatchForm, Envelope
-from segue.protocols.kit.batch_results import read_http_result
 
 BATCH_FORMS: Final = (
     BatchForm(

@@ -11,20 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.protocols.families.chat_checks import Messages, calls_of, check_pairs, data_urls, messages_of
+from segue.protocols.families.tool_checks import check_call_id, check_name, check_tools, declared_functions
 from segue.protocols.kit.capabilities import Places, is_listed, refused_input
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import (
-    Found,
-    Messages,
-    OpenCalls,
-    calls_of,
-    check_base64,
-    data_urls,
-    matches_alphabet,
-    messages_of,
-    run_checks,
-    unanswered,
-)
+from segue.protocols.kit.checking import Found, check_base64, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
@@ -98,11 +89,11 @@ def _check_order(messages: Messages, endpoint: Endpoint) -> Found:
                 yield Violation(CheckCode.FIRST_TURN_WRONG, path, message)
         elif before is not None and role not in _FOLLOWS[before]:
             allowed = ", ".join(sorted(_FOLLOWS[before]))
-            yield Violation(
-                CheckCode.TURNS_NOT_ALTERNATING,
-                path,
-                f"role {role!r} cannot follow role {before!r}; allowed here: {allowed}",
-            )
+            message = f"role {role!r} cannot follow role {before!r}; allowed here: {allowed}"
+            if role == "system":
+                yield Violation(CheckCode.SYSTEM_MISPLACED, path, message)
+            else:
+                yield Violation(CheckCode.TURNS_NOT_ALTERNATING, path, message)
         elif before == "tool" and role == "user" and not endpoint.rules.user_after_result:
             message = "a user message cannot follow a tool result; put an assistant message between them"
             yield Violation(CheckCode.USER_AFTER_RESULT, path, message)
@@ -124,34 +115,7 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
     "Not the same number of function calls and responses", "Unexpected tool call id ... in tool results", "Duplicate
     tool call id ..." (mistral-common 1.13.0).
     """
-    open_calls = OpenCalls()
-    batch: set[str] = set()
-    called_at = 0
-    for index, wire in enumerate(messages):
-        role = wire.get("role")
-        if role == "tool":
-            call_id = wire.get("tool_call_id")
-            path = ("messages", index, "tool_call_id")
-            if open_calls.answer(call_id):
-                pass
-            elif str(call_id) in batch:
-                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; keep one")
-            else:
-                message = f"no call before it has the id {call_id!r}; remove the result, or add the call"
-                yield Violation(CheckCode.RESULT_ORPHANED, path, message)
-            continue
-        if open_calls and role in ("user", "assistant"):
-            yield unanswered(called_at, open_calls)
-            open_calls = OpenCalls()
-        if role == "assistant":
-            ids = [call.get("id") for call in calls_of(wire)]
-            called_at, open_calls = index, OpenCalls(ids)
-            batch = set(map(str, ids))
-            if len(batch) < len(ids):
-                path = ("messages", index, "tool_calls")
-                yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; change one")
-    if open_calls:
-        yield unanswered(called_at, open_calls)
+    return check_pairs(messages, ends=("user", "assistant"))
 
 
 def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
@@ -164,31 +128,13 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
     for index, message in enumerate(messages):
         for position, call in enumerate(calls_of(message)):
             path: Path = ("messages", index, "tool_calls", position)
-            yield from _check_id(call.get("id"), (*path, "id"), endpoint)
+            call_id = call.get("id")
+            # "Tool call id has to be defined in serving mode" (mistral-common 1.13.0: also of the text null)
+            yield from check_call_id(None if call_id == "null" else call_id, (*path, "id"), endpoint.rules)
             name = object_of(call.get("function")).get("name")
-            yield from _check_name(name, (*path, "function", "name"), endpoint)
+            yield from check_name(name, (*path, "function", "name"), endpoint.rules)
         if message.get("role") == "tool" and message.get("name") is not None:
-            yield from _check_name(message["name"], ("messages", index, "name"), endpoint)
-
-
-def _check_id(call_id: object, path: Path, endpoint: Endpoint) -> Found:
-    rules = endpoint.rules
-    if not isinstance(call_id, str) or call_id in ("", "null"):
-        yield Violation(CheckCode.CALL_ID_MISSING, path, "the call has no id; set `id`")
-    elif rules.call_id_alphabet is not None and not matches_alphabet(
-        call_id, rules.call_id_alphabet, least=rules.call_id_min, most=rules.call_id_max
-    ):
-        message = f"{call_id!r} is not a valid call id; use {rules.call_id_min} letters and digits"
-        yield Violation(CheckCode.CALL_ID_INVALID, path, message)
-
-
-def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
-    rules = endpoint.rules
-    if rules.tool_name_alphabet is None or not isinstance(name, str):
-        return
-    if not matches_alphabet(name, rules.tool_name_alphabet, most=rules.tool_name_max):
-        message = f"{name!r} is not a valid tool name; use up to {rules.tool_name_max} letters, digits, _ and -"
-        yield Violation(CheckCode.TOOL_NAME_INVALID, path, message)
+            yield from check_name(message["name"], ("messages", index, "name"), endpoint.rules)
 
 
 def _check_texts(messages: Messages, _: Endpoint) -> Found:
@@ -230,7 +176,7 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
                 )
             elif kind in _MEDIA and role in ("assistant", "system"):
                 message = f"{kind!r} is not accepted in the role {role!r}; move it to a user message"
-                yield Violation(CheckCode.MEDIA_MISPLACED, path, message)
+                yield Violation(CheckCode.BLOCK_MISPLACED, path, message)
             elif kind == "image_url" and "image" in refused_input(endpoint.model, endpoint.rules):
                 # "Image input is not enabled for this model", code 3051 (the refusal verbatim)
                 message = "the model does not support images; remove it or choose another model"
@@ -255,18 +201,7 @@ _MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
     """Check tools: names as above, and parameters are an object (mistralai 3.7.0)."""
-    tools = body.get("tools")
-    for index, tool in enumerate(cast("list[object]", tools) if isinstance(tools, list) else ()):
-        wire = object_of(tool)
-        if wire.get("type", "function") != "function":
-            continue
-        function, path = object_of(wire.get("function")), ("tools", index, "function")
-        if not isinstance(function.get("name"), str):
-            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), "the tool name is missing; set `name`")
-        yield from _check_name(function.get("name"), (*path, "name"), endpoint)
-        if not isinstance(function.get("parameters"), Mapping):
-            message = "the tool has no schema; set `parameters` to a JSON schema"
-            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "parameters"), message)
+    yield from check_tools(declared_functions(body), endpoint.rules, needs="schema")
 
 
 def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:

@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.kit.batch_form import openai_forms
+from segue.protocols.families.batches import openai_forms
 
 BATCH_FORMS: Final = openai_forms("/chat/completions", xai="chat_get_completion")

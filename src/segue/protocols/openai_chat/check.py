@@ -1,11 +1,7 @@
-"""What an OpenAI chat endpoint refuses in a request body.
+"""What an OpenAI chat endpoint refuses: in the messages first, then in the rest of a request body.
 
 Each check cites a refusal and its source. Limits come from the rules of the target, so a vendor with higher limits is
 not checked against lower ones. Recorded requests that were answered 200 pass every check (2026-11).
-
-What an OpenAI chat endpoint refuses in the messages of a request body.
-
-Each check cites a refusal and its source. Limits come from the rules of the target.
 """
 
 from __future__ import annotations
@@ -18,21 +14,11 @@ from segue.conversation.arguments import parse_arguments
 from segue.conversation.content import FileContent, ImageContent
 from segue.errors import Path
 from segue.models.model_ids import first_party_providers
+from segue.protocols.families.chat_checks import Messages, calls_of, check_pairs, data_urls, messages_of
+from segue.protocols.families.tool_checks import check_call_id, check_name, check_tools, declared_functions
 from segue.protocols.kit.capabilities import Places, refused_input
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import (
-    Found,
-    Messages,
-    OpenCalls,
-    calls_of,
-    check_base64,
-    data_urls,
-    matches_alphabet,
-    messages_of,
-    objects_of,
-    run_checks,
-    unanswered,
-)
+from segue.protocols.kit.checking import Found, check_base64, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
@@ -103,34 +89,7 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
     "Duplicate value for 'tool_call_id' of ..., in messages[7] and messages[8]" (agno #5116, opencode #1211, Azure:
     search2ai #30; for one batch DeepSeek: agent-native #2312, 2026-07-22).
     """
-    if not endpoint.rules.tools or not endpoint.rules.paired_calls:
-        return
-    open_calls = OpenCalls()
-    batch: set[str] = set()
-    called_at = 0
-    for index, turn in enumerate(messages):
-        if turn.get("role") == "tool":
-            call_id = turn.get("tool_call_id")
-            path = ("messages", index, "tool_call_id")
-            if open_calls.answer(call_id):
-                pass
-            elif str(call_id) in batch:
-                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; keep one")
-            else:
-                message = f"no call before it has the id {call_id!r}; remove the result, or add the call"
-                yield Violation(CheckCode.RESULT_ORPHANED, path, message)
-            continue
-        if open_calls:
-            yield unanswered(called_at, open_calls)
-        # A call of an unknown type may have no id; no result can name it.
-        ids = [call.get("id") for call in calls_of(turn) if "id" in call or "function" in call]
-        open_calls, batch = OpenCalls(ids), set(map(str, ids))
-        if len(batch) < len(ids):
-            path = ("messages", index, "tool_calls")
-            yield Violation(CheckCode.CALL_ID_DUPLICATE, path, "two calls have the same id; change one")
-        called_at = index
-    if open_calls:
-        yield unanswered(called_at, open_calls)
+    return check_pairs(messages) if endpoint.rules.tools and endpoint.rules.paired_calls else iter(())
 
 
 def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
@@ -148,17 +107,12 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
         for position, call in enumerate(calls_of(message)):
             path: Path = ("messages", index, "tool_calls", position)
             call_id = call.get("id")
-            if isinstance(call_id, str):
-                if rules.call_id_max and len(call_id) > rules.call_id_max:
-                    text = f"the id has more than {rules.call_id_max} characters; shorten it"
-                    yield Violation(CheckCode.CALL_ID_TOO_LONG, (*path, "id"), text)
-                elif rules.call_id_alphabet and not matches_alphabet(call_id, rules.call_id_alphabet):
-                    text = f"{call_id!r} is not a valid call id; use characters of {rules.call_id_alphabet}"
-                    yield Violation(CheckCode.CALL_ID_INVALID, (*path, "id"), text)
+            if isinstance(call_id, str) and call_id:
+                yield from check_call_id(call_id, (*path, "id"), rules)
             inner = call.get("function")
             if isinstance(inner, Mapping):
                 function = cast("JsonObject", inner)
-                yield from check_name(function.get("name"), (*path, "function", "name"), endpoint)
+                yield from _check_name(function.get("name"), (*path, "function", "name"), endpoint)
                 if not _are_arguments(function.get("arguments")):
                     place, text = (
                         (*path, "function", "arguments"),
@@ -180,28 +134,12 @@ def _are_arguments(received: object) -> bool:
     return parse_arguments(received).diagnostic is None
 
 
-def check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
-    """Check the name of a tool: its length and its characters."""
-    rules = endpoint.rules
-    if name == "" and endpoint.model.provider == PROVIDER:
-        # "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645, #9784)
-        yield Violation(CheckCode.TOOL_NAME_INVALID, path, "the tool name is empty; set it")
-    if name is None:
-        yield Violation(CheckCode.TOOL_NAME_INVALID, path, "the tool name is missing; set it")
-    if not isinstance(name, str) or not name:
-        return
-    if rules.tool_name_max and len(name) > rules.tool_name_max:
-        yield Violation(
-            CheckCode.TOOL_NAME_INVALID,
-            path,
-            f"the tool name has more than {rules.tool_name_max} characters; shorten it",
-        )
-    elif rules.tool_name_alphabet and not matches_alphabet(name, rules.tool_name_alphabet):
-        text = f"{name!r} has characters other than {rules.tool_name_alphabet}; rename it"
-        yield Violation(CheckCode.TOOL_NAME_INVALID, path, text)
-    elif rules.tool_name_first and not matches_alphabet(name[0], rules.tool_name_first):
-        text = f"{name!r} begins with a character other than {rules.tool_name_first}; rename it"
-        yield Violation(CheckCode.TOOL_NAME_INVALID, path, text)
+def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
+    if name == "" and endpoint.model.provider != PROVIDER:
+        return iter(
+            ()
+        )  # only OpenAI: "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645)
+    return check_name(name, path, endpoint.rules)
 
 
 def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
@@ -308,9 +246,13 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 continue
             # A gateway accepted an image in an assistant message (recorded by pydantic-ai, 2025-12).
             # OpenRouter and Ollama accepted images in a tool message (recorded 200s, 2026).
-            if (role == "assistant" and own) or (role == "tool" and rules.result_text_only):
-                text = f"a {role} message holds text only; move the media to a user message"
-                yield Violation(CheckCode.MEDIA_MISPLACED, path, text)
+            if role == "assistant" and own:
+                text = "an assistant message holds text only; move the media to a user message"
+                yield Violation(CheckCode.BLOCK_MISPLACED, path, text)
+                continue
+            if role == "tool" and rules.result_text_only:
+                text = "a tool message holds text only; move the media to a user message"
+                yield Violation(CheckCode.RESULT_MEDIA_UNSUPPORTED, path, text)
                 continue
             if media.kind == "image" and "image" in refused_input(model, rules):
                 yield Violation(
@@ -414,22 +356,7 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         yield Violation(
             CheckCode.TOOLS_TOO_MANY, ("tools",), f"there are more than {rules.max_tools} tools; remove some"
         )
-    for index, tool in enumerate(tools):
-        inner = cast("JsonObject", tool).get("function") if isinstance(tool, Mapping) else None
-        if not isinstance(inner, Mapping):
-            continue
-        function = cast("JsonObject", inner)
-        path: Path = ("tools", index, "function")
-        name = function.get("name")
-        yield from check_name(name, (*path, "name"), endpoint)
-        schema = function.get("parameters")
-        kind = cast("JsonObject", schema).get("type") if isinstance(schema, Mapping) and schema else "object"
-        if rules.schema_root_object and kind != "object":
-            yield Violation(
-                CheckCode.SCHEMA_ROOT_INVALID,
-                (*path, "parameters"),
-                "the schema of a tool must have the type object; wrap it in one",
-            )
+    yield from check_tools(declared_functions(body), rules, needs="nothing")
     if given == [] and endpoint.model.provider == PROVIDER:
         yield Violation(CheckCode.TOOL_LIST_EMPTY, ("tools",), "the list of tools is empty; remove `tools`")
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:

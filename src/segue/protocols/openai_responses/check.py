@@ -1,29 +1,29 @@
-"""Checks whether the provider accepts a body.
+"""Whether a provider of the Responses API accepts a body.
 
 Each rule has its source next to it. Rules that only OpenAI was seen to enforce are checked for OpenAI alone, because
 other vendors of this protocol are less strict. A body that continues a stored conversation may refer to items that it
 does not contain, so its calls and outputs are not paired.
 
-Check that calls of functions in a namespace name it.
-
 Facts:
-- "Missing namespace for function_call 'x'."                 (pi #7709, 2026-08-06; vercel/ai #15193, 2026-05-12)
+- A call of a function in a namespace names it: "Missing namespace for function_call 'x'."
+                                                             (pi #7709, 2026-08-06; vercel/ai #15193, 2026-05-12)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, cast
 
 from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
+from segue.protocols.families.chat_checks import data_urls
+from segue.protocols.families.tool_checks import check_call_id, check_name
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import check_base64, data_urls
+from segue.protocols.kit.checking import check_base64, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, kind_of, object_of
@@ -185,16 +185,15 @@ _OF_CHAT: Final = "this is a tool of the Chat protocol; write what is in `functi
 
 
 def _tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
-    tools = body.get("tools")
-    for index, tool in enumerate(cast("list[object]", tools) if isinstance(tools, list) else []):
-        given = object_of(tool)
-        if given.get("type") not in ("function", "custom"):
+    for index, tool in objects_of(body.get("tools")):
+        if tool.get("type") not in ("function", "custom"):
             continue
-        if not _is_name(given.get("name"), rules):
+        path: Path = ("tools", index)
+        if "name" not in tool and "name" in object_of(tool.get("function")):
+            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), _OF_CHAT)
+        else:
             # openai-openapi 2.3.0: ^[a-zA-Z0-9_-]{1,128}$                                              (2026-11-15)
-            is_of_chat = "name" not in given and "name" in object_of(given.get("function"))
-            message = _OF_CHAT if is_of_chat else _name_rule(rules)
-            yield Violation(CheckCode.TOOL_NAME_INVALID, ("tools", index, "name"), message)
+            yield from check_name(tool.get("name"), (*path, "name"), rules)
 
 
 # -- one item ----------------------------------------------------------------------------------------------------------
@@ -204,14 +203,10 @@ def _item(index: int, item: Block, rules: Rules, *, own: bool) -> Iterator[Viola
     path: Path = ("input", index)
     kind = kind_of(item) or ("message" if "role" in item else "")
     if kind in _CALLS or kind in _OUTPUTS:
-        call_id = item.get("call_id")
-        longest = rules.call_id_max
-        if not isinstance(call_id, str) or not call_id or (longest and len(call_id) > longest):
-            # "Invalid 'input[95].call_id': string too long. Expected a string with maximum length 64" (fastllm #45)
-            message = f"`call_id` has to be a string of 1 to {longest} characters; shorten it here and in its pair"
-            yield Violation(CheckCode.CALL_ID_INVALID, (*path, "call_id"), message)
-    if kind in _CALLS and not _is_name(item.get("name"), rules):
-        yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), _name_rule(rules))
+        # "Invalid 'input[95].call_id': string too long. Expected a string with maximum length 64" (fastllm #45)
+        yield from check_call_id(item.get("call_id"), (*path, "call_id"), rules)
+    if kind in _CALLS:
+        yield from check_name(item.get("name"), (*path, "name"), rules)
     if own:
         yield from _identity(item, kind, path)
         yield from _fields(item, kind, path)
@@ -410,21 +405,3 @@ def _text_after_calls(items: list[tuple[int, Block]]) -> Iterator[Violation]:
             message = "calls have to end the turn of the model; move the text before them"
             yield Violation(CheckCode.TEXT_AFTER_CALL, ("input", index), message)
         called = kind in _CALLS or (called and kind == "message" and item.get("role") == "assistant")
-
-
-# -- names -------------------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=64)
-def _name_pattern(alphabet: str | None, longest: int) -> Callable[[str], object]:
-    characters = r"[\s\S]" if alphabet is None else f"[{alphabet}]"
-    return re.compile(f"{characters}{{1,{longest or ''}}}").fullmatch
-
-
-def _is_name(name: object, rules: Rules) -> bool:
-    return isinstance(name, str) and _name_pattern(rules.tool_name_alphabet, rules.tool_name_max)(name) is not None
-
-
-def _name_rule(rules: Rules) -> str:
-    characters = rules.tool_name_alphabet or "any kind"
-    return f"the name has to be 1 to {rules.tool_name_max} characters of {characters}; rename the tool"

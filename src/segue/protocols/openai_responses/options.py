@@ -66,13 +66,11 @@ from segue.conversation.context import CacheRetention, NativeTool, Options, Thin
 from segue.errors import DecodeError, Path
 from segue.models.thinking import THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.facts import SearchForm
+from segue.protocols.kit.facts import Namespace, Namespaces, SearchForm, ServerEdit, ServerEdits
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
-from segue.protocols.kit.namespaces import Namespace, Namespaces
 from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import expect_object, integer_of, native_definition, real_of, text_of
 from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
-from segue.protocols.kit.server_edits import ServerEdit, ServerEdits
 from segue.protocols.kit.server_tools import KeyPath, ServerTool, ServerToolKind, ToolOption, location
 from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore

@@ -58,7 +58,7 @@ from segue.conversation.content import AssistantContent, Extra, TextContent, Thi
 from segue.conversation.context import Tool
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
-from segue.protocols.kit.item_ids import ItemIds
+from segue.protocols.kit.facts import ItemIds
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_object, list_of, object_of, parse_text
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of, keep, restore

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.protocols.families.tool_checks import check_name
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import check_base64, matches_alphabet
+from segue.protocols.kit.checking import check_base64
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.media_checks import check_bytes
@@ -146,10 +147,7 @@ def _check_tool(tool: Block, path: Path, endpoint: Endpoint) -> Iterator[Violati
     if KIND in tool or not ("name" in tool or "inputSchema" in tool):
         return  # an unknown type of tool
     name, schema, rules = tool.get("name"), tool.get("inputSchema"), endpoint.rules
-    alphabet = rules.tool_name_alphabet
-    if not isinstance(name, str) or (alphabet and not matches_alphabet(name, alphabet, most=rules.tool_name_max)):
-        message = f"{name!r} is not a valid tool name; use letters, digits, _ and -"
-        yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), message)
+    yield from check_name(name, (*path, "name"), rules)
     if not isinstance(tool.get("description"), str):
         yield Violation(
             CheckCode.TOOL_DESCRIPTION_MISSING, (*path, "description"), "the description is missing; add one"

@@ -20,8 +20,8 @@ from segue.projection.projector import Projection, refuse_changes
 from segue.projection.report import Report, place_of
 from segue.projection.workspace.ownership import ACCOUNT_BOUND, is_same_account, made_with
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.facts import PrefixForm
 from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import resolve_rules
 from segue.requests.binding.digests import DigestCache, ReplyTurn, TurnDigests

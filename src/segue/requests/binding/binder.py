@@ -12,8 +12,8 @@ from segue.projection.policy import Policy
 from segue.projection.projector import Projection
 from segue.projection.report import Change, Report, place_of
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.facts import PrefixForm
 from segue.protocols.kit.json_values import Wire
-from segue.protocols.kit.prefix_form import PrefixForm
 from segue.requests.binding.bind import (
     MakeStamp,
     Sender,

@@ -16,8 +16,8 @@ import msgspec
 
 from segue.conversation.marks import marks_of
 from segue.conversation.messages import AssistantMessage
+from segue.protocols.kit.facts import PrefixForm
 from segue.protocols.kit.json_values import Block
-from segue.protocols.kit.prefix_form import PrefixForm
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _ENCODE_SORTED: Final = msgspec.json.Encoder(order="sorted").encode

@@ -23,8 +23,7 @@ from segue.models.model import Model
 from segue.protocols.api import encode_response, find_checked
 from segue.protocols.kit.capabilities import is_listed
 from segue.protocols.kit.codec import ErrorReply
-from segue.protocols.kit.facts import SignatureForm
-from segue.protocols.kit.namespaces import Namespaces
+from segue.protocols.kit.facts import Namespaces, SignatureForm
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol, resolve_rules
 from segue.requests.tokens import estimate_tokens

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from counting import exact, texts
-from segue.counting.words import count_words
 from segue.models.model import Model
 from segue.protocols.api import check
+from segue.protocols.words import count_words
 
 SMALL = Model("m", "acme", "openai-chat", context_window=100)
 

@@ -1,4 +1,6 @@
-"""The result lines of batches, of every provider: the reply or the failure of one request.
+"""Forms of batch files that several wires share, and the result lines of every provider.
+
+A result has the reply or the failure of one request.
 
 Facts (facts of each provider as next to its form; recorded replies of five of them, August 2026):
 - OpenAI and Mistral: `response.status_code` and `response.body`; failures are in `error`, or the status is not 2xx;
@@ -14,22 +16,12 @@ Facts (facts of each provider as next to its form; recorded replies of five of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
+from typing import Final, cast
 
-Fields: TypeAlias = dict[str, object]
+from segue.protocols.kit.batch_form import MEGABYTE, PLACE, BatchForm, Envelope, Fields, Outcome, ResultLine
+
 LABEL: Final = "segue_id"
 """The label of a Vertex request that has its id."""
-Outcome: TypeAlias = Literal["succeeded", "errored", "expired", "canceled", "missing"]
-
-
-@final
-class ResultLine(NamedTuple):
-    """A result, read: the id if the line has one, the outcome, the body of the reply or the error, and the status."""
-
-    id: str | None
-    outcome: Outcome
-    body: object
-    status: int | None = None
 
 
 def _object(value: object) -> Fields:
@@ -171,3 +163,44 @@ def _numbered(items: list[object]) -> Iterator[Fields]:
         fields = _object(item)
         is_inline = ("response" in fields or "error" in fields) and _NAMED.isdisjoint(fields)
         yield {**fields, "metadata": {}} if is_inline else fields
+
+
+# -- forms ------------------------------------------------------------------------------------------------------------
+
+BEDROCK: Final = Envelope(("recordId",), ("modelInput",), is_named=False)
+_OPENAI: Final = Envelope(("custom_id",), ("body",), "url", {"method": "POST"})
+_XAI: Final = Envelope(("batch_request_id",), ("batch_request", PLACE), is_named=False)
+
+
+def openai_forms(path: str, xai: str) -> tuple[BatchForm, ...]:
+    """Return the forms of a protocol of OpenAI, which other vendors take as well.
+
+    Facts (all read 2026-11-15):
+    - OpenAI: `{custom_id, method, url, body}`, one endpoint and one model a file, 50,000 requests, 200 MB.
+                                                                     (openai 3.49.0, BatchCreateParams; Batch guide)
+    - Azure OpenAI: the same, `url` without `/v1`, `model` is the deployment (newer examples have `/v1`); 100,000
+      requests, 200 MB.            (MicrosoftDocs/azure-ai-docs, global-batch-limits.md, batch-rest.md; ruby_llm)
+    - xAI: `{batch_request_id, batch_request: {responses | chat_get_completion: body}}`.          (recorded exchanges)
+    """
+    return (
+        BatchForm(
+            "openai",
+            frozenset({"openai"}),
+            _OPENAI,
+            read_http_result,
+            place=f"/v1{path}",
+            for_others=True,
+            requests=50_000,
+            size=200 * MEGABYTE,
+        ),
+        BatchForm(
+            "azure",
+            frozenset({"azure"}),
+            _OPENAI,
+            read_http_result,
+            place=path,
+            requests=100_000,
+            size=200 * MEGABYTE,
+        ),
+        BatchForm("xai", frozenset({"xai"}), _XAI, read_xai_result, place=xai),
+    )

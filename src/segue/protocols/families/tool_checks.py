@@ -1,0 +1,111 @@
+"""Refusals of functions that several wires share: of their names, and of the roots of their schemas.
+
+A protocol yields its functions as `Declared`; the alphabet, the length and the schema come from the rules of the
+target. Which refusals apply to a wire, and their sources, are in the `check` of its protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple, cast
+
+from segue.errors import Path
+from segue.models.rules import Rules
+from segue.protocols.kit.check_codes import CheckCode
+from segue.protocols.kit.checking import Found, matches_alphabet, name_pattern, objects_of
+from segue.protocols.kit.codec import Violation
+from segue.protocols.kit.json_values import Block, object_of
+
+
+class Declared(NamedTuple):
+    """A tool of a request: its path, its fields, and the keys that lead to its schema.
+
+    Without keys the schema is not checked; `is_function` is false for a tool of another kind, which only has a name.
+    """
+
+    path: Path
+    fields: Block
+    schema: tuple[str, ...] = ()
+    is_function: bool = True
+
+
+def refused_name(name: object, rules: Rules) -> str | None:
+    """Return why a target refuses the name of a tool, and what to do; None if it is accepted."""
+    if name is None or name == "":
+        return "the tool name is missing; set `name`"
+    first, alphabet, most = rules.tool_name_first, rules.tool_name_alphabet, rules.tool_name_max
+    if isinstance(name, str) and name_pattern(first, alphabet, most).fullmatch(name):
+        return None
+    allowed = f"{alphabet or 'any characters'}{f', at most {most}' if most else ''}"
+    return f"{name!r} is not a valid tool name; use {allowed}{f', beginning with {first}' if first else ''}"
+
+
+def declared_functions(body: Block) -> Iterator[Declared]:
+    """Yield the functions of a body with chat messages; a tool without a type is one."""
+    for index, tool in objects_of(body.get("tools")):
+        if tool.get("type", "function") == "function" and "function" in tool:
+            yield Declared(("tools", index, "function"), object_of(tool["function"]), ("parameters",))
+
+
+def check_name(name: object, path: Path, rules: Rules) -> Found:
+    """Find the name of a tool that the target refuses."""
+    if (message := refused_name(name, rules)) is not None:
+        yield Violation(CheckCode.TOOL_NAME_INVALID, path, message)
+
+
+def check_call_id(call_id: object, path: Path, rules: Rules, *, has_limit: bool = True) -> Found:
+    """Find the id of a call that is missing, or that the target refuses; `has_limit` if long ones were refused."""
+    most, alphabet = rules.call_id_max, rules.call_id_alphabet
+    if not isinstance(call_id, str) or not call_id:
+        yield Violation(CheckCode.CALL_ID_MISSING, path, f"the call has no id; set `{path[-1]}`")
+    elif has_limit and 0 < most < len(call_id):
+        message = f"the id of the call has more than {most} characters; shorten it in call and result"
+        yield Violation(CheckCode.CALL_ID_TOO_LONG, path, message)
+    elif alphabet and not matches_alphabet(call_id, alphabet, least=rules.call_id_min or 1):
+        least = f", at least {rules.call_id_min}" if rules.call_id_min else ""
+        message = f"{call_id!r} is not a valid call id; use {alphabet}{least}, in call and result"
+        yield Violation(CheckCode.CALL_ID_INVALID, path, message)
+
+
+def check_tools(
+    tools: Iterable[Declared],
+    rules: Rules,
+    *,
+    is_unique: bool = False,
+    needs: Literal["type", "schema", "nothing"] = "type",
+) -> Found:
+    """Check the names of functions, and the roots of their schemas.
+
+    A function `needs` a schema with a type, any schema, even an empty one, or none.
+    """
+    seen: set[str] = set()
+    for path, fields, keys, is_function in tools:
+        name = fields.get("name")
+        if is_unique and isinstance(name, str):
+            if name in seen:
+                message = f"two tools have the name {name!r}; rename one"
+                yield Violation(CheckCode.VALUE_DUPLICATE, (*path, "name"), message)
+            seen.add(name)
+        if not is_function:
+            continue
+        yield from check_name(name, (*path, "name"), rules)
+        schema: object = fields
+        for key in keys:
+            schema = object_of(schema).get(key)
+        if not keys or (not schema and (needs == "nothing" or (needs == "schema" and schema is not None))):
+            continue
+        if isinstance(schema, Mapping):
+            yield from _check_root(cast("Block", schema), (*path, *keys), rules)
+        else:
+            message = f"the tool has no schema; set `{keys[-1]}` to a JSON schema"
+            yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, *keys), message)
+
+
+def _check_root(schema: Block, path: Path, rules: Rules) -> Found:
+    if rules.schema_root_object and schema.get("type") != "object":
+        message = "the schema of a tool must have the type object; wrap it in one"
+        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "type"), message)
+    for key in sorted(rules.values("root_keywords") & schema.keys()):
+        # "input_schema does not support oneOf, allOf, or anyOf at the top level" (Codewhale #4329)
+        message = f"{key} is not supported at the top level of a schema; move it into a property"
+        yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, key), message)
