@@ -20,7 +20,7 @@ from segue.conversation.messages import UserMessage
 from segue.framing.writing import frame_encoder
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
-from segue.gateway.straight_replies import StraightReply
+from segue.gateway.straight_replies import StraightReply, _frames_of, _Seen
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol
@@ -290,3 +290,21 @@ def test_a_freeform_tool_gets_its_text(kind: str, given: str):
     assert whole[-1]["response"]["output"][0]["input"] == PATCH
     assert "".join(frame["delta"] for frame in whole if "delta" in frame) == PATCH
     assert straight.is_wrong == (given != PATCH)
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+def test_frames_that_are_not_read_have_nothing_to_compare(protocol: str) -> None:
+    """Most frames have texts alone; they are recognised by their bytes, and every other one is read."""
+    record = get_protocol(protocol)
+    encoder = frame_encoder(record.framing)
+    skipped = 0
+    right = right_stream(record)
+    for frames in (right, *(change(right_stream(record), protocol) for change in {**REPAIRED, **REPORTED}.values())):
+        for frame in frames:
+            data = encoder.feed(frame)
+            if not [*_frames_of(data)] and isinstance(frame, dict):
+                seen, skipped = _Seen(), skipped + 1
+                seen._indexes |= {None, *range(10)}  # as if each of its deltas were one of a call
+                seen.add(frame)
+                assert (seen.calls, seen.arguments, seen.reasons, seen.has_error) == ([], [], [], False), data
+    assert skipped

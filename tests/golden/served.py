@@ -20,6 +20,7 @@ from yarl import URL
 from gateway.running import KEYS, config_text
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
+from segue.gateway.pool import Address, Pool
 from segue.gateway.service import Gateway
 from segue.gateway.transport import AiohttpTransport
 from segue.testing.emulator import Emulator, emulate, serve_in_thread
@@ -45,12 +46,15 @@ def served(store: str) -> Generator[tuple[str, Emulator]]:
     """Run a gateway whose providers have the fixed address; an emulator on a free port answers."""
     with emulate(strict=False) as upstream:
         actual = URL(upstream.url).port
-        send = AiohttpTransport._send
+        send, pooled = AiohttpTransport._send, Pool.send
 
         async def redirected(self: AiohttpTransport, method: str, url: URL, *rest: Any) -> Any:
             return await send(self, method, url.with_port(actual), *rest)
 
-        AiohttpTransport._send = redirected
+        async def redirected_pooled(self: Pool, address: Address, *rest: Any) -> Any:
+            return await pooled(self, address._replace(port=actual), *rest)
+
+        AiohttpTransport._send, Pool.send = redirected, redirected_pooled
         try:
             text = config_text(f"http://127.0.0.1:{PORT}", store=store, more=MORE)
             environment = {**KEYS, "XDG_STATE_HOME": "/tmp", "ENVELOPE_KEY": ENVELOPE_KEY}
@@ -58,7 +62,7 @@ def served(store: str) -> Generator[tuple[str, Emulator]]:
             with serve_in_thread(create_app(gateway=gateway)) as url:
                 yield url, upstream.emulator
         finally:
-            AiohttpTransport._send = send
+            AiohttpTransport._send, Pool.send = send, pooled
 
 
 def unpack(folder: Path, to: Path) -> Path:

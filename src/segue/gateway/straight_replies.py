@@ -51,6 +51,10 @@ _INPUTS: Final = ("arguments", "input", "args", "function")
 _ARGUMENTS: Final = ("arguments", "partial_json", "args")
 _REASONS: Final = ("finish_reason", "stop_reason", "finishReason", "done_reason")
 _REASON: Final = re.compile(rb'_?[rR]eason"\s*:\s*"')
+_SEEN: Final = re.compile(
+    rb'"error"|response\.failed|"name"|arguments|partial_json|"args"|input\.delta|[rR]eason"\s*:\s*"|\\u00'
+)
+"""In each frame with a call, arguments, a reason or an error; a name of a field may be escaped."""
 _DECODE: Final = msgspec.json.Decoder().decode
 _REPEATING: Final = frozenset(
     {
@@ -162,7 +166,7 @@ class StraightReply:
         if self._passed:
             self._write(_joined(self._passed), encode)
             self._passed = []
-        frames = self.write(events, encode)
+        frames = self.write([*_joined(events)] if is_last else events, encode)
         if not (self._held or is_last) and self._is_arguments(data, events, frames):
             return data
         self._held += data
@@ -258,9 +262,10 @@ def _is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
 
 
 def _frames_of(data: bytes) -> Iterator[object]:
+    """Yield the frames in which `_Seen` may find something."""
     for line in data.splitlines():
         text = line.removeprefix(b"data:").strip()
-        if text[:1] == b"{":
+        if text[:1] == b"{" and _SEEN.search(text):
             try:
                 yield _DECODE(text)
             except (msgspec.DecodeError, UnicodeError, RecursionError):

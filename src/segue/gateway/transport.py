@@ -1,6 +1,7 @@
 """An httpx2 transport over aiohttp: half the CPU time of httpx2's own for a request, a third for a stream.
 
-The client of the gateway uses `send_directly`, without the HTTP client of httpx2 above it.
+The client of the gateway uses `send_directly`, without the HTTP client of httpx2 above it. Most of these requests go
+over connections of the gateway's own (`pool`), where httptools is installed.
 
 Facts:
 - httpx2's transport parses with h11, in Python; aiohttp parses with llhttp, in C.         (measured; docs/decisions)
@@ -12,10 +13,13 @@ Facts:
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
+from importlib import import_module
 from io import BytesIO
-from typing import Final, final
+from typing import Any, Final, NamedTuple, final
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -24,6 +28,7 @@ from yarl import URL
 
 from segue.client.http.outgoing_request import OutgoingRequest
 from segue.client.http.settings import CONNECT_TIMEOUT
+from segue.gateway.pool import Address, Connection, Pool, find_address, write_head
 
 TAP: Final[ContextVar[Callable[[bytes], object] | None]] = ContextVar("segue_gateway_tap", default=None)
 """Gets the bytes of the replies that this task reads: for clients that get them as they are, or for the store."""
@@ -33,6 +38,21 @@ _IN_PIECES: Final = 500_000
 """Bytes of a body that aiohttp writes in pieces: as one it would take the event loop for long (aiohttp 3.14)."""
 _MOST_ADDRESSES: Final = 1_000
 """URLs that are kept parsed: most requests go to one of a few."""
+_POOLED: Final = frozenset({"POST", "GET", "DELETE"})
+"""Methods whose replies have a body."""
+
+
+class _Place(NamedTuple):
+    """A URL as it is written, parsed, the proxy for it, and where the pool connects to; None if it cannot."""
+
+    url: httpx2.URL
+    proxy: str | None
+    address: Address | None
+
+    @property
+    def quoted(self) -> URL:
+        """The URL for aiohttp: quoted already; yarl would decode some of it again."""
+        return URL(str(self.url), encoded=True)
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
@@ -42,7 +62,9 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         self._read_timeout = read_timeout
         self._session: aiohttp.ClientSession | None = None
         self._proxies: dict[tuple[str, str], str | None] = {}
-        self._addresses: dict[str, tuple[URL, str | None]] = {}  # by the URL as it is written
+        self._places: dict[str, _Place] = {}  # by the URL as it is written
+        self._make_parser = _find_parser()
+        self._pool: Pool | None = None
 
     def _find_proxy(self, url: httpx2.URL) -> str | None:
         """Return the proxy that the environment names for a host."""
@@ -71,17 +93,26 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         given = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in reply.raw_headers]
         return httpx2.Response(reply.status, headers=given, stream=_Body(reply), request=request)
 
-    async def send_directly(self, outgoing: OutgoingRequest) -> DirectReply:
+    async def send_directly(self, outgoing: OutgoingRequest) -> DirectReply | PooledReply:
         """Send one request and wait for the head of the reply."""
-        found = self._addresses.get(outgoing.url)
-        if found is None:
-            url = httpx2.URL(outgoing.url)
-            if len(self._addresses) >= _MOST_ADDRESSES:
-                self._addresses.clear()
-            found = self._addresses[outgoing.url] = URL(str(url), encoded=True), self._find_proxy(url)
+        place = self._places.get(outgoing.url) or self._find_place(outgoing.url)
         headers = [(name, value) for name, value in outgoing.headers.items() if name not in _NOT_SENT]
-        reply = await self._send(outgoing.method, *found, headers, outgoing.content)
-        return DirectReply(reply)
+        method, content, address = outgoing.method, outgoing.content, place.address
+        if address is not None and method in _POOLED and len(content) < _IN_PIECES:
+            if self._pool is None:
+                self._pool = Pool(self._make_parser, self._read_timeout)
+            head = write_head(method, place.url, headers, len(content))
+            return PooledReply(await self._pool.send(address, head, content), self._pool.loop)
+        return DirectReply(await self._send(method, place.quoted, place.proxy, headers, content))
+
+    def _find_place(self, text: str) -> _Place:
+        url = httpx2.URL(text)
+        proxy = self._find_proxy(url)
+        address = find_address(url) if proxy is None and self._make_parser is not None else None
+        if len(self._places) >= _MOST_ADDRESSES:
+            self._places.clear()
+        place = self._places[text] = _Place(url, proxy, address)
+        return place
 
     async def _send(
         self, method: str, url: URL, proxy: str | None, headers: Sequence[tuple[str, str]], content: bytes
@@ -100,6 +131,9 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close all connections."""
+        if self._pool is not None:
+            pool, self._pool = self._pool, None
+            pool.close()
         if self._session is not None:
             session, self._session = self._session, None
             await session.close()
@@ -160,6 +194,67 @@ class _Body(httpx2.AsyncByteStream):
             self._reply.release()  # the connection is used again
         else:
             self._reply.close()
+
+
+@final
+class PooledReply:
+    """A reply that arrives on a connection of the pool."""
+
+    __slots__ = ("headers", "status_code", "stream")
+
+    def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        self.status_code: int = connection.status
+        self.headers: Mapping[str, str] = connection.headers
+        self.stream: _PooledBody = _PooledBody(connection, loop)
+
+    async def aclose(self) -> None:
+        """Release the connection."""
+        await self.stream.aclose()
+
+
+@final
+class _PooledBody(httpx2.AsyncByteStream):
+    """The body of a reply, in the pieces in which it arrives."""
+
+    def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        self._connection: Connection | None = connection
+        self._loop = loop
+        self._tap = TAP.get()
+
+    def __del__(self) -> None:
+        """Close the connection of a reply that nobody closed, from whichever thread collects it."""
+        if self._connection is not None:
+            with suppress(RuntimeError):  # the loop was closed
+                self._loop.call_soon_threadsafe(self._connection.release)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing is left of it."""
+        return self._connection is None or self._connection.is_read
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = b"" if self._connection is None else await self._connection.read()
+        if not chunk:
+            raise StopAsyncIteration
+        if self._tap is not None:
+            self._tap(chunk)
+        return chunk
+
+    async def aclose(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.release()
+
+
+def _find_parser() -> Any:  # noqa: ANN401 - a class of httptools
+    """Return the parser of replies, if it is installed."""
+    try:
+        return import_module("httptools").HttpResponseParser
+    except ModuleNotFoundError:
+        return None
 
 
 def _explain_connecting(error: aiohttp.ClientConnectionError) -> httpx2.TransportError:

@@ -15,7 +15,7 @@ from client.wires import TEXT, WIRES
 from segue.client.http.base_urls import URL_VARIABLES, find_url
 from segue.client.http.clients import Client
 from segue.errors import SettingsError
-from segue.models.catalogue import installed_catalogue
+from segue.models.catalogue import Catalogue, installed_catalogue
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from servers.scripted import ScriptedServer
@@ -96,6 +96,24 @@ def test_the_variables_can_be_refused(server: ScriptedServer) -> None:
         assert "there is no API key for openai" in str(client.find_missing(model))
     with Client(environment={"OPENAI_BASE_URL": server.url}) as client:
         assert client.find_missing(model) is None  # another server may need none
+
+
+def test_a_model_that_is_not_listed_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a name is compared with all listed ones: that took longer than everything else of a small request."""
+    looked_up: list[str] = []
+    lookup = Catalogue.lookup
+
+    def counted(self: Catalogue, name: str) -> Model | None:
+        looked_up.append(name)
+        return lookup(self, name)
+
+    monkeypatch.setattr(Catalogue, "lookup", counted)
+    model = Model("not-listed", "somewhere", "openai-chat", base_url="http://localhost:1/v1")
+    for variables in (True, False):
+        with Client(environment={}, url_variables=variables) as client:
+            for _ in range(3):
+                assert client._builder.setup.find_url(model, "somewhere") is None
+        assert looked_up == ["somewhere/not-listed"]
 
 
 def test_a_value_that_is_not_a_url_is_named_and_not_shown() -> None:

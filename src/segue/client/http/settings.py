@@ -131,7 +131,7 @@ class Setup:
             SettingsError: the environment has one that is not a URL.
         """
         given = choose_for(self.base_url, model.provider, first)
-        if given is not None or _has_own_url(model) or not self.url_variables:
+        if given is not None or not self.url_variables or _has_own_url(model):
             return given
         return find_url(model.provider, self.environment)
 
@@ -195,5 +195,10 @@ def _has_own_url(model: Model) -> bool:
     """Whether somebody chose the address of a model; models of the catalogue have the public one of their provider."""
     if model.base_url is None:
         return False
-    known = installed_catalogue().lookup(model.full_name())
-    return known is None or known.base_url != model.base_url
+    return _find_listed_url(model.full_name()) != model.base_url
+
+
+@lru_cache(maxsize=256)  # the lookup of a name that is not listed compares it with all that are: milliseconds
+def _find_listed_url(full_name: str) -> str | None:
+    known = installed_catalogue().lookup(full_name)
+    return None if known is None else known.base_url
