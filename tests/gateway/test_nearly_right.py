@@ -18,6 +18,7 @@ from protocols.test_nearly_right import TOOLS, assert_valid
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import UserMessage
 from segue.framing.writing import frame_encoder
+from segue.gateway import straight_replies
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.straight_replies import StraightReply, _frames_of, _Seen
@@ -308,3 +309,68 @@ def test_frames_that_are_not_read_have_nothing_to_compare(protocol: str) -> None
                 seen.add(frame)
                 assert (seen.calls, seen.arguments, seen.reasons, seen.has_error) == ([], [], [], False), data
     assert skipped
+
+
+# -- long replies ------------------------------------------------------------------------------------------------------
+
+
+def chat_frame(delta: Any, reason: str | None = None) -> Any:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return {"id": "c", "created": 0, "model": "a", "object": "chat.completion.chunk", "choices": [choice]}
+
+
+def call_frame(index: int, **more: Any) -> Any:
+    return chat_frame({"tool_calls": [{"index": index, **more}]})
+
+
+def pass_chat(frames: list[Any]) -> tuple[StraightReply, list[bytes | None], list[bytes]]:
+    """Compare the frames of a Chat stream, each in its own piece; give also what was returned, and the pieces."""
+    record = get_protocol("openai-chat")
+    encoder = frame_encoder(record.framing)
+    decoder = segue.stream_decoder(protocol=record.name, model=record.example)
+    writer = segue.stream_encoder(protocol=record.name, model=record.example)
+    straight = StraightReply(record.framing, record.name, record.example, ())
+    pieces, passed = list(map(encoder.feed, frames)), list[bytes | None]()
+    for number, (frame, piece) in enumerate(zip(frames, pieces, strict=True)):
+        is_last = number == len(frames) - 1
+        events = [*decoder.feed(frame), *(decoder.finish() if is_last else ())]
+        passed.append(straight.check(piece, events, writer.feed, is_last=is_last))
+        if passed[-1] is None:
+            break
+    return straight, passed, pieces
+
+
+def test_each_call_of_a_long_reply_is_compared_once(monkeypatch: pytest.MonkeyPatch):
+    compared: list[object] = []
+    original = straight_replies._is_same  # pyright: ignore[reportPrivateUsage]
+
+    def counted(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+        compared.append(one)
+        return original(one, other)
+
+    monkeypatch.setattr(straight_replies, "_is_same", counted)
+    function = {"name": "read", "arguments": "{}"}
+    frames = [call_frame(at, id=f"call_{at}", type="function", function=function) for at in range(500)]
+    _, passed, pieces = pass_chat([*frames, chat_frame({}, "tool_calls"), "[DONE]"])
+    assert b"".join(filter(None, passed)) == b"".join(pieces)
+    assert len(compared) <= 2 * len(frames)
+
+
+def test_a_reason_in_every_frame_does_not_hold_a_long_reply():
+    text = "word " * 20
+    straight, passed, pieces = pass_chat([*[chat_frame({"content": text}, "stop")] * 5000, "[DONE]"])
+    assert straight.is_wrong  # what comes is written anew from here on
+    held = b"".join(pieces[: len(passed)])
+    assert passed[-1] is None
+    assert len(held) < 120_000
+    written = json.dumps(straight.take_frames())
+    assert written.count("word") == held.count(b"word")
+
+
+def test_the_long_input_of_a_freeform_tool_passes_unchanged():
+    given = [call_frame(0, custom={"input": "+ a line of a patch\n"}) for _ in range(1500)]
+    start = call_frame(0, id="call_1", type="custom", custom={"name": "apply_patch", "input": ""})
+    straight, passed, pieces = pass_chat([start, *given, chat_frame({}, "tool_calls"), "[DONE]"])
+    assert not straight.is_wrong
+    assert sum(map(len, pieces)) > 200_000
+    assert b"".join(filter(None, passed)) == b"".join(pieces)

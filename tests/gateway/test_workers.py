@@ -26,7 +26,6 @@ from segue.gateway.store.database import StoreBusy
 from segue.gateway.store.sqlite import SqliteDatabase
 from segue.testing.emulator import EmulatorServer, Step, emulate, serve_in_thread
 
-ROOT = Path(__file__).resolve().parents[2]
 BODY = {"model": "m-anthropic", "max_tokens": 50, "messages": [{"role": "user", "content": "Hi"}]}
 PATIENCE = 240.0
 """Seconds after which something hangs: a busy machine takes a minute to start three processes."""
@@ -100,6 +99,28 @@ def test_the_board_of_a_supervisor_that_was_killed_is_removed(boards: tuple[Boar
     remove_board(make_board(1))
     assert not left.exists()
     assert boards[0].folder.exists()
+
+
+def test_a_link_of_another_user_removes_nothing(boards: tuple[Board, Board], tmp_path: Path) -> None:
+    """Every user of the machine can make a link in the folder of the boards, with any name."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait(PATIENCE)
+    (tmp_path / "important").write_bytes(b"")
+    left = boards[0].folder.parent / f"segue-workers-{ended.pid}-left"
+    left.symlink_to(tmp_path)
+    try:
+        remove_board(make_board(1))
+    finally:
+        left.unlink()
+    assert (tmp_path / "important").exists()
+
+
+def test_what_is_counted_of_one_kind_is_never_in_the_way_of_another(boards: tuple[Board, Board]) -> None:
+    """One key sends large bodies, with any name that a digest of two bytes has room for."""
+    held, running = Tally("held", boards[0]), Tally("running", boards[1])
+    for number in range(100_000):
+        held.add(f"key {number}", 1_000_000)
+    assert all(running.take(f"other {number}", 1, 1) for number in range(100))
 
 
 def test_processes_that_write_to_a_store_take_turns(tmp_path: Path) -> None:
@@ -273,9 +294,10 @@ def served(upstream: str, folder: Path, more: str = "") -> Generator[Served]:
     file = folder / "gateway.toml"
     listen = '[listen]\naddress = "127.0.0.1:0"\n'
     file.write_text(config_text(upstream, store=f"sqlite:{folder}/g.db", more=f"{listen}{more}"))
+    (folder / "uvicorn.py").write_text("raise SystemExit('a module of the folder in which the gateway is started')")
     process = subprocess.Popen(
-        [sys.executable, "-m", "segue", "serve", "--config", str(file), "--workers", "2"],
-        cwd=ROOT,
+        [sys.executable, "-P", "-m", "segue", "serve", "--config", str(file), "--workers", "2"],
+        cwd=folder,
         env={**os.environ, **KEYS, **SECRETS, "PYTHONUNBUFFERED": "1", "XDG_STATE_HOME": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -96,7 +96,8 @@ class Supervisor:
     ) -> None:
         self._board = board
         self._address = place
-        self._command = (sys.executable, "-m", "segue", "serve", *options, "--worker")
+        # -P: without the modules of the folder in which it was started
+        self._command = (sys.executable, "-P", "-m", "segue", "serve", *options, "--worker")
         self._drain_seconds = drain_seconds
         self._places = [_Place(index, listener) for index, listener in enumerate(listeners)]
         self._is_divided = len(set(listeners)) > 1

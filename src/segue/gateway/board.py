@@ -3,9 +3,10 @@
 Budgets, keys, conversations and states are in the store, which is right for any number of gateways. The rest is here:
 limits that hold for all workers together, failures of models, and what one of them has in memory alone.
 
-- Numbers are in a file that every worker has mapped, by a digest of their name. Each worker writes its own row, so none
-  needs a lock, and the row of one that died is cleared. Two names with the same place count together: with 1,000 names
-  in use that happens to one in 65 of them, and matters only where both are near a limit.
+- Numbers are in a file that every worker has mapped, by their kind and a digest of their name. Each worker writes its
+  own row, so none needs a lock, and the row of one that died is cleared. Two names of a kind with the same place count
+  together: with 1,000 names in use that happens to one in 65 of them, and matters only where both are near a limit.
+  Kinds have places of their own: bytes that one client sends are never counted as requests of another.
 - A worker is asked over a Unix socket in the folder of the board, which only this user can open. One that does not
   answer in time is left out: it died, and its successor has nothing in memory.
 
@@ -24,7 +25,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, cast, final
+from stat import S_ISDIR
+from typing import Any, Final, Literal, TypeAlias, cast, final, get_args
 
 import msgspec
 
@@ -32,7 +34,13 @@ from segue.gateway.logs import find_logger
 from segue.gateway.store.database import StoreError
 
 _LOG: Final = find_logger()
-_SLOTS: Final = 1 << 16
+Kind: TypeAlias = Literal[
+    "addresses", "connections", "failures", "held", "held of all", "resting", "running", "sockets", "until"
+]
+"""What is counted."""
+_KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+_OF_KIND: Final = 1 << 16
+_SLOTS: Final = _OF_KIND * len(_KINDS)
 _BYTES: Final = 8
 _MICRO: Final = 1_000_000
 _PATIENCE: Final = 2.0
@@ -63,10 +71,10 @@ class Board:
 
     # -- numbers -------------------------------------------------------------------------------------------------------
 
-    def slot(self, kind: str, name: str) -> int:
+    def slot(self, kind: Kind, name: str) -> int:
         """Return the place of a name. Clients cannot choose names that share a place: they do not know the salt."""
-        digest = blake2b(f"{kind}\x00{name}".encode("utf-8", "replace"), digest_size=2, key=self._salt).digest()
-        return int.from_bytes(digest)
+        digest = blake2b(name.encode("utf-8", "replace"), digest_size=2, key=self._salt).digest()
+        return _KINDS.index(kind) * _OF_KIND + int.from_bytes(digest)
 
     def add(self, slot: int, change: int) -> None:
         """Change the number of this worker."""
@@ -156,13 +164,19 @@ def make_board(count: int) -> Path:
     where = _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else tempfile.gettempdir()
     for left in Path(where).glob(f"{_PREFIX}*"):
         owner = left.name.removeprefix(_PREFIX).partition("-")[0]
-        if owner.isdecimal() and not _is_running(int(owner)):  # its supervisor was killed
-            with suppress(OSError):
+        with suppress(OSError):
+            if owner.isdecimal() and _is_own_folder(left) and not _is_running(int(owner)):  # its supervisor was killed
                 remove_board(left)
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=where))
     with (folder / _NUMBERS).open("wb") as file:
         file.truncate((count + 1) * _SLOTS * _BYTES)
     return folder
+
+
+def _is_own_folder(path: Path) -> bool:
+    """Whether a path is a folder of this user, and not a link: any user of the machine can make one there."""
+    found = path.lstat()
+    return S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _is_running(process: int) -> bool:
@@ -189,8 +203,8 @@ class Tally:
 
     __slots__ = ("_board", "_kind", "_own")
 
-    def __init__(self, kind: str, board: Board | None = None) -> None:
-        self._kind = kind
+    def __init__(self, kind: Kind, board: Board | None = None) -> None:
+        self._kind: Kind = kind
         self._board = board
         self._own: dict[str, int] = {}
 
@@ -237,8 +251,8 @@ class CommonNumbers:
 
     __slots__ = ("_board", "_kind")
 
-    def __init__(self, kind: str, board: Board) -> None:
-        self._kind = kind
+    def __init__(self, kind: Kind, board: Board) -> None:
+        self._kind: Kind = kind
         self._board = board
 
     def get(self, name: tuple[str, str], default: float = 0.0, /) -> float:

@@ -101,7 +101,7 @@ async def _summarise(gateway: Gateway, asked: Asked, turns: Sequence[object], se
         exchange = Exchange(gateway, question, "req_" + random_name())
         stream = None
         try:
-            stream = exchange.begin(asked.candidates)
+            stream = await exchange.begin_apart(asked.candidates)
             message = await stream.result()
             work.take(message)
         except (SegueError, ValueError) as error:
@@ -112,7 +112,8 @@ async def _summarise(gateway: Gateway, asked: Asked, turns: Sequence[object], se
         exchange.record(200, "done")
         usages.append(message.usage or Usage())
     model = exchange.reply_model()
-    items = list_items([turn for turn in turns if object_of(turn).get("role") in _KEPT], exchange.reply_id)
+    kept = [turn for turn in turns if object_of(turn).get("role") in _KEPT]
+    items = await asked.admission.run(list_items, kept, exchange.reply_id)
     item = write_compaction(work.text, "cmp_" + random_name(), model.protocol, gateway.envelopes, asked.tenant)
     spent = replace(new_assistant_message(model), usage=_sum(usages))
     written = encode_response(spent, protocol=model.protocol, model=model)

@@ -15,6 +15,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Send
+from starlette.types import Scope as Scopes
 
 from segue.calls.reading import LONGEST_NAME
 from segue.conversation.context import Context
@@ -71,6 +73,8 @@ _LONGEST_SHOWN: Final = 2_000_000
 _MOST_TITLES: Final = 2_000
 _NEW_TITLES: Final = 40
 """Titles in memory, and how many of them one answer reads from contents, which may be large."""
+_PIECE: Final = 1_000_000
+"""Bytes of an answer that are sent at once."""
 _MOST_PLANNED: Final = 6
 _PLANNED_TURNS: Final = 10
 """How many models a plan compares, and for how many requests."""
@@ -225,8 +229,10 @@ class Console:
 
     async def content(self, request: Request, scope: Scope) -> Response:
         """Show what a request and its reply said."""
-        found = await self._find_content(str(request.path_params["name"]), scope)
-        return found if isinstance(found, Response) else await self._apart(request, scope, lambda: json_response(found))
+        found = await self._find_data(str(request.path_params["name"]), scope)
+        if isinstance(found, Response):
+            return found
+        return await self._apart(request, scope, lambda: json_response(load_content(found)))
 
     async def view(self, request: Request, scope: Scope) -> Response:
         """Show the messages of a request next to those that the model was sent, as the inspector does."""
@@ -300,7 +306,7 @@ class Console:
         given = await self._read_body(request, scope)
         if isinstance(given, Response):
             return given
-        content = await self._newest_content(str(request.path_params["name"]), scope)
+        content = await self._newest_content(request, scope)
         if isinstance(content, Response):
             return content
         listed = given.get("models") or (await self._offered())[:_MOST_PLANNED]
@@ -333,9 +339,10 @@ class Console:
 
     async def replay(self, request: Request, scope: Scope) -> Response:
         """Make the request for another model; send it only with the admin key, and if `send` is true."""
-        found = await self._find_content(str(request.path_params["name"]), scope)
-        if isinstance(found, Response):
-            return found
+        data = await self._find_data(str(request.path_params["name"]), scope)
+        if isinstance(data, Response):
+            return data
+        found = await self._apart(request, scope, lambda: load_content(data))
         if found.redacted:
             return json_response(
                 {"error": 'only texts that are stored can be sent again; set state.content = "full"'}, 409
@@ -348,7 +355,7 @@ class Console:
             return json_response({"error": _NAME}, 400)
         try:
             model = self._gateway.router.find(name).models[0]
-            context, made = await self._apart(request, scope, lambda: _prepare(found, model))
+            context, made, sent = await self._apart(request, scope, lambda: _prepare(found, model))
         except UnknownModel as error:
             return json_response({"error": str(error)}, 404)
         except SegueError as error:
@@ -364,10 +371,12 @@ class Console:
             "model": model.full_name(),
             "changes": changes,
             "kinds": kinds,
-            "sent": msgspec.Raw(made.content),
+            "sent": msgspec.Raw(sent),
         }
         if given.get("send") is True:
-            answer = await send_again(self._gateway, context, found.options, model)
+            answer = await send_again(
+                self._gateway, context, found.options, model, run=lambda work: self._apart(request, scope, work)
+            )
             body |= answer
             body["shown"] = _show_reply(answer.get("reply"))
         return await self._apart(request, scope, lambda: json_response(body))
@@ -402,23 +411,23 @@ class Console:
 
     async def export(self, request: Request, scope: Scope) -> Response:
         """Return a conversation as a session of segue."""
-        content = await self._newest_content(str(request.path_params["name"]), scope)
+        content = await self._newest_content(request, scope)
         if isinstance(content, Response):
             return content
         lines = await self._apart(request, scope, lambda: _session_of(content))
         headers = {"content-disposition": 'attachment; filename="session.jsonl"'}
-        return Response(lines, media_type="application/jsonl", headers=headers)
+        return _InPieces(lines, media_type="application/jsonl", headers=headers)
 
-    async def _newest_content(self, name: str, scope: Scope) -> Content | Response:
+    async def _newest_content(self, request: Request, scope: Scope) -> Content | Response:
         """Find what the newest request of a conversation and its reply said."""
-        store = self._gateway.store.store
+        store, name = self._gateway.store.store, str(request.path_params["name"])
         if store is None or self._gateway.config.state.content != "full":
             return json_response({"error": 'this needs contents that are stored; set state.content = "full"'}, 409)
         await self._settle()
         data = await self._gateway.store.read(lambda: store.newest_content(name, scope), is_long=True)
         if data is None:
             return json_response({"error": f"there is no content of the conversation {name!r}"}, 404)
-        return load_content(data)
+        return await self._apart(request, scope, lambda: load_content(data))
 
     async def _find_titles(self, scope: Scope, names: list[str]) -> dict[str, str]:
         """Find the first words of conversations, for those who may read what requests said.
@@ -537,10 +546,6 @@ class Console:
             return away()
         return json_response({"erased": count})
 
-    async def _find_content(self, name: str, scope: Scope) -> Content | Response:
-        data = await self._find_data(name, scope)
-        return data if isinstance(data, Response) else load_content(data)
-
     async def _find_data(self, name: str, scope: Scope) -> bytes | Response:
         store = self._gateway.store.store
         if store is None or self._gateway.config.state.content == "off":
@@ -647,9 +652,10 @@ def _find_offered(runtime: Runtime) -> list[str]:
     return [model.full_name() for model in runtime.router.catalogue.find() if runtime.client.has_key(model)]
 
 
-def _prepare(found: Content, model: Model) -> tuple[Context, PreparedRequest]:
+def _prepare(found: Content, model: Model) -> tuple[Context, PreparedRequest, bytes]:
     context = load(bytes(found.context))
-    return context, prepare(context, model, options=found.options)
+    made = prepare(context, model, options=found.options)
+    return context, made, made.content
 
 
 def _session_of(content: Content) -> bytes:
@@ -732,7 +738,21 @@ def number_of(text: str | None, default: int) -> int:
     return int(text) if text is not None and text.isdecimal() and len(text) < 16 else default
 
 
+class _InPieces(Response):
+    """Sends a large body in pieces: contents may have tens of megabytes, and each write takes the event loop."""
+
+    async def __call__(self, scope: Scopes, receive: Receive, send: Send) -> None:
+        if len(self.body) <= _PIECE:
+            await super().__call__(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        body = memoryview(self.body)
+        for at in range(0, len(body), _PIECE):
+            piece = bytes(body[at : at + _PIECE])
+            await send({"type": "http.response.body", "body": piece, "more_body": at + _PIECE < len(body)})
+
+
 def json_response(value: object, status: int = 200) -> Response:
     """Answer with JSON that no browser and no proxy keeps."""
     headers = {"cache-control": "no-store"}
-    return Response(encode_valid_json(value), status_code=status, media_type="application/json", headers=headers)
+    return _InPieces(encode_valid_json(value), status_code=status, media_type="application/json", headers=headers)

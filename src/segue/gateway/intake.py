@@ -39,6 +39,8 @@ _LIGHT: Final = 4_000
 """Bytes of a body that is never looked at for how many values it has."""
 _MANY: Final = 700
 """Commas of a body that is read in a thread: about 5 ms of work; a thread costs 0.2 ms. (measured 2026-11-18)"""
+_MANY_TURNS: Final = 500
+"""Turns of a history that is read in a thread, whatever the client sends of it."""
 _MIDDLE: Final = 8_000
 """Bytes of a body that is read in a thread if its client used much CPU time of late."""
 _DROPPED: Final = 1_000_000
@@ -250,6 +252,10 @@ class Admission:
         """Estimate the work that a body makes: what takes time are its values, and of those with texts, the bytes."""
         if len(body) >= _LIGHT:
             self.is_large = self.is_large or len(body) >= _LARGE or body.count(b",") >= _MANY
+
+    def weigh_history(self, turns: int, *, is_large: bool = False) -> None:
+        """Estimate the work that a history makes which the body names; `is_large`: it came in a body that made much."""
+        self.is_large = self.is_large or is_large or turns >= _MANY_TURNS
 
     async def _read_body(self, receive: Receive, headers: Mapping[str, str]) -> bytes:
         limits = self.limits

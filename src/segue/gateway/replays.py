@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from secrets import token_hex
+from typing import TypeAlias
 
 import msgspec
 
 from segue.client.flow.attempts import Attempt
+from segue.client.http.async_streams import AsyncStream
 from segue.conversation.context import Context, Options
 from segue.conversation.stored import dump_message
 from segue.errors import SegueError
@@ -14,22 +17,34 @@ from segue.gateway.records import RequestRow, attempt_rows
 from segue.gateway.service import Gateway, now_ms
 from segue.models.model import Model
 from segue.models.price import add_usage
+from segue.projection.policy import Policy
+from segue.requests.prepare import Request, prepare_again
+
+_Run: TypeAlias = Callable[[Callable[[], AsyncStream]], Awaitable[AsyncStream]]
 
 CLIENT = "segue console"
 """The client in the rows of such requests."""
 
 
-async def send_again(gateway: Gateway, context: Context, options: Options, model: Model) -> dict[str, object]:
+async def send_again(
+    gateway: Gateway,
+    context: Context,
+    options: Options,
+    model: Model,
+    *,
+    run: _Run,
+) -> dict[str, object]:
     """Send a request and give the reply, its usage and how long it took; it has its own row.
 
-    Tools of the client are offered, and not run: the reply may end with their calls.
+    `run` prepares it, in a thread. Tools of the client are offered, and not called: the reply may end with their calls.
     """
     began, attempts = now_ms(), list[Attempt]()
     name = "req_replay_" + token_hex(8)
     message, problem = None, None
     try:
-        stream = gateway.runtime.client.begin(
-            context, model, options=msgspec.structs.replace(options, stream=False), on_attempt=attempts.append
+        client, given = gateway.runtime.client, msgspec.structs.replace(options, stream=False)
+        stream = await run(
+            lambda: client.begin(context, model, options=given, prepare=_prepare, on_attempt=attempts.append)
         )
         message = await stream.result()
     except SegueError as error:
@@ -55,3 +70,18 @@ async def send_again(gateway: Gateway, context: Context, options: Options, model
     gateway.keep_row(row, "")
     reply = None if message is None else msgspec.Raw(dump_message(message))
     return {"id": name, "reply": reply, "usage": row.usage, "durationMs": duration, "problem": problem}
+
+
+def _prepare(
+    context: Context,
+    model: Model,
+    *,
+    options: Options | None,
+    policy: Policy | None,
+    account: str | None = None,
+    refused: frozenset[str] = frozenset(),
+) -> Request:
+    """Prepare a request with its body: otherwise that is encoded when it is sent, on the event loop."""
+    request = prepare_again(context, model, options=options, policy=policy, account=account, refused=refused)
+    _ = request.content
+    return request

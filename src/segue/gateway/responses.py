@@ -151,8 +151,10 @@ def is_stored(call: Call) -> bool:
     return is_kept and call.body is not None and call.body.get("store") is not False
 
 
-async def find_turns(gateway: Gateway, name: str, tenant: str, protocol: str) -> list[object] | None:
+async def find_turns(gateway: Gateway, name: str, admission: Admission, protocol: str) -> list[object] | None:
     """Return the turns of a conversation up to a reply, and its own; None if it is not stored.
+
+    They are read in a thread if they are large, and so is what follows.
 
     Raises:
         StoreError: the store cannot be read.
@@ -160,24 +162,33 @@ async def find_turns(gateway: Gateway, name: str, tenant: str, protocol: str) ->
     parts: list[list[object]] = []
     wanted: str | None = name
     read: set[str] = set()
-    size = 0
+    size = count = 0
     while wanted is not None:
-        kept = await find_kept(gateway, wanted, tenant)
+        kept = await find_kept(gateway, wanted, admission.tenant)
         read.add(wanted)
         size += 0 if kept is None else len(kept.messages) + len(kept.turns)
         if kept is None or not kept.messages or len(read) > _LONGEST or size > _MOST_BYTES:
             return None  # without messages, the provider has it: see `keep_id`
+        admission.weigh(kept.turns or kept.messages)
         try:
-            turns, reply = kept.read(protocol)
+            turns, own = await admission.run(_read_kept, kept, protocol)
         except LoadError:
             return None
-        parts += (turns_of_reply(reply, model_of(reply, protocol)), turns)
+        parts += (own, turns)
+        count += len(turns)
+        admission.weigh_history(count)
         wanted = kept.previous
         if wanted in read:
             return None  # a row that is its own ancestor has no history
         if len(read) % _ROWS_AT_ONCE == 0:
             await asyncio.sleep(0)
     return [turn for part in reversed(parts) for turn in part]
+
+
+def _read_kept(kept: KeptReply, protocol: str) -> tuple[list[object], list[object]]:
+    """Return the turns before a stored reply, and its own."""
+    turns, reply = kept.read(protocol)
+    return turns, turns_of_reply(reply, model_of(reply, protocol))
 
 
 @final
@@ -199,7 +210,7 @@ async def find_whole(gateway: Gateway, admission: Admission, call: Call) -> Whol
     if name is None or call.prompt is None:
         return None
     with _refusing(call):
-        before = await find_turns(gateway, name, admission.tenant, call.body_protocol)
+        before = await find_turns(gateway, name, admission, call.body_protocol)
     if before is None:
         return None
     turns = [*before, *turns_of_request(call)]

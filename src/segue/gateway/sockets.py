@@ -114,6 +114,8 @@ class Socket:
         self._outboxes = Outboxes()
         self._latest: tuple[str, Continuation] | None = None
         self._held = 0
+        self._is_large = False
+        """Whether a message of what is remembered made much work."""
 
     async def serve(self, tenant: str) -> None:
         """Accept the connection and serve it to its end."""
@@ -180,6 +182,8 @@ class Socket:
             with runtime.used(), self._gateway.intake.admitted(tenant, runtime, key, turn=self._turn) as admission:
                 admission.hold(len(data))
                 admission.weigh(data)
+                if self._latest is not None:
+                    admission.weigh_history(len(self._latest[1].turns), is_large=self._is_large)
                 await self._turn.renew()
                 await self._serve_event(data, admission)
         except Refused as refused:
@@ -315,6 +319,7 @@ class Socket:
         except Refused:
             return  # the client sends the whole input
         self._held += admission.held
+        self._is_large = admission.is_large
         self._latest = name, made
 
     async def _wait_until_gone(self) -> dict[str, Any]:

@@ -78,7 +78,8 @@ async def _refuse(send: Send, call: Call, message: str, status: int = 400) -> No
 async def _answer_own(gateway: Gateway, admission: Admission, call: Call, kept: KeptReply, send: Send) -> None:
     name, tenant, form = call.reply or "", admission.tenant, _form(call)
     try:
-        before, reply = kept.read(call.protocol)
+        admission.weigh(kept.turns or kept.messages)
+        before, reply = await admission.run(kept.read, call.protocol)
     except LoadError:
         await _refuse(send, call, f"{form.noun} with id '{name}' cannot be read.", 404)
         return
@@ -98,8 +99,8 @@ async def _answer_own(gateway: Gateway, admission: Admission, call: Call, kept: 
             await send_json(send, 200, form.deleted(name))
         case "input_items":
             previous = kept.previous
-            history = None if previous is None else await find_turns(gateway, previous, tenant, call.protocol)
-            items = list_items([*(history or ()), *before], name)
+            history = None if previous is None else await find_turns(gateway, previous, admission, call.protocol)
+            items = await admission.run(list_items, [*(history or ()), *before], name)
             await _send_page(send, call, items)
         case _:
             await _refuse(send, call, f"Cannot cancel a synchronous {form.noun.lower()}.")

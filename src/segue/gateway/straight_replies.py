@@ -45,14 +45,17 @@ _CALM: Final = frozenset(
         "native",
     }
 )
+_MOST_HELD: Final = 100_000
+"""Bytes that wait for what they are compared with. Where a provider says again and again why the reply ended, all of it
+would be held: its client gets what was read of it instead."""
 _IDS: Final = ("call_id", "id", "toolUseId", "tool_call_id")
 _INDEXES: Final = ("index", "output_index")
 _INPUTS: Final = ("arguments", "input", "args", "function")
-_ARGUMENTS: Final = ("arguments", "partial_json", "args")
+_ARGUMENTS: Final = ("arguments", "partial_json", "args", "input")
 _REASONS: Final = ("finish_reason", "stop_reason", "finishReason", "done_reason")
 _REASON: Final = re.compile(rb'_?[rR]eason"\s*:\s*"')
 _SEEN: Final = re.compile(
-    rb'"error"|response\.failed|"name"|arguments|partial_json|"args"|input\.delta|[rR]eason"\s*:\s*"|\\u00'
+    rb'"error"|response\.failed|"name"|arguments|partial_json|"args"|"input"|input\.delta|[rR]eason"\s*:\s*"|\\u00'
 )
 """In each frame with a call, arguments, a reason or an error; a name of a field may be escaped."""
 _DECODE: Final = msgspec.json.Decoder().decode
@@ -132,7 +135,7 @@ class StraightReply:
         """Events whose bytes were passed on, and that were not encoded yet."""
         self._rest = b""
         """The beginning of a frame."""
-        self._held = b""
+        self._held = bytearray()
         """Frames that were read and not passed on yet."""
         self._frames: list[Any] = []
         """What is written in place of these."""
@@ -175,12 +178,13 @@ class StraightReply:
             self._given.add(frame)
         for frame in frames:
             self._written.add(frame)
-        if self._differs(is_last=is_last):
+        if self._differs(is_last=is_last) or self._is_stuck():
             self.is_wrong = True
             return None
         if not is_last and not self._is_level():
             return b""
-        data, self._held = self._held, b""
+        data = bytes(self._held)
+        self._held.clear()
         if not is_last:
             self._frames = []
         return data
@@ -227,12 +231,20 @@ class StraightReply:
         is_written = len(given.calls) <= len(written.calls) and len(given.reasons) <= len(written.reasons)
         return is_written and not any(given.arguments)
 
+    def _is_stuck(self) -> bool:
+        """Whether much was read that will never be written, unless it is the rest of a call."""
+        return len(self._held) > _MOST_HELD and not self._is_level() and not any(self._given.arguments)
+
     def _differs(self, *, is_last: bool) -> bool:
         given, written = self._given, self._written
         if given.has_error or written.has_error:
             return False
         if not all(map(_is_same, given.calls, written.calls)):
             return True
+        compared = min(len(given.calls), len(written.calls))  # they are not compared again
+        del given.calls[:compared], written.calls[:compared]
+        if not (is_last or (given.arguments and written.arguments)):
+            return False
         one, other = "".join(given.arguments), "".join(written.arguments)
         if is_last:
             # A call may have its arguments whole, and one without any may have no text.

@@ -29,6 +29,8 @@ _LONGEST_WAIT: Final = 3.0
 _PATIENCE: Final = 0.2
 """Seconds that a write waits for others if nobody waits for it."""
 _RETRY_SECONDS: Final = 0.1
+_MANY_KEYS: Final = 500
+"""Keys of states that are looked for in a thread."""
 _READERS: Final = 8
 _CLOSE_SECONDS: Final = 10.0
 _SWEEP_TRIES: Final = 3
@@ -92,7 +94,7 @@ class StoreService:
         store = self.store
         if store is None or not keys:
             return {}
-        read = await self.read(lambda: store.find_states(keys, now))
+        read = await self.read(lambda: store.find_states(keys, now), is_long=len(keys) > _MANY_KEYS)
         if read is None:
             # Whether a weak key has one state alone is not known without the database.
             return self._with_waiting({}, [key for key in keys if kind_of(key) not in UNIQUE])
@@ -150,6 +152,8 @@ class StoreService:
         if self._readers is None:
             self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="segue-store")
         running = asyncio.get_running_loop().run_in_executor(self._readers, work)
+        if store.database.is_local:  # a file does not go away: what takes long here waits for the processor
+            return await running
         try:
             return await asyncio.wait_for(running, _LONGEST_WAIT)
         except TimeoutError as error:
