@@ -643,6 +643,8 @@ MISTAKES = (
     # a generation that is far away, a date that is none
     *("gpt-90", "o9-mini", "claude-3-opus-2024022", "claude-2.2", "claude-opus-6-99999999", "gpt-6-sol-2027-99-99"),
     "gpt-4o-2024-13-45",
+    # an older version of the newest generation, without a new word
+    "groq/qwen/qwen3-32b",
     # signs that no id has, numbers that are neither versions nor dates
     *("gpt-7?", "gpt-7%20", "gpt-7;rm", "gpt-7-<b>", "gpt-7/../../x", "gpt--7", "gpt-7-", "gpt-7.3.4"),
     *("claude-opus-6-6-6", "claude-fable-5-22", "gemini5pro", "gemini_5_pro", "gpt_7", "minimax-mm4", "grokk-6"),

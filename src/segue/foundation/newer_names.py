@@ -152,7 +152,9 @@ def _find_generation(asked: Name, rows: list[tuple[Name, _Value]]) -> list[tuple
     major, date = min(asked.version[0], newest), max(name.date for name, _ in rows)
     last = max((name.version for name, _ in rows if name.version[:1] == (major,)), default=())
     rows = [row for row in rows if row[0].version == last]
-    is_later = asked.version > last or (asked.version[0] == newest and not 0 < asked.date < date)
+    is_named_anew = asked.rest not in {name.rest for name, _ in rows}
+    is_of_newest = asked.version[0] == newest and (asked.version >= last or is_named_anew)
+    is_later = asked.version > last or (is_of_newest and not 0 < asked.date < date)
     points = {asked.point, *(name.point for name, _ in rows)} - {""}
     is_near = newest - 1 <= asked.version[0] <= newest + _GENERATIONS
     is_written_so = len(points) <= 1 and any(asked.joint == name.joint for name, _ in rows)
