@@ -610,6 +610,12 @@ NEWER = {
         "anthropic/claude-haiku-6-20270301",
         "anthropic-messages",
     ),
+    "the day of a snapshot": ("kimi-k4-0905", "moonshotai/kimi-k4-0905", "openai-chat"),
+    "a folder of a host": (
+        "fireworks/accounts/fireworks/models/deepseek-v5",
+        "fireworks/accounts/fireworks/models/deepseek-v5",
+        "anthropic-messages",
+    ),
     "an id of Bedrock without its provider": (
         "anthropic.claude-opus-6-v1:0",
         "amazon-bedrock/anthropic.claude-opus-6-v1:0",
@@ -635,7 +641,16 @@ MISTAKES = (
     # a listed name with other punctuation, a part of one, an older month
     *("gpt4o-mini", "o4mini", "claude-haiku4-5", "claude-sonnet", "gpt-mini", "mistral-large-2501", "gpt-nonsense"),
     # a generation that is far away, a date that is none
-    *("gpt-90", "o9-mini", "claude-3-opus-2024022"),
+    *("gpt-90", "o9-mini", "claude-3-opus-2024022", "claude-2.2", "claude-opus-6-99999999", "gpt-6-sol-2027-99-99"),
+    "gpt-4o-2024-13-45",
+    # an older version of the newest generation, without a new word
+    "groq/qwen/qwen3-32b",
+    # signs that no id has, numbers that are neither versions nor dates
+    *("gpt-7?", "gpt-7%20", "gpt-7;rm", "gpt-7-<b>", "gpt-7/../../x", "gpt--7", "gpt-7-", "gpt-7.3.4"),
+    *("claude-opus-6-6-6", "claude-fable-5-22", "gemini5pro", "gemini_5_pro", "gpt_7", "minimax-mm4", "grokk-6"),
+    # a family of another maker, a folder that the host does not have
+    *("openrouter/anthropic/gpt-7", "openrouter/openai/claude-opus-6", "amazon-bedrock/anthropic.gpt-7"),
+    *("fireworks/accounts/x/models/foo-7", "openai/claude-opus-6", "anthropic/gpt-7", "groq/claude-opus-6"),
 )
 
 

@@ -2,7 +2,8 @@
 
 A pair is made from a neutral conversation, encoded without projection, so that the same pair exists on every protocol;
 what no conversation can hold is set in the body. `named_by` tells whether a rule names something in a body: what is
-found with the rule, and not without it.
+found with the rule, and not without it. What a wire has no field for is in no body; `projected` tells what projection
+makes of a conversation, with the rule and without.
 """
 
 from __future__ import annotations
@@ -27,9 +28,21 @@ from segue.conversation.context import Context, NativeTool, Options, Prompt, Too
 from segue.conversation.messages import AssistantMessage, StopReason, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import SegueError
 from segue.models.thinking import THINKING_LEVELS
+from segue.projection.engine import Engine
+from segue.projection.policy import Policy
+from segue.projection.projector import _run as run  # pyright: ignore[reportPrivateUsage] - with rules of no model
+from segue.projection.workspace.workspace import Target
 from segue.protocols.api import check_for, encode_request
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.registry import get_protocol
+
+
+
+class Body(dict[str, Any]):
+    """An encoded conversation with what it was made from; empty if the protocol cannot encode it."""
+
+    prompt: Prompt
+
 
 Pair = tuple[dict[str, Any], dict[str, Any]]
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -68,7 +81,12 @@ def make(
     """Encode a conversation, without projection."""
     context = Context(messages=messages or (HI,), tools=tuple(tools), system_prompt=system)
     prompt = Prompt(context=context, options=Options(**options), model=endpoint.model.id or None)
-    return encode_request(prompt, protocol=endpoint.model.protocol, model=endpoint.model)
+    try:
+        body = Body(encode_request(prompt, protocol=endpoint.model.protocol, model=endpoint.model))
+    except SegueError:
+        body = Body()
+    body.prompt = prompt
+    return body
 
 
 def with_key(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -86,6 +104,18 @@ def named_by(endpoint: Endpoint, without: Endpoint, body: dict[str, Any]) -> lis
     """Return what is found in a body because of a rule: `without` is the endpoint without it."""
     kept = {(one.code, one.path) for one in check_for(body, without)}
     return [one for one in check_for(body, endpoint) if (one.code, one.path) not in kept]
+
+
+def projected(endpoint: Endpoint, body: dict[str, Any]) -> Any:
+    """Return what projection makes of the conversation of a body, and what it reports."""
+    if not isinstance(body, Body):
+        return None
+    engine, prompt = Engine(Target(endpoint, Policy())), body.prompt
+    try:
+        made = run(engine, prompt.context, prompt.options, settle=False)
+    except SegueError as error:
+        return type(error)
+    return made.context, made.options, made.report.changes, made.requirements
 
 
 # -- pairs -------------------------------------------------------------------------------------------------------------
@@ -511,5 +541,5 @@ def pairs_of(endpoint: Endpoint, kind: str) -> Iterator[Pair]:
     for build in MAKERS[kind](endpoint):
         try:
             yield build()
-        except (SegueError, AttributeError, TypeError, KeyError):  # the protocol cannot encode it
+        except (SegueError, AttributeError, TypeError, KeyError):  # a body of another form
             continue

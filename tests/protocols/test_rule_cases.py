@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from property_testing import tiers
-from protocols.rule_cases import MAKERS, named_by, pairs_of
+from protocols.rule_cases import MAKERS, Body, named_by, pairs_of, projected
 from protocols.test_capabilities import NOT_IN_A_BODY
 from segue.models.catalogue import find_models, packaged_catalogue
 from segue.models.model import Model
@@ -116,11 +116,24 @@ def _without(endpoint: Endpoint, rule: Found) -> Endpoint | None:
     return replace(endpoint, rules=replace(rules, **{rule.name: getattr(DEFAULTS, rule.name)}))
 
 
+@lru_cache(maxsize=64)
+def _pairs(place: tuple[str, str, str], model_id: str, kind: str) -> list[Any]:
+    return list(pairs_of(_endpoint(place, model_id), kind))
+
+
 @lru_cache(maxsize=512)
 def _refused_pairs(place: tuple[str, str, str], model_id: str, kind: str) -> list[Any]:
     """Return the pairs in whose first body an endpoint finds something: only these can show a rule."""
     endpoint = _endpoint(place, model_id)
-    return [pair for pair in pairs_of(endpoint, kind) if check_for(pair[0], endpoint)]
+    return [pair for pair in _pairs(place, model_id, kind) if all(pair) and check_for(pair[0], endpoint)]
+
+
+@lru_cache(maxsize=64)
+def _projected_pairs(place: tuple[str, str, str], model_id: str, kind: str) -> list[Any]:
+    """Return the pairs of conversations, with what projection makes of them."""
+    endpoint = _endpoint(place, model_id)
+    pairs = [pair for pair in _pairs(place, model_id, kind) if isinstance(pair[0], Body) and isinstance(pair[1], Body)]
+    return [(*pair, *(projected(endpoint, one) for one in pair)) for pair in pairs if pair[0].prompt != pair[1].prompt]
 
 
 @lru_cache(maxsize=512)
@@ -148,20 +161,55 @@ KINDS: dict[str, tuple[str, ...]] = {
 """Kinds of pairs -> beginnings of the names of rules that they show; they are tried first."""
 
 
+def _alone(endpoint: Endpoint, rule: Found) -> tuple[Endpoint, Endpoint]:
+    """Return an endpoint that has no other rule, and one that has none."""
+    empty = replace(endpoint, rules=DEFAULTS)
+    if rule.name in PLACES:
+        return replace(endpoint, rules=replace(DEFAULTS, rows={rule.name: rule.value})), empty
+    value = frozenset([rule.item]) if rule.item else rule.value
+    return replace(endpoint, rules=replace(DEFAULTS, **{rule.name: value})), empty
+
+
 def find_case(rule: Found) -> str | None:
-    """Find a kind of pair whose one body the rule names, and whose other one it does not."""
+    """Find a kind of pair of which a rule names, or changes, the one and not the other.
+
+    A body is named by `check`; a conversation is changed by projection. Where another rule names the same bodies, the
+    rule is taken alone.
+    """
     place = (rule.provider, rule.protocol, rule.pattern)
     effective = [model.id for model in _candidates(*place) if _without(_endpoint(place, model.id), rule) is not None]
     kinds = sorted(MAKERS, key=lambda kind: not rule.name.startswith(KINDS[kind]))
-    for kind in kinds:
-        for model_id in effective[:MOST]:
-            endpoint = _endpoint(place, model_id)
-            without = _without(endpoint, rule)
-            assert without is not None
-            for refused, taken in _refused_pairs(place, model_id, kind):
-                if named_by(endpoint, without, refused) and not named_by(endpoint, without, taken):
-                    return kind
+    for shows in (_names, _changes, _names_alone):
+        for kind in kinds:
+            if any(shows(rule, place, model_id, kind) for model_id in effective[:MOST]):
+                return kind
     return None
+
+
+def _names(rule: Found, place: tuple[str, str, str], model_id: str, kind: str) -> bool:
+    endpoint = _endpoint(place, model_id)
+    without = cast("Endpoint", _without(endpoint, rule))
+    return any(
+        named_by(endpoint, without, refused) and not named_by(endpoint, without, taken)
+        for refused, taken in _refused_pairs(place, model_id, kind)
+    )
+
+
+def _changes(rule: Found, place: tuple[str, str, str], model_id: str, kind: str) -> bool:
+    without = cast("Endpoint", _without(_endpoint(place, model_id), rule))
+    return any(
+        projected(without, refused) != made and projected(without, taken) == kept
+        for refused, taken, made, kept in _projected_pairs(place, model_id, kind)
+    )
+
+
+def _names_alone(rule: Found, place: tuple[str, str, str], model_id: str, kind: str) -> bool:
+    alone, empty = _alone(_endpoint(place, model_id), rule)
+    return any(
+        named_by(alone, empty, refused) and not named_by(alone, empty, taken)
+        for refused, taken in _pairs(place, model_id, kind)
+        if refused and taken
+    )
 
 
 MOST = 3

@@ -104,7 +104,7 @@ VARIANTS: Final[tuple[Variant, ...]] = (
     Variant(r"claude-(opus|sonnet)-4-0", r"claude-\1-4-20250514"),
     Variant(r"claude-([a-z]+)-(\d+)\.(\d+)(.*)", r"claude-\1-\2-\3\4", is_sent=False),
     Variant(r"claude-(\d+)\.(\d+)-([a-z]+)(.*)", r"claude-\3-\1-\2\4", is_sent=False),
-    Variant(r"(.+?)-(?:\d{8}|\d{4}-\d\d-\d\d)", r"\1"),  # a snapshot of a listed model
+    Variant(r"(.+?)-20\d\d(-?)(?:0[1-9]|1[0-2])\2(?:0[1-9]|[12]\d|3[01])", r"\1"),  # a snapshot of a listed model
 )
 """All were read on 2026-11-17. The first one whose listed id exists counts."""
 

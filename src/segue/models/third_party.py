@@ -275,9 +275,9 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         title="NVIDIA NIM",
         base_url="https://integrate.api.nvidia.com/v1",
         key_variables=("NVIDIA_API_KEY",),
-        rules={"openai-chat": {"call_id_max": 0, "empty_result": False}},
+        rules={"openai-chat": {"call_id_max": 0, "empty_result": False, "refused_options": ["session_id"]}},
         dialect={"openai-chat": {"max_tokens_field": "max_tokens", "effort": False}},
-        source="pi-ai 1.5.0; strands (Nemotron refuses an empty result)",
+        source="pi-ai 1.5.0; strands (Nemotron refuses an empty result); kimi-cli #2534 (`prompt_cache_key`)",
     ),
     _chat_host(
         name="snowflake",

@@ -291,6 +291,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-17",
     ),
     Family(
+        pattern=r"amazon\.nova-(?!2)",
+        rules={"refused_extra": ["additionalModelRequestFields.reasoningConfig"]},
+        source="'Malformed input request: the provided reasoning config value is invalid' (inspect_ai #5301, Nova Pro,"
+        " 2026-09-08)",
+        read="2026-11-18",
+    ),
+    Family(
         pattern=r"amazon\.nova-2",
         rules={
             "refused_with_thinking": frozenset({"max_tokens", *_SAMPLING}),
@@ -364,6 +371,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-17",
     ),
     Family(
+        pattern=r"zai\.glm",
+        rules={"refused_options": ["stop"]},
+        source="'This model doesn't support the stopSequences field' (bifrost #4684, 2026-06-25)",
+        read="2026-11-18",
+    ),
+    Family(
         pattern=r"nova-micro|jamba-instruct",
         rules={"user_media": ()},
         source="AWS documentation: supported models and features of Converse, neither documents nor vision",
@@ -380,6 +393,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"user_media": _IMAGES},
         source="'This model doesn't support documents.' (models.dev #6821, 2026-09-11)",
         read="2026-11-17",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_6_ON,
+        rules={"result_media": ()},
+        source="an image in a result fails, the same next to a result of text does not (opencode #48069, live, of Astra"
+        " and Sol, 2026-09-16)",
+        read="2026-11-18",
     ),
     Family(
         pattern=f"{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_5_ON}",

@@ -232,6 +232,26 @@ LIMITS: Final = Limits(
             for key in ("presence_penalty", "frequency_penalty")
             for provider, models in (("google", r"gemini-(?:2\.5|3)"), ("openrouter", r"gemini-3\.[78]"))
         ),
+        *(
+            Limit(
+                f"tools.*.{key}",
+                '"Unknown name "google_search" at \'tools[0]\': Cannot find field." (nvda-OpenAI #123, 2026-06-14)',
+                refused="use google-genai",
+                providers=("google",),
+            )
+            for key in ("google_search", "googleSearch")
+        ),
+        # -- xAI
+        *(
+            Limit(
+                key,
+                "a 400 of 500,000 and a 200 of 496,000 (minebench #82, live, 2026-08-12)",
+                most=496_000,
+                models=r"grok-4\.6",
+                providers=("xai",),
+            )
+            for key in ("max_completion_tokens", "max_tokens")
+        ),
         # -- Anthropic
         Limit(
             "response_format.json_schema",
@@ -252,6 +272,26 @@ LIMITS: Final = Limits(
             "tool_stream",
             '"Validation: Unsupported parameter(s): `tool_stream`" (openclaude #1950, 2026-07-12)',
             refused="remove it",
+            providers=("nvidia",),
+        ),
+        Limit(
+            "prompt_cache_key",
+            '"Validation: Unsupported parameter(s): `prompt_cache_key`" (kimi-cli #2534, 2026-07-23; OmniRoute #848)',
+            refused="remove it",
+            providers=("nvidia",),
+        ),
+        Limit(
+            "enable_thinking",
+            "a 400 of qwen3.5-397b (oh-my-pi #2299, 2026-06-11)",
+            refused="remove it",
+            models=r"qwen",
+            providers=("nvidia",),
+        ),
+        Limit(
+            "reasoning_budget",
+            '"Validation: Unsupported parameter(s): reasoning_budget" (free-claude-code #127, 2026-04-21)',
+            refused="remove it",
+            models=r"glm|qwen",
             providers=("nvidia",),
         ),
         Limit(

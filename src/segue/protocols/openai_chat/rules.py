@@ -467,6 +467,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"deepseek-reasoner",
+        rules={"reasoning_replay": "required", "thinks_unasked": True},
+        providers=("deepseek",),
+        source="'Missing `reasoning_content` field in the assistant message at message index 2' of a call (continue"
+        " #9831, 2026-01-23; GitNexus #43, 2026-02-22)",
+        read="2026-11-18",
+    ),
+    Family(
         pattern=r"deepseek-v[4-9]",
         rules={"thinks_unasked": True},
         providers=("deepseek",),

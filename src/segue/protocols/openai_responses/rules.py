@@ -183,6 +183,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-18",
     ),
     _openai_family(
+        pattern=r"gpt-5\.[1-9]-chat",
+        rules={"thinking_levels": frozenset({"medium"})},
+        source="'Unsupported value: 'high' is not supported with the 'gpt-5.1-chat-latest' model. Supported values are:"
+        " 'medium'.' (one-api #266, 2025-11-14; #285 of gpt-5.2-chat, 2025-12-26)",
+        read="2026-11-18",
+    ),
+    _openai_family(
         pattern=OPENAI_WITHOUT_REASONING,
         rules={"refused_extra": ["text.verbosity=low", "text.verbosity=high"]},
         source="'low' is not supported with the 'gpt-5-chat-latest' model. Supported values are: 'medium'."
