@@ -253,3 +253,10 @@ def test_the_program_says_what_is_wrong():
     assert "no case 'nothing'" in run("conformance", "gateway", "--case", "nothing").err
     assert "late-result" in run("conformance", "--list").out
     assert run("conformance").status == Status.USAGE
+    assert "is not NAME=VALUE" in run("conformance", "gateway", "--header", "x-provider").err
+
+
+def test_headers_are_sent_with_every_request():
+    with run_upstream() as (url, upstream):
+        run_suite(url, upstream=upstream, wires=(CHAT,), cases={"plain-turns"}, headers={"x-provider": "one"})
+    assert {each.headers.get("x-provider") for each in upstream.emulator.requests} == {"one"}

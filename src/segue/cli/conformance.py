@@ -42,6 +42,13 @@ _FILE: Final = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--report-header", "headers", metavar="NAME", multiple=True, help="A header that reports losses; repeatable."
 )
+@click.option(
+    "--header",
+    "sent",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A header to send with every request, such as one that chooses the provider; repeatable.",
+)
 @click.option("--strict", is_flag=True, help="Fail also for losses that were reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print the card as JSON.")
 @click.option("--junit", metavar="FILE", type=_FILE, help="Write the outcomes as JUnit.")
@@ -58,6 +65,7 @@ def command(
     upstream: int | None,
     key_variable: str | None,
     headers: tuple[str, ...],
+    sent: tuple[str, ...],
     strict: bool,
     as_json: bool,
     junit: Path | None,
@@ -80,6 +88,10 @@ def command(
     key = "any" if key_variable is None else os.environ.get(key_variable)
     if not key:
         raise click.UsageError(f"--key-variable {key_variable}: the variable is not set")
+    for each in sent:
+        if "=" not in each:
+            raise click.BadParameter(f"{each!r} is not NAME=VALUE", param_hint="--header")
+    extra = dict(each.split("=", 1) for each in sent)
     from segue.testing.conformance.running import REPORT_HEADERS, run_suite, run_upstream
 
     is_own = target == _OWN
@@ -92,7 +104,16 @@ def command(
             click.echo(f"segue: nothing answers at {url}; start the server first", err=True)
             ctx.exit(Status.FAILED)
         known = (*REPORT_HEADERS, *headers)
-        card = run_suite(url, upstream=scripted, wires=wires, cases=cases, model=model, key=key, report_headers=known)
+        card = run_suite(
+            url,
+            upstream=scripted,
+            wires=wires,
+            cases=cases,
+            model=model,
+            key=key,
+            report_headers=known,
+            headers=extra,
+        )
     if is_own:
         card = replace(card, target=f"the gateway of segue {__version__}")
     click.echo(card.render_json() if as_json else printable(card.render_text()), nl=False)

@@ -32,6 +32,7 @@ from segue.projection.passes.text import is_clean_extra
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
 from segue.projection.requirements import Requirement, ThinkingOff
+from segue.projection.return_mark import find_return
 from segue.projection.system_form import as_block, find_system_form
 from segue.projection.workspace.surrogates import clean_value
 from segue.projection.workspace.workspace import Target, Workspace
@@ -133,18 +134,20 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
             plain = form == "string"
             if form == "block":
                 context = replace(context, system_prompt=as_block(system))
-    if window is None:
-        return Prompt(context=context, options=options, model=endpoint.model.id, plain_system=plain)
-    options = fill_window(options, window, endpoint)
-    if window.anchor is not None:
-        index, marked = window.anchor
+    anchor = None if window is None else window.anchor
+    if window is not None:
+        options = fill_window(options, window, endpoint)
+    if anchor is None:
+        anchor = find_return(context, options, endpoint)
+    if anchor is not None:
+        index, marked = anchor
         messages = (*context.messages[:index], marked, *context.messages[index + 1 :])
         context = replace(context, messages=messages)
     return Prompt(
         context=context,
         options=options,
         model=endpoint.model.id,
-        anchored=window.anchor is not None,
+        anchored=anchor is not None,
         plain_system=plain,
     )
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent, CacheMark, TextContent, UserContent
+from segue.conversation.content import CacheMark, TextContent, UserContent
 from segue.conversation.messages import Message, UserMessage
 from segue.errors import Path
 from segue.foundation.plurals import counted
@@ -21,9 +20,8 @@ from segue.projection.passes.cache_marks import Mark
 from segue.projection.policy import Texts
 from segue.projection.report import Change, ChangeCode, Loss, place_of
 from segue.projection.requirements import SummaryWanted
+from segue.projection.return_mark import MARKS_WITH_ANCHOR, with_mark
 from segue.projection.workspace.workspace import Target
-
-_MARKS_WITH_ANCHOR: Final = 4
 
 
 class LeanPart:
@@ -318,11 +316,11 @@ class _Cut:
         """
         target, sent = self.target, self.fitted.messages
         end = len(sent) - (len(self.given.messages) - max(self.marks.lean, self.start))
-        if target.rules.cache_marks < _MARKS_WITH_ANCHOR or end <= 0:
+        if target.rules.cache_marks < MARKS_WITH_ANCHOR or end <= 0:
             return None
         message = sent[end - 1]
         mark = CacheMark(ttl="1h" if is_long and target.dialect.cache_long == "1h" else None)
-        marked = self.made.variant(self.marks.lean, mark.ttl, message, partial(_with_mark, message, mark))
+        marked = self.made.variant(self.marks.lean, mark.ttl, message, partial(with_mark, message, mark))
         return None if marked is message else (end - 1, marked)
 
     def moved_marks(self, given: list[Mark]) -> list[Mark]:
@@ -354,19 +352,6 @@ def _in_order(changes: list[Change], lean: list[Change], at: int) -> list[Change
     if changes[at:end] == lean and (not lean or not others or place_of(others[-1]) < place_of(lean[0])):
         return others + lean
     return sorted(changes, key=place_of)
-
-
-def _with_mark(message: Message, mark: CacheMark) -> Message:
-    """Put a mark on a result, or on the last text of another message; the same object if it has none."""
-    if message.role == "toolResult":
-        return replace(message, cache_mark=mark)
-    content: list[AnyContent] = list(message.content)
-    for position in range(len(content) - 1, -1, -1):
-        piece = content[position]
-        if piece.kind == "text" and piece.text.strip():
-            content[position] = replace(piece, cache_mark=mark)
-            return replace(message, content=tuple(content))
-    return message
 
 
 def _with_text(message: UserMessage, text: str) -> UserMessage:

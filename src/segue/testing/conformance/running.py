@@ -89,16 +89,17 @@ def run_suite(
     model: str | None = None,
     key: str = "any",
     report_headers: Sequence[str] = REPORT_HEADERS,
+    headers: Mapping[str, str] | None = None,
     on_case: Callable[[Outcome], None] | None = None,
 ) -> Card:
     """Send the cases of some wires, or of all, to a server or gateway.
 
     `url` is its address without the `/v1` of a wire. Without `upstream`, what arrives is not judged. `model` is the
-    name to ask for, in place of the one that a case is written for.
+    name to ask for, in place of the one that a case is written for; `headers` are sent with every request.
     """
     outcomes: list[Outcome] = []
     skipped = 0
-    with httpx2.Client(timeout=_TIMEOUT, trust_env=False) as client:
+    with httpx2.Client(timeout=_TIMEOUT, trust_env=False, headers=headers) as client:
         for wire in wires or wire_names():
             rows = load_wire(wire)
             target = _Target(_root(url), client, rows, upstream, model, key, tuple(report_headers))
