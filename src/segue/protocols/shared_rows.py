@@ -3,7 +3,7 @@
 A field of a request without a neutral type of its own is kept in `extra`, under the name of its protocol. A row of
 `SHARED_FIELDS` says that several protocols mean the same by such fields, so that projection can write what it read in
 one of them in the place that another one has for it. A new field is a row here, not a change of codecs; which providers
-of a protocol have a key is in `models.provider_fields`.
+of a protocol have a key is in `protocols.provider_fields`.
 
 Sources of the columns: openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, botocore 1.44.3, mistralai 3.7.0, ollama
 0.6.3, cohere 7.3.1, groq 1.7.0, together 3.1.1, cerebras_cloud_sdk 1.91.0, fireworks_ai 1.2.28 (their types, read
