@@ -8,6 +8,7 @@ nothing about the keys.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Final, cast
 from urllib.parse import parse_qsl, urlsplit
@@ -32,9 +33,14 @@ def find_digest(headers: Mapping[str, str], query: str) -> bytes | None:
 def is_remote(client: object) -> bool:
     """Whether the client of a connection, `(host, port)`, is another machine. Sockets without an address are local."""
     try:
-        return not ip_address(cast("tuple[str, int]", client)[0]).is_loopback
+        return _is_remote_host(cast("tuple[str, int]", client)[0])
     except (TypeError, IndexError, ValueError):
         return False
+
+
+@lru_cache(maxsize=1_000)  # asked twice for each request
+def _is_remote_host(host: str) -> bool:
+    return not ip_address(host).is_loopback
 
 
 def is_own_host(headers: Mapping[str, str], names: frozenset[str]) -> bool:

@@ -316,7 +316,8 @@ def clamp_usage(usage: Usage, model: Model, *, choices: int = 1) -> Usage:
         "output": _between(usage.output, written),
     }
     total = _between(usage.total_tokens, 3 * read + written)
-    is_same = total == usage.total_tokens and all(getattr(usage, name) == value for name, value in figures.items())
+    given = (usage.total_tokens, usage.input, usage.cache_read, usage.cache_write, usage.output)
+    is_same = given == (total, *figures.values())
     clamped = usage
     if not is_same:
         counted = replace(usage, **figures, reasoning=_between(usage.reasoning, figures["output"]))

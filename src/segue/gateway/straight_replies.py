@@ -59,6 +59,8 @@ _SEEN: Final = re.compile(
 )
 """In each frame with a call, arguments, a reason or an error; a name of a field may be escaped."""
 _DECODE: Final = msgspec.json.Decoder().decode
+_READ: Final = frozenset((*_INDEXES, *_ARGUMENTS, *_REASONS, "name", "function", "delta"))
+"""Fields that say something about an object: most have none of them."""
 _REPEATING: Final = frozenset(
     {
         "response.created",
@@ -99,19 +101,25 @@ class _Seen:
                 self._walk(each, index)
         elif isinstance(value, dict):
             given = cast("dict[str, object]", value)
-            index = next((given[key] for key in _INDEXES if key in given), index)
-            if not is_inner and _is_call(given):
-                ids = (given[key] for key in _IDS if given.get(key))
-                self.calls.append((index, given.get("type", "function"), *ids, _name_of(given)))
-                self._indexes.add(index)
-            self.reasons += (given[key] for key in _REASONS if given.get(key) and isinstance(given[key], str))
-            if index in self._indexes:
-                self.arguments += (text for key in _ARGUMENTS if isinstance(text := given.get(key), str))
-            if given.get("type") in _INPUT_DELTAS:
-                self.arguments.append(str(given.get("delta")))
+            if not _READ.isdisjoint(given):
+                index = self._read(given, index, is_inner=is_inner)
             for key, each in given.items():
                 if isinstance(each, (dict, list)):
                     self._walk(cast("object", each), index, is_inner=key == "function")
+
+    def _read(self, given: Mapping[str, object], index: object, *, is_inner: bool) -> object:
+        """Read the fields of one object; return the index of what is in it."""
+        index = next((given[key] for key in _INDEXES if key in given), index)
+        if not is_inner and _is_call(given):
+            ids = (given[key] for key in _IDS if given.get(key))
+            self.calls.append((index, given.get("type", "function"), *ids, _name_of(given)))
+            self._indexes.add(index)
+        self.reasons += (given[key] for key in _REASONS if given.get(key) and isinstance(given[key], str))
+        if index in self._indexes:
+            self.arguments += (text for key in _ARGUMENTS if isinstance(text := given.get(key), str))
+        if given.get("type") in _INPUT_DELTAS:
+            self.arguments.append(str(given.get("delta")))
+        return index
 
 
 def _name_of(given: Mapping[str, object]) -> object:

@@ -10,6 +10,7 @@ Two providers of the catalogue have no row, because segue does not support their
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -102,6 +103,7 @@ def provider_name(name: str) -> str:
     return wanted if wanted in PROVIDERS else OTHER_NAMES.get(wanted, wanted)
 
 
+@lru_cache(maxsize=256)  # asked for each request
 def _host(url: str | None) -> str | None:
     try:
         return urlsplit(url).hostname if url else None

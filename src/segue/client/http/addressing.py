@@ -15,6 +15,7 @@ import logging
 import re
 from base64 import b64encode
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -77,6 +78,7 @@ def fill_url(url: str, environment: Mapping[str, str]) -> str:
     return filled
 
 
+@lru_cache(maxsize=256)  # asked for each request
 def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
@@ -96,6 +98,8 @@ def with_query_last(url: str, base_url: str | None) -> str:
 
 def query_secrets(url: str) -> dict[str, str]:
     """Return the secrets in the query of a URL, and keep them out of the log of the transport."""
+    if "?" not in url:
+        return {}
     found = {name: value for name, value in parse_qsl(urlsplit(url).query) if _SECRET_PARAMETER.search(name)}
     if found:
         logging.getLogger("httpx2").addFilter(_hide_queries)  # adding the same filter again changes nothing
@@ -117,6 +121,8 @@ def _hide_queries(record: logging.LogRecord) -> bool:
 
 def split_login(url: str) -> tuple[str, dict[str, str]]:
     """Move a user name and password from a URL to a header, because URLs are logged."""
+    if "@" not in url:
+        return url, {}
     parts = urlsplit(url)
     login, at, host = parts.netloc.rpartition("@")
     if not at:
