@@ -278,7 +278,7 @@ class Exchange:
             request = prepare_again(
                 context, model, options=options, policy=policy, account=account, refused=known, cache=cache
             )
-        if asked.is_own and not refused and not is_lowered:
+        if asked.own is not None and given_to[0] is asked.context and not refused and not is_lowered:
             given_to = (context, model, given_options, policy, account, known)
             return self._receive(given_to, options, is_changed=bool(request.report.changes)) or request
         return request
@@ -293,8 +293,8 @@ class Exchange:
         keyed = None if given is None or options is None or options == given else find_cache_key(given, options)
         if options != given and keyed is None and not is_changed:
             return None
-        body = self.asked.call.body
-        assert body is not None, "a request with a prompt has a body"
+        body = self.asked.own
+        assert body is not None, "it was asked for"
         named = {**body, **({"model": model.id} if "model" in body else {}), **(keyed or {})}
         if is_changed and check(named, protocol=model.protocol, model=model):
             return None  # projection has repaired that
@@ -568,6 +568,7 @@ class Exchange:
             reply=(),
             messages=asked.context.messages,
             chain=asked.chain,
+            passes=asked.passes,
         )
 
     def continuation(self) -> Continuation | None:
