@@ -26,7 +26,7 @@ from segue.conversation.messages import AssistantMessage, Sent, Usage
 from segue.conversation.replayed import message_events
 from segue.envelope.attaching import DELTAS, Attachment
 from segue.envelope.keys import keys_of_reply
-from segue.errors import EncodeError
+from segue.errors import EmptyConversation, EncodeError
 from segue.failures.failure import Failure, FailureKind
 from segue.foundation.json_text import encode_json
 from segue.gateway.asking import Asked, Continuation
@@ -271,17 +271,27 @@ class Exchange:
         given_options = options
         if asked.routed.route.caching and options is not None and not asked.raw:
             options = with_caching(options, context, model, asked.conversation)
-        cache = self.gateway.digests.of(self.asked.tenant)
-        if asked.outboxes is not None:
-            request = asked.outboxes.prepare(context, model, options, policy, account=account, refused=known)
-        else:
-            request = prepare_again(
-                context, model, options=options, policy=policy, account=account, refused=known, cache=cache
-            )
-        if asked.is_own and not refused and not is_lowered:
-            given_to = (context, model, given_options, policy, account, known)
-            return self._receive(given_to, options, is_changed=bool(request.report.changes)) or request
+        is_own = asked.is_own and not refused and not is_lowered
+        received = (context, model, given_options, policy, account, known)
+        try:
+            request = self._project((context, model, options, policy, account, known))
+        except EmptyConversation:
+            request = self._receive(received, options, is_changed=True) if is_own else None
+            if request is None:
+                raise
+            return request
+        if is_own:
+            return self._receive(received, options, is_changed=bool(request.report.changes)) or request
         return request
+
+    def _project(self, given_to: _Given) -> Request:
+        context, model, options, policy, account, refused = given_to
+        if self.asked.outboxes is not None:
+            return self.asked.outboxes.prepare(context, model, options, policy, account=account, refused=refused)
+        cache = self.gateway.digests.of(self.asked.tenant)
+        return prepare_again(
+            context, model, options=options, policy=policy, account=account, refused=refused, cache=cache
+        )
 
     def _receive(self, given_to: _Given, options: Options | None, *, is_changed: bool) -> Request | None:
         """Make a request with the client's body for its model; None if it has to be the projected one.
