@@ -8,7 +8,13 @@ from segue.protocols.provider_fields import fields_of_providers
 from segue.protocols.shared_replies import REPLY_FIELDS
 from segue.protocols.shared_rows import SHARED_FIELDS, Column, SharedField
 
-_LEVELS = {"body": "the request", "message": "a message", "content": "an image or a document", "tool": "a function"}
+_LEVELS = {
+    "body": "the request",
+    "message": "a message",
+    "image": "an image",
+    "file": "a document or video",
+    "tool": "a function",
+}
 
 
 def shared_fields(what: str) -> str:

@@ -168,9 +168,9 @@ def source_body(case: Case, *, turns: int) -> dict[str, Any]:
     model = model if case.row.name == "thinking_shown" else SOURCES[case.protocol]
     at = {case.protocol: case.part}
     image = ImageContent(data=PIXEL, mime_type="image/png", extra=at)
-    if case.row.name == "citable":
+    if case.row.level == "file":
         image = FileContent(data="aGk=", mime_type="application/pdf", name="a.pdf", extra=at)
-    content = (TextContent(text="Answer in JSON."), *((image,) if case.row.level == "content" else ()))
+    content = (TextContent(text="Answer in JSON."), *((image,) if case.row.level in ("image", "file") else ()))
     question = UserMessage(content=content, extra=at if case.row.level == "message" else None)
     tools = tuple(ToolDefinition(name=name, parameters=CLOSED) for name in ("look", "find"))
     tools = tools if case.row.name == "allowed_tools" else ()
@@ -259,6 +259,49 @@ def test_the_law_finds_a_field_that_is_lost(monkeypatch: pytest.MonkeyPatch):
 def test_every_row_is_of_several_wires_or_providers():
     for row in SHARED_FIELDS:
         assert [case for case in CASES if case.row is row], row.name
+
+
+def test_a_field_of_a_document_is_not_one_of_an_image():
+    document = {"type": "input_file", "file_data": "data:application/pdf;base64,aGk=", "filename": "a.pdf"}
+    body = {"model": "gpt-4.1", "input": [{"role": "user", "content": [{**document, "detail": "low"}]}]}
+    chat = convert(body, source="openai-responses", target=TARGETS["gpt-4.1 over Chat"])
+    assert chat.body["messages"][0]["content"][0].keys() == {"type", "file"}
+    assert [change.detail for change in chat.report.changes] == ['detail: "low"']
+    google = convert(body, source="openai-responses", target="google/gemini-2.0-flash").body
+    assert google["contents"][0]["parts"][0]["mediaResolution"] == {"level": "MEDIA_RESOLUTION_LOW"}
+
+
+@pytest.mark.parametrize(
+    ("target", "named"),
+    [
+        ("openrouter/openai/gpt-4.1", True),
+        ("groq/llama-3.3-70b-versatile", False),
+        ("mistral/mistral-medium-latest", False),
+    ],
+)
+def test_the_name_of_a_system_message_arrives_where_messages_have_names(target: str, named: bool):
+    system = {"role": "system", "name": "boss", "content": "Be kind."}
+    body = {"model": "gpt-4.1", "messages": [system, {"role": "user", "content": "Hi"}]}
+    made = convert(body, source="openai-chat", target=target)
+    assert made.body["messages"][0] == (system if named else {"role": "system", "content": "Be kind."})
+    assert [change.detail for change in made.report.changes] == ([] if named else ['system: {"name": "boss"}'])
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_the_strictness_of_an_answer_is_that_of_the_request(strict: bool):
+    form = {"name": "trip", "schema": CLOSED, "strict": strict}
+    chat = {"model": "gpt-4.1", "messages": [{"role": "user", "content": "Hi"}]}
+    chat["response_format"] = {"type": "json_schema", "json_schema": form}
+    responses = {"model": "gpt-4.1", "input": "Hi", "text": {"format": {"type": "json_schema", **form}}}
+    mistral = {**chat, "model": "mistral-medium-latest"}
+    bodies = {"openai-chat": chat, "openai-responses": responses, "mistral-chat": mistral}
+    models = {**SOURCES, "mistral-chat": get_model("mistral/mistral-medium-latest")}
+    for source, body in bodies.items():
+        for target in bodies:
+            made = convert(body, source=source, target=models[target])
+            found = [part["strict"] for part in _objects(made.body) if "strict" in part]
+            assert found == [strict] or (strict and target == "mistral-chat" != source), (source, target)
+            assert made.report.changes == ()
 
 
 # -- options of any model ----------------------------------------------------------------------------------------------

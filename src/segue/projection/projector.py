@@ -23,7 +23,7 @@ from segue.projection.fitting.given import Given
 from segue.projection.fitting.server_window import ask_server, asked_window, covered_before, fill_window
 from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import limit_marks
-from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, withhold_extra
+from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, share_system, withhold_extra
 from segue.projection.passes.ids import NormalizeId, assign_ids
 from segue.projection.passes.names import clean_names
 from segue.projection.passes.namespaces import name_namespaced
@@ -323,6 +323,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         limited.messages is not context.messages
         or limited.prompt is not context.system_prompt
         or limited.tools is not context.tools
+        or extra is not context.extra
         or removed
     ):
         context = replace(
@@ -368,6 +369,7 @@ def _kept_extra(context: Context, tools: tuple[Tool, ...], target: Target) -> tu
         loss, detail = removal_of({})
         removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=loss, detail=detail))
     if extra is not None:
+        extra = share_system(extra, target.model)
         kept = kept_extra(extra, target.model.protocol, target.rules, same_provider=True)
         if lost := lost_fields(extra, kept):
             loss, detail = removal_of(lost)

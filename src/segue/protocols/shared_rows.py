@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from segue.protocols.kit.json_values import EMPTY, Block, is_object, list_of, object_of
 
-Level: TypeAlias = Literal["body", "message", "content", "tool"]
+Level: TypeAlias = Literal["body", "message", "image", "file", "tool"]
 Kind: TypeAlias = Literal["number", "integer", "boolean", "text", "word", "object", "list"]
 Convert: TypeAlias = Callable[[object], object]
 
@@ -288,6 +288,15 @@ _VIDEO: Final[tuple[tuple[str, Kind, str, str], ...]] = (
     ("video_end", "text", "endOffset", "end_offset"),
 )
 _LARGEST: Final = {"medium": "high", "original": "high"}
+_RESOLUTION: Final = Column(
+    "mediaResolution.level",
+    values=tuple(
+        (word, f"MEDIA_RESOLUTION_{wire}")
+        for word, wire in (("low", "LOW"), ("medium", "MEDIUM"), ("high", "HIGH"), ("original", "ULTRA_HIGH"))
+    ),
+    closest={"auto": None},
+)
+"""How closely Gemini looks at a part."""
 
 SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
     _row(
@@ -562,29 +571,29 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
     _row(
         "detail",
         "word",
-        "content",
+        "image",
         openai_chat=_words("image_url.detail", "auto low high original")._replace(closest={"medium": "high"}),
         openai_responses=_words("detail", "auto low high original")._replace(closest={"medium": "high"}),
         mistral_chat=_words("image_url.detail", "auto low high")._replace(closest=_LARGEST),
         cohere_chat=_words("image_url.detail", "auto low high")._replace(closest=_LARGEST),
-        google_genai=Column(
-            "mediaResolution.level",
-            values=tuple(
-                (word, f"MEDIA_RESOLUTION_{wire}")
-                for word, wire in (("low", "LOW"), ("medium", "MEDIUM"), ("high", "HIGH"), ("original", "ULTRA_HIGH"))
-            ),
-            closest={"auto": None},
-        ),
+        google_genai=_RESOLUTION,
         google_interactions=_words("resolution", "low medium high", original="ultra_high")._replace(
             closest={"auto": None}
         ),
     ),
-    _row("citable", "object", "content", anthropic_messages="citations", bedrock_converse="citations"),
+    _row(
+        "file_detail",
+        "word",
+        "file",
+        openai_responses=_words("detail", "auto low high")._replace(closest=_LARGEST),
+        google_genai=_RESOLUTION,
+    ),
+    _row("citable", "object", "file", anthropic_messages="citations", bedrock_converse="citations"),
     *(
         _row(
             name,
             kind,
-            "content",
+            "file",
             google_genai=f"videoMetadata.{camel}",
             google_interactions=Column(f"processing.{wire}", beside={"processing.type": "static"}),
         )

@@ -178,7 +178,20 @@ def _move_leading_extra(context: Context, protocol: str, model: Model) -> Contex
             break
         content = tuple(replace(piece, extra=_elsewhere(piece.extra, protocol, rules)) for piece in message.content)
         messages.append(replace(message, content=content, extra=_elsewhere(message.extra, protocol, rules)))
-    return replace(context, messages=tuple(messages))
+    return replace(context, messages=tuple(messages), extra=_system_elsewhere(context.extra, protocol))
+
+
+def _system_elsewhere(extra: Extra | None, protocol: str) -> Extra | None:
+    """Move the fields of the system prompt that only some providers have, such as a name."""
+    part = (extra or {}).get(protocol, {})
+    system = object_of(part.get("system"))
+    moved = {key: system[key] for key in shared_keys("message", protocol) & system.keys()}
+    if extra is None or not moved:
+        return extra
+    rest = {key: value for key, value in part.items() if key != "system"}
+    rest |= {"system": kept} if (kept := _less(system, moved)) else {}
+    others = {key: inner for key, inner in extra.items() if key != protocol}
+    return {**others, **({protocol: rest} if rest else {}), f"{protocol}{ELSEWHERE}": {"system": moved}}
 
 
 def _elsewhere(extra: Extra | None, protocol: str, rules: Rules) -> Extra | None:

@@ -32,7 +32,7 @@ from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import INSERTED, Workspace
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.verbatim import FORMAT_KEYS
 from segue.protocols.registry import PROTOCOLS
@@ -115,6 +115,20 @@ def share_fields(extra: Extra, level: Level, model: Model, *, same_provider: boo
             parts[key] = carried.rest
             added.append(carried)
     return Shared({key: part for key, part in parts.items() if part}, tuple(added)) if added else Shared(extra)
+
+
+def share_system(extra: Extra, model: Model) -> Extra:
+    """Write the fields of a system prompt that were set apart for other providers where the target has them."""
+    apart = [key for key, part in extra.items() if key.endswith(ELSEWHERE) and "system" in part]
+    if not apart:
+        return extra
+    parts: dict[str, Block] = dict(extra)
+    for key in apart:
+        for carried in move_fields("message", object_of(parts[key].get("system")), key.removesuffix(ELSEWHERE), model):
+            parts[key] = {**parts[key], "system": carried.rest}
+            for path, value in carried.added.items():
+                parts[model.protocol] = put(parts.get(model.protocol, {}), f"system.{path}", value)
+    return {key: part for key, part in parts.items() if any(part.values())}
 
 
 def portable_fields(part: Mapping[str, object], rules: Rules) -> dict[str, object]:
@@ -260,7 +274,7 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
     for position, piece in enumerate(content):
         if piece.extra is None:
             continue
-        kept = keep(piece.extra, "content")
+        kept = keep(piece.extra, "file" if piece.kind == "file" else "image")
         if is_string and kept is not None and protocol in kept:
             kept = {key: part for key, part in kept.items() if key != protocol} or None
         if kept is not piece.extra:

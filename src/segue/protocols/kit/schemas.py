@@ -34,6 +34,8 @@ FORM: Final = "schema_form"
 _SCHEMA_KEYS: Final[Mapping[str, str]] = {"name": "title", "description": "description"}
 _WITH_FORM: Final = frozenset({"openai-chat", "openai-responses", "mistral-chat", "bedrock-converse"})
 """Protocols with a name and a description next to a schema."""
+_WITH_STRICT: Final = _WITH_FORM - {"bedrock-converse"}
+"""Those where a schema can be a request only, not a guarantee: `strict` is false."""
 _REFUSED: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 _LONGEST: Final = 64
 
@@ -45,10 +47,17 @@ def schema_name(schema: JsonObject) -> str:
     return name or DEFAULT_NAME
 
 
-def choose_form(schema: JsonObject, form: JsonObject) -> dict[str, object]:
-    """Return the choice that keeps the received name and description of a schema; empty if they are the default."""
-    received = {key: value for key in _SCHEMA_KEYS if isinstance(value := form.get(key), str) and value}
+def choose_form(schema: JsonObject, form: JsonObject, *, strict: bool | None = True) -> dict[str, object]:
+    """Return the choice that keeps the received name and description of a schema; empty if they are the default.
+
+    It keeps the flag of a strict schema too, if that is not the one that is written by default.
+    """
+    received: dict[str, object] = {
+        key: value for key in _SCHEMA_KEYS if isinstance(value := form.get(key), str) and value
+    }
     is_default = "name" not in received or received == {"name": schema_name(schema)}
+    if isinstance(flag := form.get("strict"), bool) and flag is not strict:
+        received, is_default = {**received, "strict": flag}, False
     return {} if is_default else choose(FORM, digest(schema), received)
 
 
@@ -90,6 +99,8 @@ def copy_form(options: Options, source: str, target: str) -> Options:
         return options
     if target in _WITH_FORM:
         form = received_form(options.extra, source, schema)
+        if target not in _WITH_STRICT:
+            form = {key: value for key, value in form.items() if key != "strict"}
         return replace(options, extra={**(options.extra or {}), FORM: form}) if form else options
     default, given = {"name": schema_name(schema)}, chosen_form(options.extra, source, schema)
     added = {

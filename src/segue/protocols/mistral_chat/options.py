@@ -127,7 +127,10 @@ _SETTINGS: Final = OptionTable(
         ),
         Setting(
             "output_schema",
-            ("response_format.type", "response_format.json_schema.schema", "response_format.json_schema.description"),
+            (
+                "response_format.type",
+                *(f"response_format.json_schema.{key}" for key in ("schema", "description", "strict")),
+            ),
             _read_schema,
             _write_schema,
         ),
@@ -142,7 +145,7 @@ def decode_options(body: Block, endpoint: Endpoint, choices: Block) -> Options:
     schema = _read_schema(body, endpoint)
     if schema is not None:
         form = object_of(object_of(body.get("response_format")).get("json_schema"))
-        choices = {**choices, **choose_form(cast("Block", schema), form)}
+        choices = {**choices, **choose_form(cast("Block", schema), form, strict=None)}
     return decode_settings(_SETTINGS, body, _CONVERSATION, endpoint, choices)
 
 

@@ -435,8 +435,9 @@ def _write_schema(value: object, options: Options, endpoint: Endpoint) -> Wire:
         return {"response_format": {"type": "json_object"}}
     schema = cast("Block", value)
     form: Wire = {**chosen_form(options.extra, PROTOCOL, schema), "schema": schema}
-    if endpoint.dialect.strict_schema and can_be_strict(schema, endpoint.rules):
-        form["strict"] = True
+    is_strict = form.pop("strict", True)
+    if endpoint.dialect.strict_schema and (not is_strict or can_be_strict(schema, endpoint.rules)):
+        form["strict"] = is_strict
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 

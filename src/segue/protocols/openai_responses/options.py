@@ -477,7 +477,7 @@ def _default_options(options: Options, endpoint: Endpoint, tools: Sequence[Tool]
                 "type": "json_schema",
                 **names,
                 "schema": schema,
-                "strict": can_be_strict(schema, endpoint.rules),
+                "strict": names.get("strict", True) and can_be_strict(schema, endpoint.rules),
             }
         }
     return wire
