@@ -240,6 +240,19 @@ def test_every_sample_passes_unchanged(client: str):
             assert passed == raw
 
 
+@pytest.mark.parametrize("client", ["openai-chat", "anthropic-messages", "ollama-chat"])
+def test_after_a_frame_that_was_cut_off_the_error_can_be_read(upstream: ScriptedServer, client: str, tmp_path: Path):
+    record = get_protocol(client)
+    encoder = frame_encoder(record.framing)
+    given = b"".join(map(encoder.feed, right_stream(record)[:-3]))
+    with straight_gateway(upstream, client, tmp_path) as url:
+        for cut in (1, 20, 60):
+            upstream.reply(Reply(headers=EVENTS, chunks=(given[:-cut],), pause=0.002))
+            answer = ask(url, client, name="a")
+            frames = [parsed(frame) for frame in split_stream(record.framing, answer.content, 4096)]
+            assert "error" in json.dumps(frames[-2:])
+
+
 PATCH = "*** Begin Patch\n*** End Patch"
 FREEFORM = {
     "right": ("custom_tool_call", PATCH),

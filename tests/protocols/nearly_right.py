@@ -102,6 +102,28 @@ def with_empty_ids(frames: Frames, name: str) -> Frames:
     return frames
 
 
+def _with_ids(value: object) -> Fault:
+    def fault(frames: Frames, name: str) -> Frames:
+        for call in _calls(frames) if name != "vscode-lm" else ():  # an interface of objects, whose ids are texts
+            call.update({key: value for key in _IDS if call.get(key)})
+        return frames
+
+    return fault
+
+
+def without_indexes(frames: Frames, name: str) -> Frames:
+    for call in _calls(frames) if name == "openai-chat" else ():
+        call.pop("index", None)
+    return frames
+
+
+def with_objects(frames: Frames, name: str) -> Frames:
+    for call in _calls(frames) if name == "openai-chat" else ():
+        if isinstance(text := call.get("function", {}).get("arguments"), str) and text:
+            call["function"]["arguments"] = json.loads(text)
+    return frames
+
+
 def with_one_index(frames: Frames, name: str) -> Frames:
     del name
     first: int | None = None
@@ -177,7 +199,11 @@ REPAIRED: Final[Mapping[str, Fault]] = {
     "no fault": lambda frames, name: frames,
     "calls without ids": without_ids,
     "calls with empty ids": with_empty_ids,
+    "calls with null as ids": _with_ids(None),
+    "calls with numbers as ids": _with_ids(5),
     "one index for all calls": with_one_index,
+    "calls without an index": without_indexes,
+    "objects as arguments": with_objects,
     "a finish reason of text": _with_reason(_set_stop),
     "counts twice": with_counts_twice,
     "arguments so far in every delta": with_snapshots,

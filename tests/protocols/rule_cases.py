@@ -37,7 +37,6 @@ from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.registry import get_protocol
 
 
-
 class Body(dict[str, Any]):
     """An encoded conversation with what it was made from; empty if the protocol cannot encode it."""
 

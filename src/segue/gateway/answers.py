@@ -433,6 +433,8 @@ async def _pass_events(
         return None
     # A provider that fails writes its own error; a connection that breaks leaves the stream without an end.
     is_cut = last.type == "error" and (failure_of(stream).kind == FailureKind.NETWORK or not straight.has_error)
+    if is_last:
+        data = straight.whole_frames(data, is_cut=is_cut)
     await writer.write_bytes(data, is_last=is_last and not is_cut)
     if last.type == "error" and is_cut:
         frames = frames or straight.write(message_events(last.message), encode)

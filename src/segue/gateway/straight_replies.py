@@ -52,6 +52,8 @@ _IDS: Final = ("call_id", "id", "toolUseId", "tool_call_id")
 _INDEXES: Final = ("index", "output_index")
 _INPUTS: Final = ("arguments", "input", "args", "function")
 _ARGUMENTS: Final = ("arguments", "partial_json", "args", "input")
+_OBJECTS: Final = ("arguments", "args")
+"""Arguments that some servers send as an object where their protocol has a text; `input` begins as an empty one."""
 _REASONS: Final = ("finish_reason", "stop_reason", "finishReason", "done_reason")
 _REASON: Final = re.compile(rb'_?[rR]eason"\s*:\s*"')
 _SEEN: Final = re.compile(
@@ -82,6 +84,8 @@ class _Seen:
     def __init__(self) -> None:
         self.calls: list[tuple[object, ...]] = []
         self.arguments: list[str] = []
+        self.objects = 0
+        """How many of the arguments are not text."""
         self.reasons: list[object] = []
         self.has_error = False
         self._indexes = set[object]()
@@ -98,7 +102,7 @@ class _Seen:
     def _walk(self, value: object, index: object, *, is_inner: bool = False) -> None:
         if isinstance(value, list):
             for each in cast("list[object]", value):
-                self._walk(each, index)
+                self._walk(each, None)  # in a list, each call has its own
         elif isinstance(value, dict):
             given = cast("dict[str, object]", value)
             if not _READ.isdisjoint(given):
@@ -117,6 +121,7 @@ class _Seen:
         self.reasons += (given[key] for key in _REASONS if given.get(key) and isinstance(given[key], str))
         if index in self._indexes:
             self.arguments += (text for key in _ARGUMENTS if isinstance(text := given.get(key), str))
+            self.objects += sum(isinstance(given.get(key), dict) for key in _OBJECTS)
         if given.get("type") in _INPUT_DELTAS:
             self.arguments.append(str(given.get("delta")))
         return index
@@ -228,6 +233,15 @@ class StraightReply:
         frames, self._frames = self._frames, []
         return frames
 
+    def whole_frames(self, data: bytes, *, is_cut: bool) -> bytes:
+        """Return the last bytes of a reply without the beginning of a frame; if it is cut, an error can follow them."""
+        cut = max((data.rfind(end) + len(end) if end in data else 0 for end in self._ends), default=len(data))
+        rest = [line.removeprefix(b"data:").strip() for line in data[cut:].splitlines()]
+        is_whole = all(map(_is_object, (line for line in rest if line[:1] == b"{")))
+        if not is_whole:
+            return data[:cut]
+        return data + self._ends[0] if is_cut and rest and self._ends else data
+
     @property
     def has_error(self) -> bool:
         """Whether the provider itself said that the reply failed."""
@@ -247,7 +261,7 @@ class StraightReply:
         given, written = self._given, self._written
         if given.has_error or written.has_error:
             return False
-        if not all(map(_is_same, given.calls, written.calls)):
+        if not all(map(_is_same, given.calls, written.calls)) or (given.objects > 0 and any(written.arguments)):
             return True
         compared = min(len(given.calls), len(written.calls))  # they are not compared again
         del given.calls[:compared], written.calls[:compared]
@@ -276,9 +290,16 @@ def _joined(events: Iterable[Event]) -> Iterator[Event]:
             yield from group
 
 
-def _is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    """Whether two calls have the same kind, ids and name, and the same index where both have one."""
-    return one[1:] == other[1:] and (one[0] is None or other[0] is None or one[0] == other[0])
+def _is_same(given: tuple[object, ...], written: tuple[object, ...]) -> bool:
+    """Whether two calls have the same kind, ids and name, and the same index where the protocol has one."""
+    return given[1:] == written[1:] and (written[0] is None or given[0] == written[0])
+
+
+def _is_object(text: bytes) -> bool:
+    try:
+        return isinstance(_DECODE(text), dict)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
 
 
 def _frames_of(data: bytes) -> Iterator[object]:

@@ -111,7 +111,9 @@ def decode_reply_block(block: Block, endpoint: Endpoint, tool_names: Mapping[str
     The format belongs to the reply as a whole: the next request is written in the default format.
     """
     if block.get("type") == "tool_use":
-        block = {"id": "", **block}  # servers leave it out
+        block = (
+            block if isinstance(block.get("id"), str) else {**block, "id": ""}
+        )  # servers leave it out, or write null
     content = decode_assistant_block(block, endpoint)
     if content.kind == "toolCall" and content.name in tool_names:
         content = replace(content, name=tool_names[content.name])

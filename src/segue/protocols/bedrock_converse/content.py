@@ -165,7 +165,9 @@ def decode_assistant_block(block: Block, endpoint: Endpoint, *, reply: bool = Fa
 
 def decode_call(call: Block, *, reply: bool = False) -> ToolCall | None:
     """Read a call; None when it has no id or name, or is one that the provider runs."""
-    call_id, name, given = call.get("toolUseId", "" if reply else None), call.get("name"), call.get("input")
+    call_id, name, given = call.get("toolUseId"), call.get("name"), call.get("input")
+    if reply and not isinstance(call_id, str):
+        call_id = ""
     if not isinstance(call_id, str) or not isinstance(name, str) or call.get("type") == SERVER_CALL:
         return None
     is_object = isinstance(given, dict)

@@ -58,6 +58,8 @@ def decode_call(
         return NativeContent(protocol=PROTOCOL, block={"tool_calls": [dict(received)]})
     arguments = function.get(_ARGUMENTS)
     parsed = _decode_arguments(arguments, notes)
+    if reply and not isinstance(call_id, str):
+        call_id = None
     if not isinstance(call_id, str | None):
         raise DecodeError("the id of a call must be a string", path=(*path, "id"))
     is_default = bool(call_id) and len(received) == 2 and len(function) == 2 and isinstance(arguments, dict)

@@ -50,7 +50,13 @@ from segue.protocols.kit.sources import Source, objects_in
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of
 from segue.protocols.openai_responses.options import custom_names
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.openai_responses.turns import TurnReader, decode_reasoning, with_text_input, write_turn
+from segue.protocols.openai_responses.turns import (
+    TurnReader,
+    decode_reasoning,
+    with_text_ids,
+    with_text_input,
+    write_turn,
+)
 
 
 def decode_error(body: object, status: int | None) -> WireError:
@@ -150,6 +156,8 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         raise DecodeError("the reply has no `output`; pass the body of a response", path=("output",))
     reader = TurnReader(tool_names, is_reply=True)
     items = [cast("JsonObject", item) for item in list_of(output) if isinstance(item, Mapping)]
+    if (named := [*map(with_text_ids, items)]) != items:
+        body, items = {**body, "output": named}, named
     content = reader.read_all(items)
     reason, raw = stop_of(body, called=any(piece.kind == "toolCall" for piece in content), has_content=bool(content))
     usage, written_long = decode_usage(body.get("usage"))

@@ -42,7 +42,7 @@ from segue.protocols.openai_responses.response import (
     stop_of,
 )
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.openai_responses.turns import TurnReader
+from segue.protocols.openai_responses.turns import TurnReader, with_text_ids
 
 Frame = Block
 
@@ -157,7 +157,7 @@ class _Reader:
     def item_added(self, frame: Frame, out: Assembly) -> None:
         item = frame.get("item")
         if isinstance(item, Mapping):
-            self.open(frame, cast("Block", item), out)
+            self.open(frame, with_text_ids(cast("Block", item)), out)
 
     def find(self, frame: Frame, item: Block) -> _Open | None:
         """Find the item of an event: by its output index; by its id where a vendor has no index or repeats one.
@@ -292,7 +292,7 @@ class _Reader:
         given = frame.get("item")
         if not isinstance(given, Mapping):
             return
-        item = cast("Block", given)
+        item = with_text_ids(cast("Block", given))
         state = self.find(frame, item) or self.open(frame, item, out)
         if not state.done:
             state.done = True

@@ -498,6 +498,14 @@ class TurnReader:
         return keep(PROTOCOL, {**_caller_of(item), **received}, {**default, **without}, (key, *without), choices)
 
 
+def with_text_ids(item: Block) -> Block:
+    """Return a call of a reply without the ids that are null or numbers, as servers write missing ones."""
+    odd = [key for key in ("id", "call_id") if not isinstance(item.get(key, ""), str)]
+    if not odd or item.get("type") not in _INPUTS:
+        return item
+    return {key: value for key, value in item.items() if key not in odd}
+
+
 _INPUTS: Final[Mapping[object, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
 """The key of a call that holds its input, which is text, by the type of the item."""
 
