@@ -188,3 +188,14 @@ def test_the_command_prints_a_table_and_json(tmp_path: Path) -> None:
     assert all(len(model["requests"]) == 2 for model in read["models"])
     unknown = CliRunner().invoke(program, ["plan", str(path), "--local", "--cheaper"])
     assert "name models with -m" in unknown.output
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "read"), [("xai/grok-4.5", 202, 192), ("mistral/mistral-large-latest", 291, 288)]
+)
+def test_some_providers_read_short_prefixes(name: str, size: int, read: int) -> None:
+    model = get_model(name)
+    usage = Usage(input=size, output=20)
+    reply = replace(new_assistant_message(model, content=(TextContent(text="It does."),)), usage=usage)
+    context = Context(messages=(UserMessage.of("Does it?"), reply, UserMessage.of("And the other one? " * 20)))
+    assert plan(context, [model]).models[0].requests[0].cache_read == read

@@ -14,6 +14,8 @@ Facts, read 2026-11-18:
 - DeepSeek caches whole requests in steps of 64 tokens, for hours: one hour is counted on.
                                                                       (DeepSeek documentation: context caching)
 - Nova at Bedrock caches up to a mark, 1,000 tokens, 5 minutes.       (Bedrock documentation: prompt caching)
+- Grok, Command and Mistral read far shorter prefixes: 128 to 512 tokens of 19 Grok replies in steps of 64, 112 to 1,792
+  of 21 Command replies in steps of 16, 16 to 320 of 9 Mistral replies.            (usage of recorded replies, 2026-11)
 """
 
 from __future__ import annotations
@@ -60,6 +62,9 @@ _HABITS: Final = (
     CacheHabit(r"gemini-3-flash", 1024),
     CacheHabit(r"gemini-[3-9]", 4096),
     CacheHabit(r"deepseek-", 64, lifetime=_HOUR, step=64),
+    CacheHabit(r"grok-", 128, step=64),
+    CacheHabit(r"command-", 112, step=16),
+    CacheHabit(r"(?:mistral|ministral|codestral|devstral|magistral|pixtral)-", 64, step=16),
 )
 """The first row whose pattern is found at the start of a part of the model id."""
 _OTHER: Final = CacheHabit("", 1024)

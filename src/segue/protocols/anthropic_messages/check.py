@@ -73,6 +73,13 @@ def _functions(body: Object) -> Iterator[Declared]:
         yield Declared(("tools", index), tool, ("input_schema",), is_function)
 
 
+def _check_chat_tools(body: Object) -> Iterator[Violation]:
+    for index, tool in objects_of(body.get("tools")):
+        if tool.get("type") == "function" and "name" not in tool and "name" in object_of(tool.get("function")):
+            message = "this is a Chat tool; write only what is in `function`, with `input_schema` for `parameters`"
+            yield Violation(CheckCode.TOOL_NAME_INVALID, ("tools", index, "name"), message)
+
+
 def _choices(body: Object) -> list[object]:
     return [tool.get("name") for _, tool in objects_of(body.get("tools"))]
 
@@ -360,7 +367,7 @@ _FIELDS: Final = RequestFields(
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
     turns = Turns(body, endpoint)
-    found = [*check_declared_tools(body, endpoint, FORM), *turns.check_declared()]
+    found = [*_check_chat_tools(body), *check_declared_tools(body, endpoint, FORM), *turns.check_declared()]
     found += check_options(body, endpoint)
     found += check_blank_system(body, endpoint)
     found += turns.check()
