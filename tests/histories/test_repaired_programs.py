@@ -12,7 +12,7 @@ from segue.testing.emulator import serve_in_thread
 
 pytestmark = pytest.mark.proof
 
-REFUSED = {
+REFUSED: dict[str, set[str]] = {
     "claude-code": {"signature", "result", "image", "line"},
     "codex": {"signature"},
     "gemini-cli": {"image"},
