@@ -27,7 +27,7 @@ PROGRAMS = {
     "pi": ("messages", "claude-opus-5-5", "pi/sessions/*/*.jsonl"),
     "opencode": ("messages", "claude-opus-5-5", "data/opencode/opencode.db"),
     "qwen-code": ("chat", "gpt-4.1", ".qwen/projects/*/chats/*.jsonl"),
-    "copilot-cli": ("messages", "claude-opus-5-5", ".copilot/session-state/*/events.jsonl"),
+    "copilot-cli": ("messages", "claude-sonnet-4-5", ".copilot/session-state/*/events.jsonl"),
 }
 """The wire of each program, the model, and where it stores its session."""
 CALLS = {"gemini-cli": 0}

@@ -360,13 +360,16 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(
             where="items",
             needs=("role", "content", "!thinking_blocks"),
-            own=("tool_calls&content[].signature",),
+            own=("tool_calls&content[].thinking",),
             under=_MESSAGES,
         ),
         Form(
             where="items",
             needs=("role", "content", "!thinking_blocks", "!id"),
-            own=("tool_calls&content[].type=redacted_thinking|reasoning|function_call|tool_call",),
+            own=(
+                "tool_calls&content[].signature",
+                "tool_calls&content[].type=redacted_thinking|reasoning|function_call|tool_call",
+            ),
             under=_MESSAGES,
         ),
     ),

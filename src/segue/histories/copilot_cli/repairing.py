@@ -2,6 +2,8 @@
 
 Facts (Copilot CLI 1.0.40; the schema of its log; 2026-11-16):
 - The last `session.model_change` is the model of the next turn.
+- Calls without a result, results without a call, long results and broken lines do not stop 1.0.102: it went on before
+  and after their repair. (run 2026-11-18)
 - The program answers a call without a result itself.
 """
 
