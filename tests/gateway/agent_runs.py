@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, final
 
-from histories.agent_programs import need_program
+from histories.agent_programs import BINARIES, need_program
 from segue.testing.emulator import EmulatedCall, Emulator, Step
 
 SHELLS: dict[str, Callable[[int], dict[str, Any]]] = {
@@ -110,7 +110,7 @@ class Agent:
 
     def version(self) -> str:
         done = subprocess.run(
-            [_PROGRAMS[self.agent], "--version"], env=self.environment, capture_output=True, text=True, check=False
+            [BINARIES[self.agent], "--version"], env=self.environment, capture_output=True, text=True, check=False
         )
         return done.stdout.strip() or done.stderr.strip()
 
@@ -150,9 +150,6 @@ class Agent:
     @property
     def continues(self) -> bool:
         return self.prompts > 0
-
-
-_PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini-cli": "gemini", "opencode": "opencode", "pi": "pi"}
 
 
 def _claude(run: Agent, prompt: str, model: str) -> list[str]:
@@ -270,6 +267,24 @@ def _pi(run: Agent, prompt: str, model: str) -> list[str]:
     return ["pi", *(["-c"] if run.continues else []), *chosen, "-p", prompt]
 
 
+def _qwen(run: Agent, prompt: str, model: str) -> list[str]:
+    run.write(".qwen/settings.json", {"privacy": {"usageStatisticsEnabled": False}})
+    run.environment.update(OPENAI_BASE_URL=f"{run.server.url}/v1", OPENAI_API_KEY="client-key", OPENAI_MODEL=model)
+    return ["qwen", "--auth-type", "openai", "-y", *(["--continue"] if run.continues else []), "-p", prompt]
+
+
+def _copilot(run: Agent, prompt: str, model: str) -> list[str]:
+    run.environment.update(
+        COPILOT_PROVIDER_BASE_URL=run.server.url + ("" if run.wire == "messages" else "/v1"),
+        COPILOT_PROVIDER_TYPE="anthropic" if run.wire == "messages" else "openai",
+        COPILOT_OFFLINE="true",
+        COPILOT_MODEL=model,
+        COPILOT_PROVIDER_API_KEY="client-key",
+    )
+    more = ["--continue"] if run.continues else []
+    return ["copilot", "--allow-all-tools", "--no-auto-update", *more, "-p", prompt]
+
+
 MODELS = ("claude-opus-5-5", "claude-sonnet-5-5", "gpt-5.4")
 _COMMANDS: dict[str, Callable[[Agent, str, str], list[str]]] = {
     "claude-code": _claude,
@@ -277,4 +292,6 @@ _COMMANDS: dict[str, Callable[[Agent, str, str], list[str]]] = {
     "gemini-cli": _gemini,
     "opencode": _opencode,
     "pi": _pi,
+    "qwen-code": _qwen,
+    "copilot-cli": _copilot,
 }

@@ -18,12 +18,16 @@ import pytest
 from histories.truth import SHARED
 
 PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini-cli": "gemini", "opencode": "opencode", "pi": "pi"}
+BINARIES = {**PROGRAMS, "qwen-code": "qwen", "copilot-cli": "copilot"}
+"""The programs that a test can run; those above also continue files that segue writes, in `resume.py`."""
 PACKAGES = {
     "claude-code": ("@anthropic-ai/claude-code@2.1.327", "@anthropic-ai/claude-code@2.1.325"),
     "codex": ("@openai/codex@0.169.0", "@openai/codex@0.166.0"),
     "gemini-cli": ("@google/gemini-cli@0.61.0",),
     "opencode": ("opencode-ai@1.18.33", "opencode-ai@1.18.18"),  # the older one where there is no build of the newer
     "pi": ("@earendil-works/pi-coding-agent@0.87.1",),
+    "qwen-code": ("@qwen-code/qwen-code@0.24.4",),
+    "copilot-cli": ("@github/copilot@1.0.102",),
 }
 """The newest versions, and those that the samples were made with."""
 NODE = "node@22"
@@ -82,7 +86,7 @@ def need_package(package: str) -> Path:
 
 def find_program(agent: str) -> dict[str, str] | None:
     """Give the environment to run an agent in; None where it cannot be installed."""
-    if shutil.which(PROGRAMS[agent]) is not None:
+    if shutil.which(BINARIES[agent]) is not None:
         return dict(os.environ)
     found = next((folder for package in PACKAGES[agent] if (folder := install(package)) is not None), None)
     node = install(NODE)
@@ -96,7 +100,7 @@ def need_program(agent: str) -> dict[str, str]:
     """Give the environment to run an agent in; the test is skipped where it cannot be installed."""
     found = find_program(agent)
     if found is None:
-        pytest.skip(f"with real agents ({PROGRAMS[agent]} cannot be installed)")
+        pytest.skip(f"with real agents ({BINARIES[agent]} cannot be installed)")
     return found
 
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import base64
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +25,9 @@ PROGRAMS = {
     "codex": ("responses", "gpt-5.4", "codex/sessions/*/*/*/*.jsonl"),
     "gemini-cli": ("gemini", "gemini-3.1-pro-preview", ".gemini/tmp/*/chats/*.jsonl"),
     "pi": ("messages", "claude-opus-5-5", "pi/sessions/*/*.jsonl"),
+    "opencode": ("messages", "claude-opus-5-5", "data/opencode/opencode.db"),
+    "qwen-code": ("chat", "gpt-4.1", ".qwen/projects/*/chats/*.jsonl"),
+    "copilot-cli": ("messages", "claude-sonnet-4-5", ".copilot/session-state/*/events.jsonl"),
 }
 """The wire of each program, the model, and where it stores its session."""
 CALLS = {"gemini-cli": 0}
@@ -45,7 +51,19 @@ class Provider(Answering):
             call = EmulatedCall(name="run_shell_command", arguments=SHELLS["run_shell_command"](self.number))
             self.emulator.script.add(Step(thinking=f"Thought {self.number}.", calls=(call,)))
             return
+        if self.left and path.endswith("/chat/completions") and (tool := _find_chat_shell(body)) is not None:
+            self.left -= 1
+            self.number += 1
+            call = EmulatedCall(name=tool, arguments=SHELLS[tool](self.number))
+            self.emulator.script.add(Step(calls=(call,)))
+            return
         super()._plan(path, body)
+
+
+def _find_chat_shell(body: bytes) -> str | None:
+    tools = (json.loads(body) or {}).get("tools") or ()
+    names = {str((tool.get("function") or {}).get("name")) for tool in tools}
+    return next((name for name in SHELLS if name in names), None)
 
 
 class Session:
@@ -64,7 +82,7 @@ class Session:
         *older, self.path = sorted((folder / "home").glob(pattern), key=lambda path: path.stat().st_mtime_ns)
         for path in older:
             path.unlink()
-        self.data = self.path.read_bytes()
+        self.lines = list(self._read())
         anatomy = FORMATS[name].anatomy
         assert anatomy is not None
         self.anatomy: Anatomy = anatomy
@@ -79,8 +97,29 @@ class Session:
 
     def plant(self, fault: str) -> None:
         """Store the session with a fault."""
-        lines = [json.loads(line) for line in self.data.splitlines()]
-        self.path.write_bytes(b"".join(_dump(line) for line in FAULTS[fault](lines, self.anatomy)))
+        make = OWN_FAULTS.get((self.name, fault)) or FAULTS[fault]
+        planted = list(make(deepcopy(self.lines), self.anatomy))
+        if self.path.suffix != ".db":
+            self.path.write_bytes(b"".join(map(_dump, planted)))
+            return
+        with closing(sqlite3.connect(self.path)) as database, database:
+            for table in TABLES:
+                database.execute(f"DELETE FROM {table}")
+            for row in planted:
+                values = [json.dumps(value) if isinstance(value, dict) else value for value in row["row"].values()]
+                columns, holes = ", ".join(row["row"]), ", ".join("?" * len(values))
+                database.execute(f"INSERT INTO {row['table']} ({columns}) VALUES ({holes})", values)
+
+    def _read(self) -> Iterator[dict[str, Any]]:
+        """Give the lines of the file, or the rows of the database."""
+        if self.path.suffix != ".db":
+            yield from map(json.loads, self.path.read_bytes().splitlines())
+            return
+        with closing(sqlite3.connect(self.path)) as database:
+            database.row_factory = sqlite3.Row
+            for table in TABLES:
+                for row in database.execute(f"SELECT * FROM {table} ORDER BY id"):
+                    yield {"table": table, "row": {**dict(row), "data": json.loads(row["data"])}}
 
 
 def _dump(line: Any) -> bytes:
@@ -136,7 +175,11 @@ def _long_result(lines: list[Any], anatomy: Anatomy) -> Iterator[Any]:
             return value + " a long result" * 500_000
         if isinstance(value, list):
             return [longer(each) for each in value]
-        return {key: longer(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return (
+            {key: longer(each) if key != "input" else each for key, each in value.items()}
+            if isinstance(value, dict)
+            else value
+        )
 
     for line in lines:
         for node in nodes(line):
@@ -145,19 +188,46 @@ def _long_result(lines: list[Any], anatomy: Anatomy) -> Iterator[Any]:
         yield line
 
 
+def _running_call(lines: list[Any], anatomy: Anatomy) -> Iterator[Any]:
+    """The program was killed while its last tool ran; call and result are one record."""
+    last = _ids(lines, anatomy.result_id)[-1]
+    for line in lines:
+        for node in nodes(line):
+            if anatomy.result_id(node) == last:
+                node["state"] = {"status": "running", "input": node["state"]["input"], "time": {"start": 1}}
+        yield line
+
+
+def _broken_part(lines: list[Any], _: Anatomy) -> Iterator[Any]:
+    """A part after the words of the user, with a picture that is none."""
+    url = f"data:image/png;base64,{BROKEN_PICTURE}"
+    for line in lines:
+        yield line
+        if line["row"]["data"].get("type") == "text" and "cormorant" in json.dumps(line):
+            data = {"type": "file", "mime": "image/png", "filename": "a.png", "url": url}
+            yield {"table": "part", "row": {**line["row"], "id": line["row"]["id"][:-1] + "~", "data": data}}
+
+
+TABLES = ("message", "part")
 PICTURES: dict[str, Any] = {
     "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": BROKEN_PICTURE}},
     "pi": {"type": "image", "data": BROKEN_PICTURE, "mimeType": "image/png"},
     "codex": {"type": "input_image", "image_url": f"data:image/png;base64,{BROKEN_PICTURE}"},
     "google": {"inlineData": {"mimeType": "image/png", "data": BROKEN_PICTURE}},
+    "copilot": {"type": "blob", "data": BROKEN_PICTURE, "mimeType": "image/png", "displayName": "a.png"},
 }
 
 
 def _broken_picture(lines: list[Any], anatomy: Anatomy) -> Iterator[Any]:
     block = next(each for each in PICTURES.values() if anatomy.picture(each) == BROKEN_PICTURE)
+    if anatomy.carrier == "data":  # Copilot CLI has pictures next to the text
+        block = PICTURES["copilot"]
     for line in lines:
         for node in nodes(line):
-            content = node.get("content")
+            content = node.get("parts", node.get("content"))
+            if "attachments" in node and "cormorant" in str(content):
+                node["attachments"].append(block)
+                continue
             if node.get("role", node.get("type")) != "user":
                 continue
             if isinstance(content, str) and "cormorant" in content and "message" not in node:
@@ -186,4 +256,8 @@ FAULTS: dict[str, Callable[[list[Any], Anatomy], Iterator[Any]]] = {
     "size": _long_result,
     "image": _broken_picture,
     "line": _broken_line,
+}
+OWN_FAULTS: dict[tuple[str, str], Callable[[list[Any], Anatomy], Iterator[Any]]] = {
+    ("opencode", "call"): _running_call,
+    ("opencode", "image"): _broken_part,
 }

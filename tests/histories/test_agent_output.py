@@ -81,3 +81,20 @@ def test_calls_of_opencode_are_in_the_order_in_which_they_began():
         ("toolResult", ["result of c1"]),
         ("toolResult", ["result of c2"]),
     ]
+
+
+def test_a_stream_that_begins_with_a_system_line_is_not_always_that_of_claude_code():
+    assert read(
+        {"type": "system", "subtype": "init", "cwd": "/p", "session_id": "s", "tools": [], "model": "m"},
+        {"type": "message", "role": "user", "id": "1", "text": "Look.", "session_id": "s"},
+        {"type": "tool_call", "toolName": "Read", "toolCallId": "c1", "parameters": {"file": "a"}, "session_id": "s"},
+        {"type": "tool_result", "toolCallId": "c1", "isError": False, "value": "two lines", "session_id": "s"},
+        {"type": "completion", "finalText": "Done.", "session_id": "s"},
+    ) == [("user", ["Look."]), ("assistant", ["c1"]), ("toolResult", ["two lines"]), ("assistant", ["Done."])]
+
+
+def test_a_stream_of_kimi_without_its_first_line_is_read():
+    assert read(
+        {"role": "assistant", "content": "Done."},
+        {"role": "meta", "type": "session.resume_hint", "session_id": "session_1", "content": "kimi -S session_1"},
+    ) == [("assistant", ["Done."])]

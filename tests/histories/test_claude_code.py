@@ -483,3 +483,15 @@ def test_a_bad_line_that_is_repeated_is_parsed_once(monkeypatch):
     history = read_history(data, format="claude-code")
     assert len(history.report.of(ChangeCode.LINE_UNREADABLE)) == 50
     assert len(parsed) <= 2
+
+
+def test_a_count_of_tokens_that_no_program_can_hold_is_none():
+    usage = dict.fromkeys(
+        ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"), 1
+    )
+    reply = said("B", "A", "Because.")
+    reply["message"]["usage"] = {**usage, "input_tokens": 10**400}
+    data = b"\n".join(json.dumps(each).encode() for each in (asked("A", None, "Why?"), reply))
+    usage = read_history(data).context.messages[1].usage
+    assert usage is not None
+    assert usage.input == 0

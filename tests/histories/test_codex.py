@@ -4,6 +4,8 @@ The cases of turns that were taken back were compared with what the program sent
 docs/decisions/0016-unsent-reasoning-of-codex.md.
 """
 
+# pyright: reportOptionalSubscript=false
+
 from __future__ import annotations
 
 import json
@@ -115,3 +117,20 @@ def test_a_file_of_2025_without_envelopes_is_read():
     assert history.origin.id == "01a1df3f"
     assert [message.role for message in history.context.messages] == ["user", "assistant", "toolResult", "assistant"]
     assert [change for change in history.report.changes if change.loss != "none"] == []
+
+
+def test_instructions_before_the_first_turn_have_the_role_that_its_model_has():
+    message = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]}
+    lines = [
+        line("session_meta", id="a", model_provider="gateway"),
+        line("response_item", **message),
+        line("turn_context", model="gpt-5.4"),
+        line("response_item", **said("user", "Why?")),
+    ]
+    later = [lines[0], lines[2], lines[1], lines[3]]
+    first, second = (
+        read_history(b"\n".join(json.dumps(each).encode() for each in given), format="codex").context
+        for given in (lines, later)
+    )
+    assert [message.content for message in first.messages] == [message.content for message in second.messages]
+    assert first.messages[0].extra["openai-responses"] == second.messages[0].extra["openai-responses"]

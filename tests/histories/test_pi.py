@@ -8,6 +8,9 @@ import json
 from typing import Any
 
 from segue import History, Loss, read_history, write_history
+from segue.conversation.content import FileContent
+from segue.conversation.context import Context
+from segue.conversation.messages import UserMessage
 from segue.histories.kit.envelope import plain_text
 
 Entry = dict[str, Any]
@@ -114,3 +117,11 @@ def test_the_output_of_the_program_is_read_once():
     assert [message.role for message in history.context.messages] == ["user", "assistant", "toolResult"]
     assert history.context.messages[1].content[0].thinking_signature == "c2lnbmVk"
     assert all(change.loss == Loss.NONE for change in history.report.changes)
+
+
+def test_a_message_of_which_nothing_can_be_stored_is_not_written():
+    file = FileContent(data="JVBERi0=", mime_type="application/pdf")
+    context = Context(messages=(UserMessage(content=(file,)), UserMessage.of("And now?")))
+    written = write_history(context, format="pi", model=MODEL)
+    assert [message for message in read_history(written.files[0].data).context.messages if not message.content] == []
+    assert any(change.loss is Loss.CONTENT for change in written.report.changes)

@@ -8,13 +8,15 @@ import json
 import random
 import sqlite3
 import zipfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from histories.truth import SHARED, beside_the_project, needs_samples
-from segue import History, LoadError, StopReason, read_history
+from segue import History, LoadError, Loss, StopReason, read_history
 from segue.histories.api import list_source
 from segue.histories.kit.envelope import is_own_text, plain_text
 from segue.histories.places import ArchiveFiles
@@ -260,3 +262,82 @@ def test_results_of_cline_that_are_texts_are_paired_with_their_calls():
     assert [plain_text(each) for each in history.context.messages if each.role == "user" and not is_own_text(each)] == [
         "Count."
     ]
+
+
+def changed(name: str, edit: Callable[[Any], object], sample: int = 0) -> History:
+    """Read a sample of a format after a change of one of its lines or of its document."""
+    data = get_format(name).samples()[sample].source.data or b""
+    documents = [json.loads(line) for line in data.splitlines()] if b"\n{" in data.strip() else [json.loads(data)]
+    for document in documents:
+        edit(document)
+    return read_history(b"\n".join(json.dumps(document).encode() for document in documents), format=name)
+
+
+def rename(value: Any, old: str, new: str) -> None:
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        rename(inner, old, new)
+    if isinstance(value, dict) and old in value:
+        value[new] = value.pop(old)
+
+
+def add_words(document: Any) -> None:
+    if isinstance(data := document.get("data"), dict):
+        data["remark"] = "a field of a later version"
+
+
+def move_system(document: Any) -> None:
+    if text := document.pop("system_prompt", None) or document.pop("system", None):
+        document["system_prompt"] = {"value": text}
+
+
+def set_role(document: Any) -> None:
+    for holder in (document.get("message"), *document.get("messages", ())):
+        if isinstance(holder, dict) and holder.get("role") == "assistant":
+            holder["role"] = "narrator"
+
+
+def rename_result(document: Any) -> None:
+    for request in document.get("requests", ()):
+        results = request.get("result", {}).get("metadata", {}).get("toolCallResults")
+        for key in list(results or ()):
+            results[f"{key}-2"] = results.pop(key)
+
+
+CHANGES: dict[str, tuple[str, Callable[[Any], object]]] = {
+    "a role that nobody knows is not the user's, Amp": ("amp", set_role),
+    "a role that nobody knows is not the user's, Droid": ("droid", set_role),
+    "thinking under another key, Droid": ("droid", lambda document: rename(document, "thinking", "thoughts")),
+    "arguments under another key, Amp": ("amp", lambda document: rename(document, "input", "given")),
+    "a field of a later version, Kiro": ("kiro", add_words),
+    "instructions in another form, Hermes": ("hermes", move_system),
+    "thoughts under another key, VS Code": (
+        "vscode-copilot-chat",
+        lambda document: rename(document, "thinking", "musing"),
+    ),
+    "results of calls that are not there, VS Code": ("vscode-copilot-chat", rename_result),
+}
+
+
+@pytest.mark.parametrize(("name", "edit"), CHANGES.values(), ids=CHANGES.keys())
+def test_what_a_later_version_writes_elsewhere_is_reported(name, edit):
+    reports = [changed(name, edit, at) for at in range(len(get_format(name).samples())) if readable(name, at)]
+    whole = [changed(name, lambda _: None, at) for at in range(len(get_format(name).samples())) if readable(name, at)]
+    assert any(losses(one) > losses(other) for one, other in zip(reports, whole, strict=True))
+
+
+def readable(name: str, at: int) -> bool:
+    return get_format(name).samples()[at].source.data is not None
+
+
+def losses(history: History) -> int:
+    return sum(change.loss is Loss.CONTENT for change in history.report.changes)
+
+
+def test_what_a_tool_returned_is_read_under_any_name_from_model_messages():
+    for output in ({"output": {"type": "json", "rows": {"lines": 2}}}, {"answer": {"lines": 2}}):
+        result = {"type": "tool-result", "toolCallId": "c", "toolName": "read", **output}
+        call = {"type": "tool-call", "toolCallId": "c", "toolName": "read", "input": {}}
+        value = [{"role": "assistant", "content": [call]}, {"role": "tool", "content": [result, {"type": "x", "n": 1}]}]
+        history = read_history(value, format="vercel-messages")
+        assert '"lines":2' in plain_text(history.context.messages[1])
+        assert [record.kind for record in history.records] == ["x"]

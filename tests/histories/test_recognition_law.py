@@ -76,6 +76,43 @@ OTHER_DATA: dict[str, bytes] = {
     "a request for a label": document({"model": "resnet50", "input": "image.png"}),
     "a request for an embedding": document({"model": "text-embedding-3-small", "input": "The harbour at night"}),
     "a request for speech": document({"model": "voices-1", "input": "The harbour at night", "voice": "ann"}),
+    "a page with parts": document(
+        {"contents": [{"title": "The harbour at night", "parts": [{"text": "It is dark."}]}]}
+    ),
+    "results of Chat next to blocks of Anthropic": document(
+        [
+            {"role": "user", "content": "Count it."},
+            {
+                "role": "assistant",
+                "content": [{"type": "thinking", "thinking": "With the shell."}],
+                "tool_calls": [{"id": "c", "type": "function", "function": {"name": "run", "arguments": "{}"}}],
+            },
+            {"role": "tool", "tool_call_id": "c", "content": "two lines of it"},
+        ]
+    ),
+    "an interchange file without its first line": lines(
+        {
+            "type": "message",
+            "id": "1",
+            "role": "user",
+            "timestamp": "t",
+            "content": [{"type": "text", "text": "Go on."}],
+        },
+        {
+            "type": "message",
+            "id": "2",
+            "role": "assistant",
+            "timestamp": "t",
+            "content": [{"type": "text", "text": "I do."}],
+        },
+        {"type": "tool-call", "id": "3", "timestamp": "t", "name": "run", "arguments": {"command": "wc -l a.txt"}},
+    ),
+    "thoughts of an unknown form": document(
+        [
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "content": "Yes.", "reasoning_content": {"v": "I will do it."}},
+        ]
+    ),
     "a page of blocks": document([{"blocks": [{"type": "paragraph"}], "role": "page"}]),
 }
 

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast, final
 
+from segue.conversation.context import Context
 from segue.conversation.messages import Message
 from segue.errors import UnknownFormat
 from segue.histories.kit.evidence import Sight
@@ -24,7 +25,7 @@ from segue.histories.kit.unread import find_unread
 from segue.histories.reading import OpenedDocument, parse
 from segue.histories.recognition import Recognition, near_misses
 from segue.projection.report import ChangeCode, Loss
-from segue.protocols.registry import all_clues
+from segue.protocols.registry import all_clues, get_protocol
 
 _ROLES: Final = frozenset(
     {"system", "developer", "user", "assistant", "model", "tool", "function", "chatbot", "critic", "discriminator",
@@ -37,6 +38,10 @@ _CONTENT_KEYS: Final = frozenset(
      "annotations", "partial", "prefix"}
 )  # fmt: skip
 """Fields of a turn that hold its content; a turn without any of them says nothing."""
+_BESIDE: Final = frozenset({"annotations", "reasoning_details", "audio", "images", "partial", "prefix"})
+"""Fields of `_CONTENT_KEYS` that protocols keep next to the content, or that repeat it."""
+_RESULT_ROLES: Final = frozenset({"tool", "function", "toolresult"})
+"""Roles of turns that are results."""
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "messages": ("role",),
     "contents": ("parts",),
@@ -102,7 +107,7 @@ def find_unexplained(document: OpenedDocument, claim: Recognition) -> Unexplaine
         return None if is_marked(claim) else _find_in_session(document, messages)
     if document.body is None or document.protocol is None:
         return None
-    return _find_in_body(document.body, document.protocol, messages)
+    return _find_in_body(document.body, document.protocol, document.prompt.context)
 
 
 def _find_in_history(history: History) -> Unexplained | None:
@@ -131,9 +136,8 @@ def _find_in_session(document: OpenedDocument, messages: Sequence[Message]) -> U
     return None if any(map(_is_filled, messages)) else Unexplained(0, "it has no message with content")
 
 
-def _find_in_body(
-    body: Mapping[str, object] | Sequence[object], protocol: str, messages: Sequence[Message]
-) -> Unexplained | None:
+def _find_in_body(body: Mapping[str, object] | Sequence[object], protocol: str, context: Context) -> Unexplained | None:
+    messages = context.messages
     clues = all_clues().get(protocol)
     key = "messages" if clues is None else clues.turns_key
     if key is None:
@@ -147,7 +151,9 @@ def _find_in_body(
             return found
         if (not turns and len(body) > 1) or (turns is body and not any(map(_is_filled, messages))):
             return Unexplained(0, "no message has content")
-        if turns is body and (found := next(_unread_fields(cast("list[object]", turns), messages), None)) is not None:
+        if (found := _find_lone_result(cast("list[object]", turns), messages, protocol)) is not None:
+            return found
+        if not has_settings and (found := next(_unread_fields(cast("list[object]", turns), context), None)) is not None:
             return found
     elif isinstance(turns, str) and _FILE_NAME.fullmatch(turns):
         return Unexplained(0, f"its `{key}` is the name of a file")
@@ -155,8 +161,34 @@ def _find_in_body(
         other = next((name for name, value in body.items() if name != key and isinstance(value, str)), None)
         if other is not None:
             return Unexplained(0, f"{protocol} has no field {other!r}")
+    return None if has_settings else _find_unknown_block(messages, protocol)
+
+
+def _find_lone_result(turns: Sequence[object], messages: Sequence[Message], protocol: str) -> Unexplained | None:
+    """Find a turn with the role of a result that became something else, such as a message of the user."""
+    results = sum(message.role == "toolResult" for message in messages)
+    given = [at for at, item in enumerate(turns, 1) if isinstance(item, Mapping) and _is_result(item)]  # pyright: ignore[reportUnknownArgumentType]
+    return (
+        Unexplained(given[results], f"is a result, which {protocol} writes otherwise") if results < len(given) else None
+    )
+
+
+def _is_result(turn: Mapping[str, object]) -> bool:
+    role = turn.get("role")
+    return isinstance(role, str) and role.lower() in _RESULT_ROLES
+
+
+def _find_unknown_block(messages: Sequence[Message], protocol: str) -> Unexplained | None:
+    """Find a block with words of a kind that the protocol does not have, so that nobody would recognise it."""
+    replay = get_protocol(protocol).replay
     for at, message in enumerate(messages, 1):
-        if message.content and not has_settings and all(piece.kind == "native" for piece in message.content):
+        natives = [piece for piece in message.content if piece.kind == "native"]
+        unknown = [
+            piece.block for piece in natives if not piece.fallback and not replay.is_known(replay.read(piece.block)[0])
+        ]
+        if any(find_unread(block, ()) is not None for block in unknown) or (
+            natives and len(natives) == len(message.content)
+        ):
             return Unexplained(0, f"what becomes message {at} has no text, call, result or media that {protocol} knows")
     return None
 
@@ -176,12 +208,12 @@ def _unexplained_turns(turns: Sequence[object], needed: Sequence[str]) -> Iterat
             yield Unexplained(at, f"({_keys(turn)}) has no content")
 
 
-def _unread_fields(turns: Sequence[object], messages: Sequence[Message]) -> Iterator[Unexplained]:
-    """Find fields whose words no message has, in a list without a request around it."""
-    made = [message.content for message in messages]
+def _unread_fields(turns: Sequence[object], context: Context) -> Iterator[Unexplained]:
+    """Find fields whose words no message has, in turns without the settings of a request around them."""
+    made = [context.system_prompt, *(message.content for message in context.messages)]
     for at, item in enumerate(turns, 1):
         for key, value in cast("Mapping[str, object]", item).items():
-            if key not in _CONTENT_KEYS and "signature" not in key and find_unread(value, made) is not None:
+            if key not in _BESIDE and "signature" not in key and find_unread(value, made) is not None:
                 yield Unexplained(at, f"has words in {key!r}, where the format has none")
 
 

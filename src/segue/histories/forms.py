@@ -113,6 +113,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("finalText", "type=completion"), over=_STREAMED),
         Form(where="lines", needs=("event.type", "type=agent_event"), over=_STREAMED),
         Form(where="lines", first=("role=meta", "type"), over=_STREAMED),
+        Form(where="lines", needs=("role=meta", "session_id"), over=_STREAMED),
         Form(where="object", needs=("num_turns", "type=result", "session_id", "result")),
         Form(
             where="items", needs=("session_id", "type"), own=("claude_code_version", "qwen_code_version", "num_turns")
@@ -356,6 +357,12 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         ),
     ),
     "langchain-openai": (
+        Form(
+            where="items",
+            needs=("role", "content", "!thinking_blocks"),
+            own=("tool_calls&content[].thinking",),
+            under=_MESSAGES,
+        ),
         Form(
             where="items",
             needs=("role", "content", "!thinking_blocks", "!id"),

@@ -517,7 +517,7 @@ _PROGRAMS: Final[Mapping[str, tuple[Callable[[dict[str, Any]], bool], _Add]]] = 
     "Kimi Code": (lambda fields: fields.get("role") == "meta", _kimi),
     "Claude Code": (
         _any(
-            _is("system", "session_id"),
+            _is("system", "claude_code_version"),  # other programs begin with a system line, too
             _is("assistant", "message", "session_id"),
             _is("user", "message", "session_id"),
             _is("result", "subtype", "session_id"),

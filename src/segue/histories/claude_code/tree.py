@@ -575,6 +575,8 @@ def find_ends(tree: LineTree, used: set[str], notes: Notes) -> Iterator[list[Nod
 
 WIRE: Final = TurnCodec("anthropic-messages", "messages")
 _COUNTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+_TOO_MANY: Final = 2**53
+"""Tokens that no price can be computed for: the number is damaged."""
 _INTEGERS: Final = [int] * len(_COUNTS)
 _PLAIN_STOPS: Final[dict[str | None, StopReason]] = {
     "end_turn": StopReason.STOP,
@@ -600,6 +602,8 @@ def plain_reply(body: dict[str, Any], blocks: list[object], model: str) -> Assis
     if type(None) in kinds or (raw is not None and (ToolCall in kinds) != (raw == "tool_use")):
         return None
     fresh, written, cached, output = cast("tuple[int, ...]", tuple(counts.values()))
+    if fresh + written + cached + output >= _TOO_MANY:
+        return None
     known = WIRE.model(model)
     usage = Usage(
         input=fresh,

@@ -518,6 +518,8 @@ class _Reader:
     def __init__(self, rollout: Rollout, notes: Notes) -> None:
         provider = text_of(rollout.meta.get("model_provider"))
         self._provider = provider if provider in PROVIDERS else None
+        # Instructions before the first turn are for its model, which decides their role.
+        self._first_model = next((item.model for item in rollout.items if item.model), "")
         self._summaries = {compacted.text for compacted in rollout.compactions}
         self._notes = notes
         self._noted: set[int] = set()
@@ -554,7 +556,7 @@ class _Reader:
         is_summary = item.summary and self._text(item) in self._summaries
         own = is_added(item) and not is_summary
         time = self._time(item)
-        for message in self._decode([item], item.model):
+        for message in self._decode([item], item.model or self._first_model):
             stamped = message
             if isinstance(message, (UserMessage, ToolResultMessage)):
                 stamped = replace(message, timestamp=time)

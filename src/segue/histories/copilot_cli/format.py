@@ -15,6 +15,8 @@ Facts (Copilot CLI 1.0.40, run against a scripted model; the schema of its log; 
   enough. Ids of events must be UUIDs.
 - It answers a call without a result itself, and sends no reasoning over the protocols of OpenAI.
 - It shows and replays a call only if its tool was started; the model gets it all the same.  (1.0.102, 2026-11-18)
+- Calls without a result, results without a call, long results and broken lines do not stop it: it went on before and
+  after their repair. (1.0.102, run 2026-11-18)
 - `copilot sessions import` takes another form of file. It has no thinking, so it is not what is written. (1.0.102)
 """
 

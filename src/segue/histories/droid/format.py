@@ -98,8 +98,9 @@ def _blocks(fields: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _thinking(block: dict[str, Any]) -> dict[str, Any]:
-    words = text_of(block.get("thinking")) or text_of(block.get("text")) or ""
-    return {**without(block, ("text",)), "type": "thinking", "thinking": words}
+    words = text_of(block.get("thinking")) or text_of(block.get("text"))
+    made = {**without(block, ("text",)), "type": "thinking"}
+    return made if words is None else {**made, "thinking": words}
 
 
 def _is_reminder(block: dict[str, Any]) -> bool:

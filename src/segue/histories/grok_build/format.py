@@ -107,7 +107,7 @@ class _Chat:
                 if self.system is not None and self.system != content:
                     return None  # of another session: a file has its instructions once
                 self.system = text_of(content)
-                return [content]
+                return [self.system]
             case "user":
                 reason = text_of(fields.get("synthetic_reason"))
                 parts = content_of(objects_of(content)) if not isinstance(content, str) else [TextContent(text=content)]

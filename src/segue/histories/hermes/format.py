@@ -40,6 +40,8 @@ NAME: Final = "hermes"
 TITLE: Final = "Hermes"
 _META: Final = "session_meta"
 KNOWN_RECORDS: Final = frozenset({_META})
+_SETTINGS: Final = ("messages", "tools", "model_config", "title")
+"""Fields of a session that are not part of its conversation, or are read elsewhere."""
 _TABLES: Final = frozenset({"sessions", "messages"})
 _READ: Final = frozenset({"content", "role", "tool_calls", "reasoning", "reasoning_content", "session_id"})
 _SIGNS: Final = ((b'"session_meta"',), (b'"session_start"', b'"platform"'))
@@ -92,6 +94,7 @@ def read(source: Source, view: View) -> History:
         system_prompt=text_of(about.get("system_prompt")),
         parent=None if parent is None else Parent(id=parent, kind=_kind(about)),
         children=children,
+        given=[(0, without(about, _SETTINGS))],
     )
 
 

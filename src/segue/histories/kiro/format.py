@@ -24,7 +24,7 @@ from segue.histories.kit.entries import runs_of
 from segue.histories.kit.envelope import find_envelope, with_envelope
 from segue.histories.kit.format import Draft, Excerpt, Format, Output, Place
 from segue.histories.kit.history import History, Parent, Session, WrittenFile
-from segue.histories.kit.lines import decode_objects, first_objects, object_of, objects_of, text_of
+from segue.histories.kit.lines import decode_objects, first_objects, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import UNKNOWN, find_origin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.pieces import make_call, read_media, stop_of
@@ -63,7 +63,7 @@ def read(source: Source, view: View) -> History:
         parts = read_list(data.get("content"), "content", line.number, notes)
         if not all(_is_known(part) for part in parts):
             notes.record("part of another form", line.number, len(line.data), fields if notes.keeps else None)
-        given = {"content": data.get("content")} if "content" in data else fields
+        given = without(data, ("results",)) if "content" in data else fields
         note_unread(given, [message.content for message in made], line.number, notes, since=since)
         messages += made
     if not messages and not notes.records:

@@ -15,6 +15,9 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.wire import TurnCodec
 
 WIRE: Final = TurnCodec("anthropic-messages", "messages")
+_ROLES: Final = ("user", "assistant", "system")
+_NEEDED: Final = {"text": "text", "thinking": "thinking", "tool_use": "input"}
+"""Blocks whose content is in one field; without it, it is in a field that nobody reads."""
 _OUTCOME: Final = frozenset({"query", "result", "success", "error", "duration", "type"})
 _PLAIN: Final = frozenset({"text", "image", "document", "search_result", "tool_reference"})
 """Blocks that a result may hold; others are what a program stores for its display."""
@@ -24,12 +27,20 @@ def read_turn(
     fields: dict[str, Any], number: int, notes: Notes, *, origin: Origin | None, time: int | None, usage: Usage | None
 ) -> list[Message]:
     """Read one turn; one that does not follow the protocol is noted and left out."""
-    content = fields.get("content")
+    role, content = fields.get("role"), fields.get("content")
+    if role not in _ROLES:
+        notes.unreadable(number, f"the role {role!r} is unknown")
+        return []
     blocks: object = content
     if isinstance(content, list):
         listed = cast("list[object]", content)
         blocks = [_plain_block(object_of(block)) if _is_object(block) else block for block in listed]
-    turn = {"role": fields.get("role"), "content": blocks}
+    for block in objects_of(blocks):
+        needed = _NEEDED.get(text_of(block.get("type")) or "")
+        if needed is not None and needed not in block:
+            notes.unreadable(number, f"a block of the type {block['type']} has no `{needed}`")
+            break
+    turn = {"role": role, "content": blocks}
     try:
         messages = WIRE.decode([turn], origin.model if origin is not None else "", None)
     except DecodeError as error:

@@ -27,10 +27,8 @@ _ARGUMENTS: Final = re.compile(r"(?:raw_?)?(?:arg|input|parameters)", re.IGNOREC
 """Names of the fields that programs have for the arguments of a call: all of it is content, also names of files."""
 _MOST: Final = 100
 """Texts of one entry that are searched for inside others, which takes the time of both lengths."""
-_CONTENT_FIELDS: Final = frozenset(
-    {"content", "text", "thinking", "arguments", "arguments_text", "data", "url", "block", "fallback"}
-)
-"""The fields of messages that hold their content."""
+_CONTENT_FIELDS: Final = frozenset({"content", "text", "thinking", "data", "url", "block", "fallback"})
+"""The fields of messages that hold their words. A file that a call names occurs in other texts, too."""
 
 _TEXT_KEYS: Final = ("text", "message", "value", "body", "utterance")
 """Names that programs have for the text of a message instead of `content`."""

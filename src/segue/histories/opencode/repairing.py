@@ -1,7 +1,9 @@
 """Where an opencode session holds what can be at fault; see `segue.histories.kit.repairing`.
 
-Facts (files of opencode 1.18.33, run 2026-11-15; repairs were not tried with the program):
+Facts (files of opencode 1.18.33, run 2026-11-15):
 - A tool part holds the call and its result; one that is `running` or `pending` has none.
+- With a signature that nobody made it ended with the provider's error, and went on after the repair. A call that never
+  ended is answered by the program; a session that is too long is compacted. (1.18.33, run 2026-11-18)
 - Assumed: the model of the next turn is that of the last message of the user, and reasoning without a signature is not
   sent to Claude.
 """

@@ -117,6 +117,8 @@ def write(draft: Draft) -> Output:
             fields |= _entry_fields(message, envelope)
         else:
             fields["message"] = _message(draft, message, at, envelope)
+            if message.role == "user" and message.content and fields["message"].get("content") == []:
+                continue  # nothing of it can be stored, and no provider takes an empty message
         lines.append({"type": "message", **fields, "id": entry_id, "parentId": last, "timestamp": stamp})
         last = entry_id
     title, first = draft.history.title, find_title(draft.messages)

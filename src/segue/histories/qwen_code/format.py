@@ -9,6 +9,8 @@ Facts (Qwen Code 0.15.10, run against a scripted model; its source; 2026-11-16):
 - Other `system` lines are settings, telemetry and titles.
 - It resumes a file that another program wrote, by the id of the session, which must be a UUID of version 4.
 - The folder of a project is its path with `-` for every character but letters and digits.
+- It ended with the provider's error for a result that was too long, and went on after the repair; calls without a
+  result and results without a call it leaves out itself. (0.24.4, run 2026-11-18)
 
 Assumed, not tried with the program: it takes the model from its settings, not from the session.
 """

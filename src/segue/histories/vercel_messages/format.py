@@ -34,6 +34,11 @@ from segue.histories.kit.unread import note_unread
 
 NAME: Final = "vercel-messages"
 _ERRORS: Final = frozenset({"error-text", "error-json", "execution-denied"})
+_NOT_OUTPUT: Final = (
+    "type", "toolCallId", "toolName", "output", "isError", "experimental_content", "providerOptions",
+    "providerMetadata", "providerExecuted", "input", "args", "dynamic", "preliminary",
+)  # fmt: skip
+"""Fields of a result, and of its output, that are not what the tool returned."""
 _ANTHROPIC: Final = Origin(protocol="anthropic-messages", provider="anthropic", model="")
 _OPENAI: Final = Origin(protocol="openai-responses", provider="openai", model="")
 
@@ -70,12 +75,21 @@ def _read_message(fields: dict[str, Any], notes: Notes, number: int) -> Iterator
     envelope = without(fields, ("role", "content"))
     match fields.get("role"):
         case "user":
-            pieces = [piece for part in parts if (piece := _read_user(part)) is not None]
+            pieces: list[UserContent] = []
+            for part in parts:
+                if (piece := _read_user(part)) is not None:
+                    pieces.append(piece)
+                else:
+                    _note(part, notes, number)
             yield with_envelope(UserMessage(content=tuple(pieces)), NAME, envelope)
         case "assistant":
             yield from _read_assistant(parts, envelope, notes, number)
         case "tool":
-            yield from (_read_result(part) for part in parts if part.get("type") == "tool-result")
+            for part in parts:
+                if part.get("type") == "tool-result":
+                    yield _read_result(part)
+                else:
+                    _note(part, notes, number)
         case role:
             notes.unreadable(number, f"the role {role!r} is unknown")
 
@@ -92,6 +106,12 @@ def _read_user(part: dict[str, Any]) -> UserContent | None:
         given = tagged.get("data") or tagged.get("url") or tagged.get("value")
     is_url = isinstance(given, str) and given.startswith(("http:", "https:", "data:"))
     return media_of(mime, data=None if is_url else given, url=given if is_url else None, name=part.get("filename"))
+
+
+def _note(part: dict[str, Any], notes: Notes, number: int) -> None:
+    """Note a part of an unknown kind."""
+    name = text_of(part.get("type")) or "unknown part"
+    notes.record(name, number, len(json_text(part)), part if notes.keeps else None)
 
 
 def _read_assistant(
@@ -113,9 +133,8 @@ def _read_assistant(
                 pieces.append(make_call(part.get("toolCallId"), part.get("toolName"), arguments))
             case "tool-result":  # of a tool that the provider runs
                 results.append(_read_result(part))
-            case kind:
-                name = text_of(kind) or "unknown part"
-                notes.record(name, number, len(json_text(part)), part if notes.keeps else None)
+            case _:
+                _note(part, notes, number)
     answer = AssistantMessage(content=tuple(pieces), stop_reason=stop_of(None, pieces))
     yield with_envelope(set_origin(answer, origin), NAME, envelope)
     yield from results
@@ -137,7 +156,8 @@ def _read_thought(part: dict[str, Any]) -> tuple[ThinkingContent, Origin | None]
 
 def _read_result(part: dict[str, Any]) -> Message:
     output = object_of(part.get("output"))
-    value = output.get("value", output.get("reason")) if output else part.get("result")
+    other = without(output or part, _NOT_OUTPUT) or None  # the value, under another name
+    value = output.get("value", output.get("reason", other)) if output else part.get("result", other)
     blocks = objects_of(value) if output.get("type") == "content" else objects_of(part.get("experimental_content"))
     content: tuple[UserContent, ...] = tuple(piece for block in blocks if (piece := _read_user(block)) is not None)
     if not content and value not in (None, ""):

@@ -82,6 +82,10 @@ def read(source: Source, view: View) -> History:
         since = notes.left_out
         made = list(_read_request(request))
         note_unread(_without_repeated(request) if request else {"value": value}, made, number, notes, since=since)
+        shown = {"rounds": [_shown(each) for each in _rounds(request)]}
+        note_unread(shown, [message.content for message in made], number, notes, since=since)
+        for call_id in _lone_results(request):
+            notes.record("result without its call", number, 0, call_id)
         if not made:
             notes.record("empty request", number, 0, request if notes.keeps else None)
         messages += made
@@ -207,6 +211,22 @@ def _rounds(request: Mapping[str, Any]) -> list[dict[str, Any]]:
     return objects_of(object_of(object_of(request.get("result")).get("metadata")).get("toolCallRounds"))
 
 
+def _shown(each: Mapping[str, Any]) -> dict[str, object]:
+    """Return what a round has next to its text and its calls: the thoughts, without what only the provider reads."""
+    kept = without(each, ("response", "toolCalls", "summary", "statefulMarker"))
+    thinking = object_of(each.get("thinking"))
+    return {**kept, "thinking": without(thinking, ("encrypted",))} if thinking else kept
+
+
+def _results(request: Mapping[str, Any]) -> dict[str, Any]:
+    return object_of(object_of(object_of(request.get("result")).get("metadata")).get("toolCallResults"))
+
+
+def _lone_results(request: Mapping[str, Any]) -> list[str]:
+    calls = {text_of(call.get("id")) for each in _rounds(request) for call in objects_of(each.get("toolCalls"))}
+    return [call_id for call_id in _results(request) if call_id not in calls] if calls else []
+
+
 def _read_request(request: dict[str, Any]) -> Iterator[Message]:
     time = milliseconds_of(request.get("timestamp"))
     if prompt := text_of(object_of(request.get("message")).get("text")):
@@ -214,7 +234,7 @@ def _read_request(request: dict[str, Any]) -> Iterator[Message]:
         yield with_envelope(message, NAME, {"requestId": request.get("requestId")})
     model = (text_of(request.get("modelId")) or "").rpartition("/")[2]
     origin = find_origin(model, PROVIDER)
-    results = object_of(object_of(object_of(request.get("result")).get("metadata")).get("toolCallResults"))
+    results = _results(request)
     rounds = _rounds(request)
     for each in rounds:
         pieces = list(_read_round(each))
