@@ -19,6 +19,7 @@ import websockets.sync.client
 from msgspec.structs import replace
 
 from gateway.bound_walk import OPUS, Served, served
+from gateway.databases import REASON, find_programs, postgresql
 from property_testing import tiers
 from segue.conversation.context import Context
 from segue.conversation.messages import UserMessage
@@ -240,9 +241,11 @@ WAYS = ("http", "http after a restart", "socket", "socket without a store", "soc
 
 @contextmanager
 def serving(way: str, folder: Path) -> Generator[Served]:
-    store = "none" if "without" in way else f"sqlite:{folder}/g.db"
-    with served(store) as server:
-        yield server
+    with ExitStack() as stack:
+        store = "none" if "without" in way else f"sqlite:{folder}/g.db"
+        if "PostgreSQL" in way:
+            store = stack.enter_context(postgresql())
+        yield stack.enter_context(served(store))
 
 
 def check_chain(chain: Chain, requests: Sequence[Mapping[str, Any]], way: str, *, warm: bool = False) -> str:
@@ -292,6 +295,14 @@ def test_a_continued_request_is_sent_like_the_whole_history(model: str, way: str
     check_shapes(way, model, tmp_path, SHAPES)
 
 
+@pytest.mark.proof
+@pytest.mark.skipif(find_programs() is None, reason=REASON)
+@pytest.mark.parametrize("way", ["http on PostgreSQL", "http on PostgreSQL after a restart", "socket on PostgreSQL"])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_continued_request_on_postgresql_is_sent_like_the_whole_history(model: str, way: str, tmp_path: Path) -> None:
+    check_shapes(way, model, tmp_path, SHAPES)
+
+
 @pytest.mark.parametrize("way", ["socket", "socket without a store"])
 @pytest.mark.parametrize("model", tiers([OPUS], [model for model in MODELS if model != OPUS]))
 def test_a_prepared_request_is_sent_like_the_whole_history(model: str, way: str, tmp_path: Path) -> None:
@@ -313,6 +324,17 @@ def test_instructions_and_bound_reasoning_are_there_every_time(way: str, tmp_pat
         assert all(body.count("Be brief.") == 1 for body in chain.sent)
         assert continued.count('"signature"') == 2 - warm
         assert not server.upstream.emulator.refused_for_state()
+
+
+def test_a_summary_is_asked_for_also_where_the_client_has_the_models_own_protocol(tmp_path: Path) -> None:
+    with serving("http", tmp_path) as server:
+        server.upstream.emulator.script.add(Step(text="What was said."))
+        body = {"model": "m-responses", "input": [developer("Be brief."), user("one"), user("two")]}
+        answer = CLIENT.post(f"{server.url}/v1/responses/compact", json=body)
+        assert answer.status_code == 200, answer.text
+        sent: Any = server.upstream.emulator.requests[-1].body
+        assert json.dumps(sent["input"]) != json.dumps(body["input"])
+        assert "ummar" in json.dumps(sent)
 
 
 def test_a_count_and_a_compaction_have_the_whole_history(tmp_path: Path) -> None:
