@@ -52,6 +52,16 @@ SITE := $(VENV)/.site
 # Whatever is generated comes from a script of this name and is compared by its --check.
 WRITERS := $(sort $(wildcard scripts/write_*.py))
 
+# A step of `make check`, with the seconds that it took.
+TIMES := $(VENV)/.times
+define timed
+@echo '$(1)'; started=$$(date +%s); $(1) || exit 1; echo "$$(($$(date +%s) - started)) s: $(1)" >> $(TIMES)
+endef
+define newline
+
+
+endef
+
 .DEFAULT_GOAL := help
 .PHONY: help demo quick test explore proof mutants check format docs pictures site bench facts live release-check clean
 
@@ -67,7 +77,7 @@ quick: $(TOOLS) ## run the tests of the core with few examples, to run between e
 	$(PY) -m pytest -n auto -q --merge-cases --hypothesis-profile=quick -m 'not proof and not traffic' $(QUICK) $(PYTEST)
 
 test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time (about 5 minutes on two cores)
-	$(PY) -m pytest -n auto --merge-cases $(PYTEST)
+	$(PY) -m pytest -n auto --merge-cases --durations=8 --durations-min=5 $(PYTEST)
 
 explore: $(TOOLS) ## look for failing examples of the property tests, at random, for EXPLORE_MINUTES
 	$(PY) scripts/explore.py --minutes $(EXPLORE_MINUTES)
@@ -88,17 +98,19 @@ mutants: $(TOOLS) ## plant MUTANTS small faults in the source, one at a time, an
 	$(PY) scripts/mutants.py $(MUTANTS)
 
 check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, budgets, generated files in step, the site without a warning, hot paths, linear growth
-	$(PY) -m ruff format --check .
-	$(PY) -m ruff check .
-	$(PY) -m pyright --pythonpath $(PY)
-	$(PY) scripts/check_types.py
-	$(VENV)/bin/lint-imports --no-cache
-	$(PY) scripts/check_budgets.py
-	$(PY) scripts/check_words.py
-	@for writer in $(WRITERS); do echo "$(PY) $$writer --check"; $(PY) $$writer --check || exit 1; done
-	$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build
-	$(PY) scripts/check_speed.py
-	$(PY) scripts/check_growth.py
+	@rm -f $(TIMES)
+	$(call timed,$(PY) -m ruff format --check .)
+	$(call timed,$(PY) -m ruff check .)
+	$(call timed,$(PY) -m pyright --pythonpath $(PY))
+	$(call timed,$(PY) scripts/check_types.py)
+	$(call timed,$(VENV)/bin/lint-imports --no-cache)
+	$(call timed,$(PY) scripts/check_budgets.py)
+	$(call timed,$(PY) scripts/check_words.py)
+	$(foreach writer,$(WRITERS),$(call timed,$(PY) $(writer) --check)$(newline))
+	$(call timed,$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build)
+	$(call timed,$(PY) scripts/check_speed.py)
+	$(call timed,$(PY) scripts/check_growth.py)
+	@echo "What took longest:"; sort -rn $(TIMES) | head -5
 
 format: $(TOOLS) ## format the code and fix what the linter can
 	$(PY) -m ruff check --fix .

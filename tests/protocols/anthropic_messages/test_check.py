@@ -57,6 +57,7 @@ REFUSED = {
     "an empty string": ("text_blank", body({"role": "user", "content": ""}), SONNET),
     "a blank system prompt": ("text_blank", body(system=[{"type": "text", "text": ""}]), SONNET),
     "a call without its result": ("result_missing", body(assistant(CALL), user(TEXT)), SONNET),
+    "a text after a call": ("text_after_call", body(user(TEXT), assistant(CALL, TEXT), user(RESULT)), SONNET),
     "a call at the end": ("result_missing", body(user(TEXT), assistant(CALL)), SONNET),
     "half of the results": ("result_missing", body(assistant(CALL, CALL2), user(RESULT)), SONNET),
     "a result without its call": ("result_orphaned", body(user(RESULT)), SONNET),
@@ -279,6 +280,10 @@ def test_a_violation_leads_to_its_place(code, given, endpoint):
     for step in path[:-1]:
         place = place[step]
     assert not path or isinstance(place, dict | list)
+
+
+def test_a_temperature_of_a_wrong_type_is_left_to_the_types():
+    assert CODEC.check(body(temperature="hot", **BUDGET), OLD) == []
 
 
 ACCEPTED = {

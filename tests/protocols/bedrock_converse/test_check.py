@@ -117,6 +117,15 @@ REFUSED = {
     "half a surrogate pair": ("body_not_json", body(user({"text": "\ud800"})), SONNET),
     # -- calls and results
     "history with calls and no tools": ("tools_missing", body(*CYCLE), SONNET),
+    "a text after a call": ("text_after_call", body(user(TEXT), assistant(CALL, TEXT), user(RESULT), **TOOLS), SONNET),
+    "top_k while thinking": (
+        "option_with_thinking",
+        body(
+            user(TEXT),
+            additionalModelRequestFields={"thinking": {"type": "enabled", "budget_tokens": 2048}, "top_k": 5},
+        ),
+        SONNET,
+    ),
     "a call without a result": ("result_missing", body(user(TEXT), assistant(CALL), user(TEXT), **TOOLS), SONNET),
     "a result without a call": ("result_orphaned", body(user(RESULT), **TOOLS), SONNET),
     "two results of one call": (

@@ -23,8 +23,8 @@ from segue.protocols.families.block_checks import (
     BlockForm,
     BlockTurns,
     Kind,
-    Piece,
-    Run,
+    TurnPiece,
+    TurnRun,
     check_blank_system,
     check_choice,
     check_declared_tools,
@@ -103,21 +103,21 @@ FORM: Final = BlockForm(
 )
 
 
-class Turns(BlockTurns):
+class ClaudeTurns(BlockTurns):
     """The messages of a body, checked."""
 
     def __init__(self, body: Object, endpoint: Endpoint) -> None:
-        runs: list[Run] = []
+        runs: list[TurnRun] = []
         super().__init__(body, endpoint, FORM, runs)
         # A system message that only sets something, such as the effort, is not a turn.
-        self.turns: list[tuple[int, Object, list[Piece]]] = [
+        self.turns: list[tuple[int, Object, list[TurnPiece]]] = [
             (index, turn, _pieces_of(turn, ("messages", index)))
             for index, turn in objects_of(body.get("messages"))
             if not self._is_setting(turn)
         ]
         for index, turn, pieces in self.turns:
             if not runs or runs[-1].role != turn.get("role"):
-                runs.append(Run(turn.get("role"), index))
+                runs.append(TurnRun(turn.get("role"), index))
             runs[-1].pieces += pieces
 
     def check(self) -> Iterator[Violation]:
@@ -145,7 +145,7 @@ class Turns(BlockTurns):
         is_empty = turn.get("role") == "system" and not turn.get("content")
         return is_empty and not self.rules.values("system_fields").isdisjoint(turn)
 
-    def _check_turn(self, index: int, role: object, pieces: list[Piece], *, last: bool) -> Iterator[Violation]:
+    def _check_turn(self, index: int, role: object, pieces: list[TurnPiece], *, last: bool) -> Iterator[Violation]:
         path: Path = ("messages", index)
         if text_of(role) not in _ROLES:
             # "Input tag 'developer' found using 'role' does not match any of the expected tags" (chatgpt-md #189)
@@ -162,7 +162,7 @@ class Turns(BlockTurns):
             yield from self._check_block(piece, role)
         yield from self.check_final_thinking(role, pieces)
 
-    def _check_block(self, piece: Piece, role: object) -> Iterator[Violation]:
+    def _check_block(self, piece: TurnPiece, role: object) -> Iterator[Violation]:
         _, path, block = piece
         own = self.endpoint.model.provider == PROVIDER
         match kind_of(block):
@@ -330,17 +330,17 @@ class Turns(BlockTurns):
                             yield (*path, "content", index), inner
 
 
-def _pieces_of(turn: Object, path: Path) -> list[Piece]:
+def _pieces_of(turn: Object, path: Path) -> list[TurnPiece]:
     content = turn.get("content")
     if isinstance(content, str):
-        return [Piece("text", (*path, "content"), {"type": "text", "text": content})]
+        return [TurnPiece("text", (*path, "content"), {"type": "text", "text": content})]
     return [
-        Piece(_KINDS.get(kind_of(block) or "", "other"), (*path, "content", index), block)
+        TurnPiece(_KINDS.get(kind_of(block) or "", "other"), (*path, "content", index), block)
         for index, block in objects_of(content)
     ]
 
 
-def _server_calls(run: Run) -> list[Object]:
+def _server_calls(run: TurnRun) -> list[Object]:
     return [piece.fields for piece in run.pieces if kind_of(piece.fields) in _SERVER_CALLS]
 
 
@@ -366,7 +366,7 @@ _FIELDS: Final = RequestFields(
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
-    turns = Turns(body, endpoint)
+    turns = ClaudeTurns(body, endpoint)
     found = [*_check_chat_tools(body), *check_declared_tools(body, endpoint, FORM), *turns.check_declared()]
     found += check_options(body, endpoint)
     found += check_blank_system(body, endpoint)

@@ -20,8 +20,8 @@ from segue.protocols.bedrock_converse.native import LONGEST, MARK, REPLAY, SERVE
 from segue.protocols.families.block_checks import (
     BlockForm,
     BlockTurns,
-    Piece,
-    Run,
+    TurnPiece,
+    TurnRun,
     check_blank_system,
     check_choice,
     check_declared_tools,
@@ -57,7 +57,7 @@ _KINDS: Final[Mapping[str, PieceKind]] = {
 }
 
 
-class WireTurn(Run):
+class WireTurn(TurnRun):
     """One wire message: its role, its path, its pieces, and its blocks with their paths."""
 
     __slots__ = ("blocks", "path")
@@ -73,13 +73,13 @@ class WireTurn(Run):
         return [((*path, member), object_of(block[member])) for path, block in self.blocks if member in block]
 
 
-def _piece_of(path: Path, block: Block) -> Piece:
+def _piece_of(path: Path, block: Block) -> TurnPiece:
     kind = next((member for member in _KINDS if member in block), None)
     if kind in ("toolUse", "toolResult"):
         inner = object_of(block[kind])
         is_own = kind == "toolResult" or inner.get("type") != SERVER_CALL
-        return Piece(_KINDS[kind] if is_own else "other", (*path, kind), inner)
-    return Piece(_KINDS[kind] if kind else "other", path, block)
+        return TurnPiece(_KINDS[kind] if is_own else "other", (*path, kind), inner)
+    return TurnPiece(_KINDS[kind] if kind else "other", path, block)
 
 
 def _functions(body: Block) -> Iterator[Declared]:
@@ -117,7 +117,7 @@ _FORM: Final = BlockForm(
 )
 
 
-class Turns(BlockTurns):
+class ConverseTurns(BlockTurns):
     """The messages of a body, and their violations."""
 
     def __init__(self, body: Block, endpoint: Endpoint) -> None:
@@ -159,7 +159,7 @@ class Turns(BlockTurns):
             yield from self._check_block(piece, block, path, turn.role)
         yield from self.check_final_thinking(turn.role, turn.pieces)
 
-    def _check_block(self, piece: Piece, block: Block, path: Path, role: object) -> Iterator[Violation]:
+    def _check_block(self, piece: TurnPiece, block: Block, path: Path, role: object) -> Iterator[Violation]:
         members = [key for key in block if key in _MEMBERS]
         if len(members) > 1:
             # service model: a union has one member
@@ -354,7 +354,7 @@ _FIELDS: Final = RequestFields(
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
-    turns = Turns(body, endpoint)
+    turns = ConverseTurns(body, endpoint)
     found = [*check_blank_system(body, endpoint), *_check_tools(body, endpoint)]
     found += [*turns.check_declared(), *check_options(body, endpoint)]
     found += turns.check()

@@ -26,7 +26,7 @@ _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthro
 _TYPES: Final = frozenset({"adaptive", "between_tools", "enabled"})  # `disabled` is the level `off`
 
 
-class Piece(NamedTuple):
+class TurnPiece(NamedTuple):
     """A block of a turn: what it is, its path, and its fields."""
 
     kind: Kind
@@ -34,17 +34,17 @@ class Piece(NamedTuple):
     fields: Block
 
 
-class Run:
+class TurnRun:
     """A turn, or consecutive turns of one role that the server reads as one; `first` is the index of the first."""
 
     __slots__ = ("first", "pieces", "role")
 
-    def __init__(self, role: object, first: int, pieces: Iterable[Piece] = ()) -> None:
+    def __init__(self, role: object, first: int, pieces: Iterable[TurnPiece] = ()) -> None:
         self.role = role
         self.first = first
         self.pieces = [*pieces]
 
-    def of(self, kind: Kind) -> list[Piece]:
+    def of(self, kind: Kind) -> list[TurnPiece]:
         """Return the pieces of one kind."""
         return [piece for piece in self.pieces if piece.kind == kind]
 
@@ -86,14 +86,14 @@ def value_at(body: Block, path: Path) -> object:
 class BlockTurns:
     """The turns of a body, checked; `runs` are what the server reads as one turn."""
 
-    def __init__(self, body: Block, endpoint: Endpoint, form: BlockForm, runs: Sequence[Run]) -> None:
+    def __init__(self, body: Block, endpoint: Endpoint, form: BlockForm, runs: Sequence[TurnRun]) -> None:
         self.body = body
         self.endpoint = endpoint
         self.rules = endpoint.rules
         self.form = form
         self.runs = runs
 
-    def check_call(self, call: Piece, role: object, *, is_modelled: bool) -> Found:
+    def check_call(self, call: TurnPiece, role: object, *, is_modelled: bool) -> Found:
         """Check the fields of a call, and its place; `is_modelled` if a service model limits its name and length."""
         if role != "assistant":
             # "`tool_use` blocks can only be in `assistant` messages" (quoted in several agents' sources); "User
@@ -126,10 +126,10 @@ class BlockTurns:
                 called = self._ids(before, "assistant", "call", self.form.call_id)
                 yield from self._check_results(run, called, results_first=results_first)
 
-    def _ids(self, run: Run | None, role: str, kind: Kind, key: str) -> set[str | None]:
+    def _ids(self, run: TurnRun | None, role: str, kind: Kind, key: str) -> set[str | None]:
         return {text_of(piece.fields.get(key)) for piece in run.of(kind)} if run and run.role == role else set()
 
-    def _check_calls(self, run: Run, answered: set[str | None]) -> Found:
+    def _check_calls(self, run: TurnRun, answered: set[str | None]) -> Found:
         seen: set[str | None] = set()
         for call in run.of("call"):
             call_id = text_of(call.fields.get(self.form.call_id))
@@ -144,7 +144,7 @@ class BlockTurns:
                 yield Violation(CheckCode.RESULT_MISSING, call.path, message)
             seen.add(call_id)
 
-    def _check_after_calls(self, run: Run) -> Found:
+    def _check_after_calls(self, run: TurnRun) -> Found:
         called = False
         for piece in run.pieces:
             if called and piece.kind == "text":
@@ -154,7 +154,7 @@ class BlockTurns:
             # Nothing is known about text after thinking or server tools that follow a call.
             called = piece.kind == "call" or (called and piece.kind == "text")
 
-    def _check_results(self, run: Run, called: set[str | None], *, results_first: bool) -> Found:
+    def _check_results(self, run: TurnRun, called: set[str | None], *, results_first: bool) -> Found:
         seen: set[str | None] = set()
         is_late = False
         for piece in run.pieces:
@@ -185,7 +185,7 @@ class BlockTurns:
             message = "an error result has media; keep its text alone"
             yield Violation(CheckCode.RESULT_MEDIA_UNSUPPORTED, path, message)
 
-    def check_final_thinking(self, role: object, pieces: Sequence[Piece]) -> Found:
+    def check_final_thinking(self, role: object, pieces: Sequence[TurnPiece]) -> Found:
         """Find a turn that ends in thinking."""
         ends = role == "assistant" and bool(pieces) and pieces[-1].kind == "thinking"
         if ends and self.rules.final_thinking != "allowed":
@@ -227,7 +227,7 @@ class BlockTurns:
             message = "an answer cannot be begun while thinking is enabled; add a user turn, or disable thinking"
             yield Violation(CheckCode.THINKING_MISSING, final.pieces[0].path, message)
             return
-        opener: Run | None = None
+        opener: TurnRun | None = None
         for run in reversed(self.runs):
             if run.role == "assistant" and run.of("call"):
                 opener = run
