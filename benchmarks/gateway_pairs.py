@@ -12,21 +12,28 @@
 The translated request is a step of an agent, 38 KB with 11 tools and 5 messages, of which the last one is new each
 time. "straight" is a chat of 1 KB with a new first message, for a model whose own protocol the client speaks.
 
-`python benchmarks/gateway_pairs.py [--rounds N] [--rows NAME...] [FOLDER...]` compares the `src` folders of commits.
+`python benchmarks/gateway_pairs.py [--rounds N] [--rows NAME...] [FOLDER...]` compares the `src` folders of commits;
+`--workers` compares two workers of `segue serve` with one. Where other programs use the cores, their CPU time for a
+request says more than the requests in a second: two cores serve at most twice the inverse of its ratio.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
+import socket
 import statistics
+import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import orjson
 from figures import Figure
@@ -152,15 +159,61 @@ def spent_by(process: int) -> int:
 # -- load --------------------------------------------------------------------------------------------------------------
 
 
+class _Workers:
+    """`segue serve` with a number of workers, and a store in a new folder. It ends with the `with` block."""
+
+    def __init__(self, count: int, url: str) -> None:
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        config = Path(self._folder.name) / "gateway.toml"
+        config.write_text(
+            f'[providers.plain]\nprotocol = "openai-chat"\nbase_url = "{url}"\nkey = "env:PLAIN_KEY"\n'
+            f'[models."m"]\ntry = ["plain/plain"]\n[models."plain"]\ntry = ["plain/plain"]\n'
+            f'[state]\nstore = "sqlite:{self._folder.name}/gateway.db"\n'
+        )
+        command = (sys.executable, "-m", "segue", "serve", "--config", str(config), "--port", str(self.port))
+        environment = {**os.environ, "PLAIN_KEY": "sk-upstream", "XDG_STATE_HOME": self._folder.name}
+        self._process = subprocess.Popen(
+            (*command, "--workers", str(count)), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self.id: int = self._process.pid
+        self._count = count
+
+    def __enter__(self) -> Self:
+        while len(find_family(self.id)) < (1 if self._count == 1 else 1 + self._count) or not self._is_listening():
+            if self._process.poll() is not None:
+                raise AssertionError("the gateway did not start")
+            time.sleep(0.1)
+        time.sleep(2)  # all of them have started
+        return self
+
+    def _is_listening(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port)).close()
+        except OSError:
+            return False
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+        self._folder.cleanup()
+
+
 class _Server:
     """A server with the connections to it."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process | _Workers) -> None:
         self._process = process
         self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def slice(self, row: Row) -> float:
         """Send the requests of a slice; return the CPU nanoseconds of one."""
+        if isinstance(self._process, _Workers):  # they close idle connections soon
+            for _, writer in self._free:
+                writer.close()
+            self._free = []
         self._free = [each for each in self._free if not each[0].at_eof()]  # servers close idle connections
         while len(self._free) < row.at_once:
             self._free.append(await asyncio.open_connection("127.0.0.1", self._process.port, limit=2**22))
@@ -242,6 +295,35 @@ def compare_pairs(
     return figures
 
 
+def compare_workers(rounds: int, rows: Sequence[str]) -> list[Figure]:
+    """Measure the CPU time of a request with two workers and with one, each with its A/A next to it."""
+    figures: list[Figure] = []
+
+    async def run() -> None:
+        with ExitStack() as stack:
+            url = f"http://127.0.0.1:{stack.enter_context(Process('upstream')).port}/burst"
+            counts = {"one worker": 1, "two workers": 2}
+            servers = {
+                name + again: _Server(stack.enter_context(_Workers(count, url)))
+                for name, count in counts.items()
+                for again in ("", _AGAIN)
+            }
+            for key, row in make_rows().items():
+                if rows and not any(key.startswith(each) for each in rows):
+                    continue
+                spent = await _measure(servers, row, rounds)
+                what = f"{row.what}, {row.at_once} at a time"
+                for name in counts:
+                    own, _ = _ratio(spent, name + _AGAIN, name)
+                    median = statistics.median(spent[name]) / 1e3
+                    figures.append(Figure("", f"{what}: {name}", "us", median, "", f"A/A {own:.2f}"))
+                one, two = counts
+                figures.append(Figure("", f"{what}: {two} / {one}", "times", *_ratio(spent, two, one)))
+
+    asyncio.run(run())
+    return figures
+
+
 def _describe(key: str, row: Row, spent: Mapping[str, list[float]]) -> list[Figure]:
     what = f"{row.what}, {row.at_once} at a time"
     figures: list[Figure] = []
@@ -267,11 +349,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare the CPU time of gateways in pairs")
     parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--rows", nargs="*", default=())
+    parser.add_argument("--workers", action="store_true")
     parser.add_argument("sources", nargs="*")
     given = parser.parse_args()
     if not Path("/proc/self/schedstat").exists():
         sys.exit("the scheduler's counts are not there: this needs Linux")
-    for figure in compare_pairs(rounds=given.rounds, sources=given.sources, rows=given.rows):
+    if given.workers:
+        figures = compare_workers(given.rounds, given.rows)
+    else:
+        figures = compare_pairs(rounds=given.rounds, sources=given.sources, rows=given.rows)
+    for figure in figures:
         print("  ".join(figure.row()), flush=True)
 
 
