@@ -234,9 +234,7 @@ class ProtocolApp:
                 if whole is None:
                     asked = await read_asked(self._gateway, admission, call, headers, raw=raw, read=read)
                 else:
-                    asked = await read_asked(
-                        self._gateway, admission, whole.call, headers, raw=raw, turns=whole.turns, is_continued=True
-                    )
+                    asked = await read_asked(self._gateway, admission, whole.call, headers, raw=raw, is_continued=True)
                 exchange = Exchange(self._gateway, asked, "req_" + random_name())
                 if call.stream:
                     await answer_stream(exchange, send, receive)

@@ -18,7 +18,6 @@ from segue.envelope.compactions import open_compactions
 from segue.envelope.conversation import FoundStates, Stored, find_states, restore
 from segue.envelope.keys import START_OF_CHAIN, Chain
 from segue.envelope.state import State
-from segue.foundation.json_text import encode_json
 from segue.gateway.fallbacks import may_return, return_to_first
 from segue.gateway.hints import Identity, find_client, find_conversation
 from segue.gateway.histories import Read, Seam
@@ -44,7 +43,6 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     - `turns`, `reply`: all turns of that request, and those of the reply; none if no reply was asked for.
     - `messages`: the history of that request with all of its states.
     - `chain`: the digests of that history as the client knows it (`keys_of_reply`).
-    - `passes`: whether that history is as its model would have it; None if that was not asked.
 
     The reply itself is restored like one that the client sends: so a client that sends its history whole after all, on
     another connection, does not change what was sent before.
@@ -57,7 +55,6 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     reply: Sequence[object]
     messages: tuple[Message, ...]
     chain: Chain
-    passes: bool | None
 
 
 @final
@@ -93,10 +90,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The body, if it can be passed on as it is to the model of the client's name; else empty."""
     body: bytes = b""
     """The body as it came."""
-    own: Mapping[str, object] | None = None
-    """The body with the whole history, if it is one for the only model of the client's name, on its own protocol."""
-    passes: bool | None = None
-    """Whether the history is as that model would have it; None if that was not asked."""
     continued: Continuation | None = None
     """What is before `sent`, if the connection has it."""
     outboxes: Outboxes | None = None
@@ -110,7 +103,6 @@ async def read_asked(
     headers: Mapping[str, str],
     *,
     raw: bytes = b"",
-    turns: Sequence[object] | None = None,
     is_continued: bool = False,
     continued: Continuation | None = None,
     outboxes: Outboxes | None = None,
@@ -119,9 +111,8 @@ async def read_asked(
     """Restore the history of a request and find its models.
 
     `is_continued`: the body names the reply before it, and the prompt has the history of that too; so the body `raw`
-    cannot be sent on as it is. `turns` are those of the whole history then. `continued` is what the prompt begins with;
-    nothing of it has to be restored. `read` is what is known of the beginning of the body from earlier requests: nor
-    has that.
+    cannot be sent on as it is. `continued` is what the prompt begins with; nothing of it has to be restored. `read` is
+    what is known of the beginning of the body from earlier requests: nor has that.
 
     Raises:
         UnknownModel: there is no model of that name.
@@ -149,34 +140,27 @@ async def read_asked(
     routed = named if chosen is None or not key.rights.may_ask(chosen) else router.find(chosen, call.protocol)
     author = named.author
     is_known = author is not None and author.protocol == call.body_protocol
-    is_own = (
-        bool(raw or turns)
-        and gateway.store.is_available  # else nothing is remembered that a provider would refuse
+    may_pass = (
+        bool(raw)
+        and not is_continued
         and author is not None
         and is_known
         and call.protocol == call.body_protocol
         and call.transport == resolve_dialect(author).transport
         and routed is named
+        and author.id == name
+        and gateway.store.is_available
         and has_no_options(routed.route)
+        and (not tenant or _names_model(call, name))
         and not left_out
     )
-    own = call.body if turns is None else _with_turns(call, turns)
-    may_pass = (
-        is_own
-        and turns is None
-        and author is not None
-        and author.id == name
-        and (not tenant or _names_model(call, name))
-    )
-    if is_own and continued is not None and continued.passes is None:
-        continued = None  # what comes before has to be looked at as well
     restored = await _restore(
         gateway,
         admission,
         prompt.context,
         router=router,
         origin=new_assistant_message(author) if author is not None and is_known else None,
-        passing=(author, await _encoded(admission, raw, own, turns)) if author is not None and is_own else None,
+        passing=(author, raw) if author is not None and may_pass else None,
         continued=continued,
         read=read,
         conversation=conversation,
@@ -191,7 +175,7 @@ async def read_asked(
         max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
         temperature=given.temperature if route.temperature is None else route.temperature,
     )
-    passed = raw if restored.passes and may_pass else b""
+    passed = raw if restored.passes else b""
     if passed and tenant:
         passed = await admission.run(checked_bytes, raw, call.body)
     policy = _make_policy(route.reasoning, route.instructions, route.fit)
@@ -218,7 +202,7 @@ async def read_asked(
     granted = await gateway.spending.begin(admission, planned, call.protocol)
     report = restored.report
     if granted is not None:
-        options, passed, is_own = replace(options, max_tokens=granted.max_tokens), b"", False
+        options, passed = replace(options, max_tokens=granted.max_tokens), b""
         path = ("options", "max_tokens")
         change = Change(code=ChangeCode.OPTION_CLAMPED, path=path, loss=Loss.NONE, detail=granted.detail)
         report = Report((*report.changes, change))
@@ -245,26 +229,9 @@ async def read_asked(
         refused=gateway.conversations.refused(conversation, tenant, whole.messages),
         raw=passed,
         body=raw,
-        own=own if is_own and restored.passes else None,
-        passes=restored.passes,
         continued=continued,
         outboxes=restored.outboxes or outboxes,
     )
-
-
-def _with_turns(call: Call, turns: Sequence[object]) -> dict[str, object]:
-    """Return the body of a request with the whole history in place of the name of the reply before it."""
-    record = get_protocol(call.body_protocol)
-    key = record.turns_key or ""
-    body = {**(call.body or {}), key: [*turns]}
-    return {each: value for each, value in body.items() if each != record.held_content.reply}
-
-
-async def _encoded(
-    admission: Admission, raw: bytes, own: Mapping[str, object] | None, turns: Sequence[object] | None
-) -> bytes:
-    """Return the body with the whole history as bytes."""
-    return raw if turns is None else await admission.run(encode_json, own)
 
 
 def _is_held(call: Call) -> bool:
@@ -344,7 +311,6 @@ async def _restore(
     passes = None if passing is None else is_unchanged(passing[1], found, stored, passing[0])
     if continued is not None:
         whole = replace(whole, messages=(*continued.messages, *whole.messages))
-        passes = passes and continued.passes
     if history is not None and seam is not None:
         whole = replace(whole, messages=(*history.whole[: seam.messages], *whole.messages))
         count += seam.restored

@@ -97,7 +97,6 @@ async def _summarise(gateway: Gateway, asked: Asked, turns: Sequence[object], se
             policy=Policy(),
             restored=0,
             raw=b"",
-            own=None,
         )
         exchange = Exchange(gateway, question, "req_" + random_name())
         stream = None

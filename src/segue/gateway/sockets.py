@@ -52,7 +52,7 @@ from segue.protocols.registry import get_protocol
 
 _CREATE: Final = "response.create"
 _STEER: Final = "response.steer"
-_SOCKET_KEYS: Final = frozenset({"type", "generate", "stream_id", "background"})
+_SOCKET_KEYS: Final = frozenset({"type", "generate", "stream", "stream_id", "background"})
 """Keys of a message that the body of a request does not have, or that have no meaning here."""
 _READ_WITH_TURNS: Final = ("model", "instructions", "tools")
 """Fields of a request with which its turns are read: the model, whether a first message is the system prompt, tools."""
@@ -245,7 +245,6 @@ class Socket:
 
     async def _create(self, event: Mapping[str, object], admission: Admission) -> None:
         body = {key: value for key, value in event.items() if key not in _SOCKET_KEYS}
-        body["stream"] = True  # as in the same request over HTTP, in its place
         if isinstance(body.get("input"), str):  # the same in the form of the requests that continue it
             body["input"] = [{"role": "user", "content": body["input"]}]
         catalogue = admission.runtime.router.catalogue
@@ -275,7 +274,6 @@ class Socket:
             admission,
             whole.call,
             self._headers,
-            turns=whole.turns,
             is_continued=whole.call is not call,
             continued=continued,
             outboxes=self._outboxes,
