@@ -222,6 +222,26 @@ def test_contents_are_viewed_as_messages_by_their_owner_alone(tmp_path: Path) ->
             assert get(url, "conversations", key=ADMIN)["titles"] == {}
 
 
+def test_a_key_does_not_learn_whether_a_conversation_of_another_one_exists(tmp_path: Path) -> None:
+    with emulate() as upstream:
+        gateway = serve_with_keys(tmp_path, upstream.url)
+        with serve_in_thread(create_app(gateway=gateway)) as url:
+            body = {"model": "m-anthropic", "max_tokens": 64, "messages": [{"role": "user", "content": SECRET}]}
+            assert httpx2.post(f"{url}/v1/messages", json=body, headers={"x-api-key": ALICE}).status_code == 200
+            name, model = conversation_of(url, key=ALICE), {"model": "m-gemini"}
+            for key, status in {ALICE: 409, BOB: 404}.items():
+                for conversation in (name, "none"):
+                    place, headers = f"{url}/segue/conversations/{conversation}", {"x-api-key": key}
+                    wanted = status if conversation == name else 404
+                    assert httpx2.put(place, json=model, headers=headers).status_code == wanted
+            erased = [
+                httpx2.delete(f"{url}/segue/conversations/{each}", headers={"x-api-key": BOB})
+                for each in (name, "none")
+            ]
+            assert erased[0].json() == erased[1].json() == {"erased": 0}
+            assert conversation_of(url, key=ALICE) == name
+
+
 def test_the_session_of_a_request_without_a_reply_has_no_line_for_it(tmp_path: Path) -> None:
     with started(tmp_path, Step(status=400, message="no"), content="full") as made:
         assert ask(made.url).status_code == 400

@@ -33,7 +33,7 @@ pytestmark = [
 
 ATTACKER, VICTIM = "sgw-key-of-the-attacker", "sgw-key-of-the-victim"
 SEED = int(os.environ.get("SEGUE_ATTACK_SEED", "45"))
-ATTACKS = int(os.environ.get("SEGUE_ATTACKS", "12"))
+ATTACKS = int(os.environ.get("SEGUE_ATTACKS", "24"))
 SECONDS = float(os.environ.get("SEGUE_ATTACK_SECONDS", "4"))
 PATIENCE = 60.0
 BUSY = 1 if (os.cpu_count() or 1) > 3 else 3
@@ -86,6 +86,14 @@ def _socket(number: int, size: int) -> dict[str, Any]:
     return {"type": "response.create", "model": "gemini", "input": items}
 
 
+def _continued(number: int, size: int) -> dict[str, Any]:
+    return {"model": "gemini", "input": f"{number} " * size, "previous_response_id": "{reply}"}
+
+
+def _new_key(number: int, size: int) -> dict[str, Any]:
+    return {"name": f"key {number}", "models": [f"{number} {at}" for at in range(size)]}
+
+
 BODIES: dict[str, Callable[[int, int], dict[str, Any]]] = {
     "messages": _messages,
     "tools": _tools,
@@ -93,7 +101,9 @@ BODIES: dict[str, Callable[[int, int], dict[str, Any]]] = {
     "metadata": _metadata,
     "unknown model": _unknown,
     "count": _messages,
+    "continued": _continued,
     "socket": _socket,
+    "new key": _new_key,
 }
 PATHS = {
     "conversations": "GET /segue/conversations",
@@ -103,7 +113,31 @@ PATHS = {
     "count": "POST /v1/messages/count_tokens",
     "no endpoint": "GET /v1/nothing",
     "replay": "POST /segue/requests/{row}/replay",
+    "continued": "POST /v1/responses",
+    "items": "GET /v1/responses/{reply}/input_items?limit=100",
+    "costs": "GET /segue/costs?hours=8000",
+    "content": "GET /segue/requests/{row}/content",
+    "view": "GET /segue/requests/{row}/view",
+    "session": "GET /segue/conversations/{conversation}/session",
+    "plan": "POST /segue/conversations/{conversation}/plan",
+    "new key": "POST /segue/admin/keys",
 }
+EMPTY = ("replay", "plan")
+"""Kinds with a small body: the model that is asked for."""
+FILLED = (
+    "conversations",
+    "search",
+    "series",
+    "replay",
+    "continued",
+    "items",
+    "costs",
+    "content",
+    "view",
+    "session",
+    "plan",
+)
+"""Kinds that need rows and a long history."""
 SIZES = {
     "messages": (10, 1_000, 20_000),
     "tools": (10, 500, 5_000),
@@ -112,6 +146,8 @@ SIZES = {
     "unknown model": (10, 400, 240_000),
     "count": (10, 1_000, 10_000),
     "socket": (10, 500, 10_000),
+    "continued": (1, 1_000),
+    "new key": (1, 10_000),
 }
 
 
@@ -160,31 +196,48 @@ def _request(head: str, key: str, body: bytes, connection: str) -> bytes:
 ECHO = json.dumps({"model": "echo", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}).encode()
 
 
-def fill(port: int, rows: int = 600) -> str:
-    """Make rows of the attacker; give the name of one with a long history."""
-    body = json.dumps({**_messages(0, 2_000), "model": "echo"}).encode()
-    head = ask(port, ATTACKER, "POST /v1/messages", body).partition(b"\r\n\r\n")[0].decode().lower()
+class Known(NamedTuple):
+    """What the attacker has at the gateway: a request with a long history, its conversation, and a stored reply."""
+
+    row: str = ""
+    conversation: str = ""
+    reply: str = ""
+
+
+def fill(port: int, rows: int = 600) -> Known:
+    """Make rows of the attacker, one of them with a long history, and a stored reply after another one."""
+    given = _encoded({**_messages(0, 2_000), "model": "echo"})
+    head = ask(port, ATTACKER, "POST /v1/messages", given).partition(b"\r\n\r\n")[0].decode()
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head.split("\r\n"))}
+    row = headers["x-segue-request-id"]
     for _ in range(rows):
         ask(port, ATTACKER, "POST /v1/messages", ECHO)
-    return head.partition("x-segue-request-id: ")[2].partition("\r\n")[0]
+    found = json.loads(ask(port, ATTACKER, f"GET /segue/requests/{row}").partition(b"\r\n\r\n")[2])
+    given = _encoded({"model": "echo", "input": _socket(0, 4_000)["input"]})
+    stored = json.loads(ask(port, ATTACKER, "POST /v1/responses", given).partition(b"\r\n\r\n")[2])
+    return Known(row, found["conversation"], stored["id"])
+
+
+def _encoded(body: object) -> bytes:
+    return json.dumps(body).encode()
 
 
 # -- the attacker ------------------------------------------------------------------------------------------------------
 
 
-def attack(port: int, shape: Shape, row: str, answers: Synchronized[int]) -> None:
+def attack(port: int, shape: Shape, known: Known, answers: Synchronized[int]) -> None:
     """Attack until the process is killed."""
     numbers = count()
 
     async def send_http(first: int) -> None:
-        head = PATHS.get(shape.kind, "POST /v1/messages").format(row=row)
+        head = PATHS.get(shape.kind, "POST /v1/messages").format(**known._asdict())
         make = BODIES.get(shape.kind)
         while True:
             with suppress(OSError, asyncio.IncompleteReadError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 number = first * 1_000_000 + next(numbers)
-                given: object = {"model": "gemini"} if shape.kind == "replay" else None
-                body = b"" if make is None and given is None else json.dumps(given or make(number, shape.size)).encode()  # pyright: ignore[reportOptionalCall]
+                given: object = {"model": "gemini"} if shape.kind in EMPTY else make and make(number, shape.size)
+                body = b"" if given is None else _encoded(given).replace(b"{reply}", known.reply.encode())
                 writer.write(_request(head, ATTACKER, body, "close"))
                 if await reader.read():
                     with answers.get_lock():
@@ -215,10 +268,10 @@ def attack(port: int, shape: Shape, row: str, answers: Synchronized[int]) -> Non
 
 
 @contextmanager
-def attacked(port: int, shape: Shape, row: str) -> Generator[Synchronized[int]]:
+def attacked(port: int, shape: Shape, known: Known) -> Generator[Synchronized[int]]:
     context = multiprocessing.get_context("fork")
     answers: Any = context.Value("i", 0)
-    process = context.Process(target=attack, args=(port, shape, row, answers), daemon=True)
+    process = context.Process(target=attack, args=(port, shape, known, answers), daemon=True)
     process.start()
     try:
         yield answers
@@ -248,10 +301,10 @@ def p99(times: list[float]) -> float:
 )
 def test_a_key_does_not_stop_another_one(shape: Shape, tmp_path: Path) -> None:
     with shared(tmp_path) as port:
-        row = fill(port) if shape.kind in ("conversations", "search", "series", "replay") else ""
+        known = fill(port) if shape.kind in FILLED else Known()
         measure(port, 0.3)
         quiet = measure(port, 1.0)
-        with attacked(port, shape, row) as answers:
+        with attacked(port, shape, known) as answers:
             time.sleep(0.5)
             before = answers.value
             times = measure(port, SECONDS)

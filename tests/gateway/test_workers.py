@@ -222,6 +222,23 @@ def test_a_row_can_be_asked_for_and_erased_at_the_other(boards: tuple[Board, Boa
             assert httpx2.get(f"{url}/segue/conversations").json()["conversations"] == []
 
 
+def test_a_title_that_was_read_at_one_is_gone_when_its_request_is_erased_at_the_other(
+    boards: tuple[Board, Board], tmp_path: Path
+) -> None:
+    with pair(boards, tmp_path, more='content = "full"') as workers:
+        name = post(workers.one, x_session_id="mine").headers["x-segue-request-id"]
+        post(workers.one, {**BODY, "messages": [{"role": "user", "content": "Later"}]}, x_session_id="mine")
+
+        def titles() -> list[str]:
+            return [*httpx2.get(f"{workers.two}/segue/conversations", timeout=PATIENCE).json()["titles"].values()]
+
+        assert titles() == ["Later"]
+        for row in httpx2.get(f"{workers.one}/segue/requests").json()["requests"]:
+            if row["id"] != name:
+                assert httpx2.delete(f"{workers.one}/segue/requests/{row['id']}").json()["erased"]
+        assert titles() == ["Hi"]
+
+
 def test_a_switch_made_at_one_is_seen_at_the_other(boards: tuple[Board, Board], tmp_path: Path) -> None:
     with pair(boards, tmp_path) as workers:
         name = post(workers.one, x_session_id="mine").headers["x-segue-request-id"]

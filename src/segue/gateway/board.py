@@ -6,7 +6,7 @@ limits that hold for all workers together, failures of models, and what one of t
 - Numbers are in a file that every worker has mapped, by their kind and a digest of their name. Each worker writes its
   own row, so none needs a lock, and the row of one that died is cleared. Two names of a kind with the same place count
   together: with 1,000 names in use that happens to one in 65 of them, and matters only where both are near a limit.
-  Kinds have places of their own: bytes that one client sends are never counted as requests of another.
+  Kinds have other places: bytes that one client sends are never counted as requests of another.
 - A worker is asked over a Unix socket in the folder of the board, which only this user can open. One that does not
   answer in time is left out: it died, and its successor has nothing in memory.
 

@@ -141,8 +141,8 @@ class Console:
         self._parts: dict[str, tuple[str, _Sums]] = {}
         self._shown: OrderedDict[tuple[Scope, str], tuple[bytes, ShownContent]] = OrderedDict()
         self._titles: OrderedDict[tuple[Scope, str], str] = OrderedDict()
-        self._titles_of = 0
-        """The hour that the titles were read in: contents expire, and others may erase them."""
+        self._titles_of = (0, 0)
+        """When the titles were read: the hour, because contents expire, and what was erased until then."""
 
     def routes(self, guarded: Callable[[ScopedEndpoint], Callable[[Request], object]]) -> list[Route]:
         """Return the routes; `guarded` finds out whose requests an endpoint may show.
@@ -438,9 +438,9 @@ class Console:
         is_private = scope == "" and bool(self._gateway.runtime.admin_digests)
         if store is None or is_private or self._gateway.config.state.content != "full":
             return {}
-        if self._titles_of != (hour := now_ms() // _HOUR):
+        if self._titles_of != (state := (now_ms() // _HOUR, self._gateway.erased)):
             self._titles.clear()
-            self._titles_of = hour
+            self._titles_of = state
         known = self._titles
 
         def read() -> dict[str, str]:
@@ -452,7 +452,10 @@ class Console:
                 known.popitem(last=False)
             return {name: title for name in names if (title := known.get((scope, name)))}
 
-        return await self._gateway.store.read(read, is_long=True) or {}
+        found = await self._gateway.store.read(read, is_long=True) or {}
+        if self._titles_of[1] != self._gateway.erased:
+            self._titles_of = (0, 0)  # something of what was read may be erased
+        return found
 
     def _forget_shown(self) -> None:
         """Drop what is kept of contents, because something of them is erased."""
@@ -465,7 +468,7 @@ class Console:
         if isinstance(model, Response):
             return model
         name = str(request.path_params["name"])
-        if await self._is_alike(name):
+        if await self._is_alike(name, scope):
             return json_response({"error": f"{_ALIKE}; PUT /segue/requests/ID switches what continues a request"}, 409)
         try:
             is_known = await self._gateway.conversations.choose(name, model, scope, now_ms())
@@ -509,9 +512,9 @@ class Console:
             return away()
         return json_response({"erased": count})
 
-    async def _is_alike(self, name: str) -> bool:
+    async def _is_alike(self, name: str, scope: Scope) -> bool:
         await self._gateway.conversations.load(name)
-        return self._gateway.conversations.is_alike(name)
+        return self._gateway.conversations.is_alike(name, scope)
 
     async def _read_model(self, request: Request, scope: Scope) -> str | Response | None:
         """Read the model of a choice; None ends one."""
@@ -532,7 +535,7 @@ class Console:
         """Erase everything of a conversation."""
         store, name = self._gateway.store.store, str(request.path_params["name"])
         await self._settle()
-        if await self._is_alike(name):
+        if await self._is_alike(name, scope):
             return json_response({"error": f"{_ALIKE}; DELETE /segue/requests/ID erases a request"}, 409)
         self._gateway.forget_rows(name, scope)
         self._forget_shown()

@@ -159,10 +159,10 @@ class Conversations:
         self._put(chosen)
         return True
 
-    def is_alike(self, conversation: str) -> bool:
-        """Whether a name may be that of several conversations."""
+    def is_alike(self, conversation: str, tenant: str | None) -> bool:
+        """Whether a name may be that of several conversations of a tenant; of any tenant with None."""
         known = self._rows.get(conversation)
-        return known is not None and known.row.alike
+        return known is not None and tenant in (None, known.tenant) and known.row.alike
 
     def note_reply(self, request: str, keys: Sequence[str], chosen: str | None, *, tenant: str) -> tuple[str, ...]:
         """Note the keys of a reply, so that what continues it can be switched; a choice holds for the reply as well.

@@ -133,6 +133,8 @@ class Gateway:
         self.drift: Counter[str] = Counter()
         """How many replies had something that the provider's SDK does not know, by its name, since the start."""
         self._rows: SharedCache[str, StoredRow] = SharedCache(_RECENT_ROWS)
+        self.erased: int = 0
+        """How often something was erased, here or at another worker."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._work: set[asyncio.Task[None]] = set()
         self._retired: set[Runtime] = set()
@@ -262,6 +264,7 @@ class Gateway:
 
     def forget_row(self, name: str, tenant: str | None) -> None:
         """Drop the row of a request from memory."""
+        self.erased += 1
         row = self._rows.get(name)
         if row is not None and tenant in (None, row.tenant):
             self.histories.forget(row.conversation, tenant)
@@ -269,6 +272,7 @@ class Gateway:
 
     def forget_rows(self, conversation: str, tenant: str | None) -> None:
         """Drop the rows of a conversation, and what was read of it, from memory."""
+        self.erased += 1
         self.histories.forget(conversation, tenant)
         for name, owner, row in self._rows.items():
             if row.conversation == conversation and tenant in (None, owner):
