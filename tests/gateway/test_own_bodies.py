@@ -7,7 +7,7 @@ The bodies are made of the fields that the SDKs have, as in `requests/test_own_m
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -221,17 +221,23 @@ def lost_of(reply: Mapping[str, Any], shown: Mapping[str, Any]) -> set[str]:
 
 
 @contextmanager
-def answering(reply: Mapping[str, Any]) -> Generator[str]:
-    """Run a provider that gives one reply to everything."""
-    data = json.dumps(reply).encode()
+def answering(reply: Mapping[str, Any], events: Sequence[Mapping[str, Any]] = ()) -> Generator[str]:
+    """Run a provider that gives one reply to everything, or its events to requests for a stream."""
+    lines = (f"event: {event.get('type', 'message')}\ndata: {json.dumps(event)}\n\n" for event in events)
+    forms = {False: (json.dumps(reply), b"application/json"), True: ("".join(lines), b"text/event-stream")}
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        while (await receive()).get("more_body"):
-            pass
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
-        await send({"type": "http.response.body", "body": data})
+        given = b""
+        while True:
+            part = await receive()
+            given += part.get("body", b"")
+            if not part.get("more_body"):
+                break
+        text, kind = forms["stream" in scope["path"] or json.loads(given).get("stream") is True]
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
+        await send({"type": "http.response.body", "body": text.encode()})
 
     with serve_in_thread(app) as url:
         yield url
@@ -256,3 +262,52 @@ def test_a_reply_of_its_own_model_is_shown_unchanged(tmp_path: Path, sample: tup
         answer = httpx2.post(url + path.format(name), json=given, timeout=60)
     assert answer.status_code == 200
     assert lost_of(reply, answer.json()) == set()
+
+
+CLAUDE: Final[dict[str, Any]] = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-opus-4-8",
+    "content": [],
+    "stop_reason": "refusal",
+    "stop_details": {"type": "refusal", "category": "cyber", "explanation": "No."},
+    "stop_sequence": None,
+    "usage": {"input_tokens": 9, "output_tokens": 1},
+}
+_ENDED: Final = {"stop_reason": "refusal", "stop_details": CLAUDE["stop_details"]}
+CLAUDE_EVENTS: Final = [
+    {"type": "message_start", "message": {**CLAUDE, "stop_reason": None, "stop_details": None}},
+    {"type": "message_delta", "delta": _ENDED, "usage": {"output_tokens": 1}},
+    {"type": "message_stop"},
+]
+GEMINI: Final[dict[str, Any]] = {
+    "candidates": [{"finishReason": "SAFETY", "index": 0}],
+    "usageMetadata": {"promptTokenCount": 9, "totalTokenCount": 9},
+}
+REFUSALS: Final = {"m-anthropic": (CLAUDE, CLAUDE_EVENTS), "m-gemini": (GEMINI, [GEMINI])}
+ENDS: Final = {
+    "/v1/messages": '"stop_reason":"refusal"',
+    "/v1/chat/completions": '"finish_reason":"content_filter"',
+    "/v1/responses": '"incomplete_details":{"reason":"content_filter"}',
+    "/v1beta/models/{}:{}": '"finishReason":"SAFETY"',
+}
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("route", REFUSALS)
+def test_a_reply_that_ended_as_a_refusal_is_one_for_every_client(tmp_path: Path, route: str, streams: bool):
+    whole, events = REFUSALS[route]
+    hello = [{"role": "user", "content": "Hi"}]
+    bodies: dict[str, dict[str, Any]] = {
+        "/v1/messages": {"max_tokens": 50, "messages": hello},
+        "/v1/chat/completions": {"messages": hello},
+        "/v1/responses": {"input": "Hi"},
+    }
+    verb = "streamGenerateContent?alt=sse" if streams else "generateContent"
+    with answering(whole, events) as upstream, running_at(upstream, f"sqlite:{tmp_path}/gateway.db") as url:
+        for path, end in ENDS.items():
+            body = {"model": route, "stream": streams, **bodies[path]} if path in bodies else {}
+            body = body or {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+            answer = httpx2.post(url + path.format(route, verb), json=body, timeout=60)
+            assert (answer.status_code, end in answer.text) == (200, True), path
