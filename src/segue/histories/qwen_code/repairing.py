@@ -1,7 +1,9 @@
 """Where a Qwen Code session holds what can be at fault; see `segue.histories.kit.repairing`.
 
-Qwen Code 0.24.4 ended with the provider's error for a result that was too long, and went on after the repair; calls
-without a result and results without a call it leaves out itself (run 2026-11-18). Assumed, not tried: it takes the model from its settings, not from the session.
+Facts (Qwen Code 0.24.4, run 2026-11-18):
+- It ends with the provider's error for a result that is too long, and goes on after the repair. A picture that is
+  refused, calls without a result and results without a call it leaves out itself.
+- Assumed, not tried: it takes the model from its settings, not from the session.
 """
 
 from __future__ import annotations
