@@ -80,5 +80,6 @@ IN_TEXT: dict[str, tuple[str, str]] = {
     ),
     "the password of an address": ("postgres://app:{}@db.test/prod", "s3cretpw"),
     "a line of YAML": ("token: {}", made(40, SMALL)),
+    "the login of a command": ("curl -u 'me:{}' https://x.test", "s3cretpw"),
 }
 """What is recognised by the text around it."""

@@ -21,6 +21,7 @@ CLEAN = {
     "an address": "https://github.com/owner/repository/blob/3f786850e387550fdabca4a43a3f2b1c0e4d5f6a/src/Main.tsx#L10-L20",
     "a name of a class": "AbstractSingletonProxyFactoryBean2Configuration11Test",
     "code about tokens": "max_tokens = 4096; token = tokens[position]; self.api_key = os.environ['OPENAI_API_KEY']",
+    "a user and a group of a command": "curl -O https://x.test/a && docker run -u 1000:1000000 image",
     "an empty secret": 'api_key: str = ""',
     "a placeholder": "OPENAI_API_KEY=your-api-key-here  password=changeme",
     "a type": "password: string, token: Optional[str], secret: SecretStr",

@@ -79,14 +79,10 @@ OTHER_DATA: dict[str, bytes] = {
     "a page with parts": document(
         {"contents": [{"title": "The harbour at night", "parts": [{"text": "It is dark."}]}]}
     ),
-    "results of Chat next to blocks of Anthropic": document(
+    "a result of Chat next to blocks of Anthropic": document(
         [
             {"role": "user", "content": "Count it."},
-            {
-                "role": "assistant",
-                "content": [{"type": "thinking", "thinking": "With the shell."}],
-                "tool_calls": [{"id": "c", "type": "function", "function": {"name": "run", "arguments": "{}"}}],
-            },
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "With the shell."}]},
             {"role": "tool", "tool_call_id": "c", "content": "two lines of it"},
         ]
     ),

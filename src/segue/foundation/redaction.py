@@ -17,6 +17,7 @@ from typing import Final, cast, final
 from segue.foundation.plurals import counted
 from segue.foundation.secret_patterns import (
     AUTHORIZATION,
+    LOGIN,
     LONG_WORD,
     NAME_BEFORE,
     NAME_HINTS,
@@ -84,6 +85,8 @@ class Redactor:
         lowered = text.lower()
         if "bearer" in lowered or "basic" in lowered or "authorization" in lowered:
             text = AUTHORIZATION.sub(self._authorization, text)
+        if "curl" in lowered:
+            text = LOGIN.sub(self._login, text)
         if any(map(lowered.__contains__, NAME_HINTS)):
             text = NAMED.sub(self._named, text)
         return self._folders(text)
@@ -168,6 +171,12 @@ class Redactor:
         start = found.start()
         before = cast("re.Match[str]", NAME_BEFORE.search(found.string[max(0, start - 40) : start])).group()
         if not is_named_secret(before + found["name"], value):
+            return found.group()
+        return _with_value(found, self._replace("named-secret", value), size=len(value))
+
+    def _login(self, found: re.Match[str]) -> str:
+        value = found["value"]
+        if not is_named_secret("password", value):
             return found.group()
         return _with_value(found, self._replace("named-secret", value), size=len(value))
 

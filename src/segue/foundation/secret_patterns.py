@@ -88,6 +88,8 @@ PATTERNS: Final = (
 URL_PASSWORD: Final = re.compile(
     r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"<>`\\]{0,80}:(?P<value>[^\s/:@'\"<>`\\]{3,200})@", re.IGNORECASE
 )
+LOGIN: Final = re.compile(r"(?<![\w-])(?:-u|--user)[ =][\"']?[^\s:\"'`@/]{1,80}:(?P<value>[^\s\"'`\\]{6,200})")
+"""The user and the password of curl."""
 AUTHORIZATION: Final = re.compile(
     r"\b(?:bearer|basic|authorization[\"'`\\]{0,4}\s{0,4}[:=]\s{0,4}[\"'`\\]{0,4}(?:bearer|basic|token|bot)?)"
     r"(?:\s+|(?<=[:=\"'\\]))(?P<value>[A-Za-z0-9._~+/=-]{12,})",
