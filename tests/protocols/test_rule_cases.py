@@ -267,6 +267,7 @@ WITHOUT: dict[str, str] = {
     "protocol bedrock-converse: cache_mark_key": "a name: `cache_marks` counts them",
     "protocol openai-responses: tool_namespaces": "allows a group of functions, which other protocols cannot write",
     "protocol ollama-chat: window_field": "a name: what is written there depends on the length of the prompt",
+    "protocol ollama-chat: paired_calls": "its check pairs nothing: the rule says so to readers",
     "provider ollama openai-chat: paired_calls": "recorded replies speak against the findings that it takes back",
     "provider anthropic openai-chat: strict_open_objects": "the schemas of strict functions are refused by other rows",
 }
@@ -279,7 +280,7 @@ SHOWN = [rule for rule in RULES if str(rule) not in WITHOUT]
 
 @pytest.mark.parametrize("start", tiers([0], range(1, STEP)))
 def test_a_rule_names_a_body_and_not_the_one_next_to_it(start: int) -> None:
-    assert len(SHOWN) >= len(RULES) - 6
+    assert len(SHOWN) >= len(RULES) - 7
     assert [str(rule) for rule in SHOWN[start::STEP] if find_case(rule) is None] == []
 
 

@@ -341,7 +341,7 @@ SAMPLING: list[tuple[tuple[str, str], str, bool]] = [
     (BEDROCK, "openai.gpt-oss-120b-1:0", True),
     (BEDROCK, "global.openai.gpt-6-sol", False),
     (GOOGLE, "gemini-3.5-flash", True),
-    (GOOGLE, "gemini-3.6-flash", False),
+    (GOOGLE, "gemini-3.6-flash", True),  # ignored, not refused
     (CHAT, "gpt-4o", True),
     (CHAT, "gpt-5-mini", False),
     (CHAT, "gpt-5-chat-latest", True),

@@ -25,6 +25,7 @@ READ: Final = "2026-11-15"
 RULES: Final = Rules(
     # -- tools
     tool_choices=frozenset(),
+    paired_calls=False,
     tool_error="text",
     schema_root_object=True,
     # -- media
@@ -44,6 +45,8 @@ RULES: Final = Rules(
 
 SOURCES: Final[Mapping[str, str]] = {
     "tool_choices": "ollama 0.6.3 (server source): no such field",
+    "paired_calls": "ollama 0.6.3 (server source): any order of roles; an unanswered call was answered with 200"
+    " (recorded)",
     "tool_error": "ollama 0.6.3 (server source): a tool message has no flag",
     "schema_root_object": "ollama 0.6.3 refuses another type there, read 2026-11-15",
     "user_media": "ollama 0.6.3 (server source): `images`",
