@@ -77,11 +77,13 @@ def read_sessions(folder: Path) -> list[Session]:
 
 
 def _read_turn(row: dict[str, Any]) -> Turn | None:
-    wire: str = _PROTOCOLS.get(row["wire"], row["wire"])
+    given: str = row["wire"]
+    wire = _PROTOCOLS.get(given, given)
     if row["status"] != 200 or not isinstance(row["request"], dict):
         return None
     request = cast("dict[str, Any]", row["request"])
-    provider: str = _PROVIDERS.get(row.get("provider") or "", row.get("provider") or "")
+    served: str = row.get("provider") or ""
+    provider = _PROVIDERS.get(served, served)
     if wire == "google-genai" and "/projects/" in (row.get("url_path") or ""):
         provider = "google-vertex"
     try:

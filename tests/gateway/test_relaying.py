@@ -327,7 +327,7 @@ def test_a_heartbeat_does_not_begin_a_reply_again_that_passes_as_it_is() -> None
             frame_encoder("sse"),
             start=StartEvent(id="msg_1", model="a"),
             head=list,
-            give_up=list,
+            give_up=lambda: None,
             hold=60,
             beat=60,
         )

@@ -133,7 +133,7 @@ def test_a_name_that_leads_out_of_the_folder_is_not_written(home, tmp_path):
 
 BAD = {
     "no such file": ("/no/such/file", LoadError, "cannot read the file"),
-    "no such session": ("claude-code:nothing", LoadError, "no session 'nothing'"),
+    "no such session": ("claude-code:nothing", LoadError, "no sessions of Claude Code were found"),
     "an empty file": (b"", LoadError, "the file is empty"),
     "another kind of file": (b"\x89PNG", LoadError, "not valid"),
     "another value": (42, UnknownFormat, "not recognised"),

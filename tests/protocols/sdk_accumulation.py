@@ -84,7 +84,7 @@ def accumulate_google(frames: Frames) -> Any:
     parts: list[Any] = []
     found: dict[str, Any] = {"parts": parts}
     for frame in frames:
-        reply = GenerateContentResponse.model_validate(_camel(frame))
+        reply = GenerateContentResponse.model_validate(typed_by_google(frame))
         found |= reply.model_dump(exclude_none=True, exclude={"candidates"})
         for candidate in (reply.candidates or ())[:1]:
             found |= candidate.model_dump(exclude_none=True, exclude={"content"})
@@ -93,8 +93,16 @@ def accumulate_google(frames: Frames) -> Any:
     return found
 
 
-def _camel(frame: Any) -> Any:
-    return {key: value for key, value in frame.items() if key != "error"}
+def typed_by_google(frame: Any) -> Any:
+    """Return a frame without what its types lack: google-genai 3.1.0 removes it when it reads a reply.
+
+    Gemini's recorded replies name the tier in `usageMetadata.serviceTier` (2026).
+    """
+    typed = {key: value for key, value in frame.items() if key != "error"}
+    if "usageMetadata" in typed:
+        usage = typed["usageMetadata"]
+        typed["usageMetadata"] = {key: value for key, value in usage.items() if key != "serviceTier"}
+    return typed
 
 
 def _add_part(parts: list[Any], part: Any) -> None:

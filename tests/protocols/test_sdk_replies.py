@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, cast
 
 import anthropic.types
@@ -23,6 +23,7 @@ from google.genai import types as google_types
 from mistralai.client.models import ChatCompletionResponse, CompletionChunk
 from pydantic import TypeAdapter
 
+from protocols.sdk_accumulation import typed_by_google
 from segue.calls.replies import stream_encoder
 from segue.conversation.content import TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
@@ -76,7 +77,13 @@ def _validators() -> Mapping[str, tuple[Callable[[Any], object], Callable[[Any],
             name: tuple(TypeAdapter(cast("type[object]", kind)).validate_python for kind in kinds)
             for name, kinds in TYPES.items()
         }
-    return {**cast("Any", found), "bedrock-converse": (_check_converse, _check_converse_event)}
+    check = partial(_check_google, found["google-genai"][0])
+    google = (check, check)
+    return {**cast("Any", found), "google-genai": google, "bedrock-converse": (_check_converse, _check_converse_event)}
+
+
+def _check_google(validate: Callable[[Any], object], frame: Mapping[str, Any]) -> None:
+    validate(typed_by_google(frame))
 
 
 @lru_cache

@@ -47,7 +47,13 @@ _ANOTHER: Final = "choose another one with --port"
     default=1,
     help="Processes that serve the address together, one for each core.  [default: 1]",
 )
-@click.option("--worker", "is_worker", is_flag=True, hidden=True, help="Be one of them, as the standard input says.")
+@click.option(
+    "--worker",
+    "is_worker",
+    is_flag=True,
+    hidden=True,
+    help="Run as one of these processes; read the settings from standard input.",
+)
 @click.option(
     "--setup",
     metavar="CLIENT",
@@ -223,7 +229,7 @@ def run_worker(path: Path | None, adapt: Callable[[Config], Config]) -> None:
     worker = Worker.read(sys.stdin.buffer)
 
     def divide(read: Config) -> Config:
-        """Give a worker its part of what each has for itself."""
+        """Return the configuration with this worker's share of the limits."""
         adapted = adapt(read)
         limits = adapted.limits
         parts = replace(

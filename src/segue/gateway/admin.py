@@ -26,7 +26,7 @@ from segue.gateway.guarding import find_digest, is_own_host, is_remote
 from segue.gateway.intake import Refused
 from segue.gateway.key_lists import describe_key
 from segue.gateway.keys import Rights, digest_of, make_key
-from segue.gateway.peers import tell
+from segue.gateway.peers import ask_others
 from segue.gateway.service import FIRST_KEY, Gateway, now_ms
 from segue.gateway.store.database import Database, StoreError
 from segue.gateway.store.key_table import put_key, read_spending, revoke_key
@@ -65,7 +65,7 @@ def admin_routes(gateway: Gateway) -> list[Route]:
         was_open = not gateway.needs_key(gateway.runtime)
         await work(lambda database: put_key(database, key, digest_of(secret)))
         await gateway.load_keys()
-        await tell(gateway, "load keys")
+        await ask_others(gateway, "load keys")
         notice = {"notice": FIRST_KEY} if was_open else {}
         return {"id": key.id, "name": key.name, "key": secret, **notice}, 201
 
@@ -73,7 +73,7 @@ def admin_routes(gateway: Gateway) -> list[Route]:
         name = str(request.path_params["name"])
         key = await work(lambda database: revoke_key(database, name, now_ms()))
         await gateway.load_keys()
-        await tell(gateway, "load keys")
+        await ask_others(gateway, "load keys")
         return {"id": key.id, "name": key.name, "revoked": key.revoked}, 200
 
     async def keys(request: Request) -> Response:

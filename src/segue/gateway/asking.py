@@ -90,8 +90,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The body, if it can be passed on as it is to the model of the client's name; else empty."""
     body: bytes = b""
     """The body as it came."""
-    is_own: bool = False
-    """Whether the body is one for the only model of the client's name, on that model's own protocol."""
     continued: Continuation | None = None
     """What is before `sent`, if the connection has it."""
     outboxes: Outboxes | None = None
@@ -142,7 +140,7 @@ async def read_asked(
     routed = named if chosen is None or not key.rights.may_ask(chosen) else router.find(chosen, call.protocol)
     author = named.author
     is_known = author is not None and author.protocol == call.body_protocol
-    is_own = (
+    may_pass = (
         bool(raw)
         and not is_continued
         and author is not None
@@ -150,15 +148,11 @@ async def read_asked(
         and call.protocol == call.body_protocol
         and call.transport == resolve_dialect(author).transport
         and routed is named
-        and has_no_options(routed.route)
-        and not left_out
-    )
-    may_pass = (
-        is_own
-        and author is not None
         and author.id == name
         and gateway.store.is_available
+        and has_no_options(routed.route)
         and (not tenant or _names_model(call, name))
+        and not left_out
     )
     restored = await _restore(
         gateway,
@@ -166,7 +160,7 @@ async def read_asked(
         prompt.context,
         router=router,
         origin=new_assistant_message(author) if author is not None and is_known else None,
-        passing=(author, raw) if author is not None and is_own else None,
+        passing=(author, raw) if author is not None and may_pass else None,
         continued=continued,
         read=read,
         conversation=conversation,
@@ -181,7 +175,7 @@ async def read_asked(
         max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
         temperature=given.temperature if route.temperature is None else route.temperature,
     )
-    passed = raw if restored.passes and may_pass else b""
+    passed = raw if restored.passes else b""
     if passed and tenant:
         passed = await admission.run(checked_bytes, raw, call.body)
     policy = _make_policy(route.reasoning, route.instructions, route.fit)
@@ -208,7 +202,7 @@ async def read_asked(
     granted = await gateway.spending.begin(admission, planned, call.protocol)
     report = restored.report
     if granted is not None:
-        options, passed, is_own = replace(options, max_tokens=granted.max_tokens), b"", False
+        options, passed = replace(options, max_tokens=granted.max_tokens), b""
         path = ("options", "max_tokens")
         change = Change(code=ChangeCode.OPTION_CLAMPED, path=path, loss=Loss.NONE, detail=granted.detail)
         report = Report((*report.changes, change))
@@ -235,7 +229,6 @@ async def read_asked(
         refused=gateway.conversations.refused(conversation, tenant, whole.messages),
         raw=passed,
         body=raw,
-        is_own=is_own and bool(restored.passes),
         continued=continued,
         outboxes=restored.outboxes or outboxes,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -17,10 +16,6 @@ _MARKED: Final = frozenset({"anthropic", "bedrock"})
 """Formats with marks in the body."""
 _KEYED: Final = "openai-key"
 """The format with a key, by which requests of one conversation reach the same cache."""
-_KEY: Final = "prompt_cache_key"
-"""The field with that key. (openai 3.51.0, mistralai 3.7.0)"""
-_LONGEST_KEY: Final = 64
-"""Characters of it. (OpenAI API reference, 2026-11)"""
 _NEWEST: Final = 16
 """How many messages are searched for marks, so that a turn costs the same after any history."""
 
@@ -38,14 +33,6 @@ def with_caching(options: Options, context: Context, model: Model, conversation:
     if form == _KEYED and options.session_id is None and "session_id" not in refused:
         return replace(options, session_id=conversation)
     return options
-
-
-def find_cache_key(given: Options, options: Options) -> Mapping[str, object] | None:
-    """Return the field with the cache key, if that is all that `with_caching` added; else None."""
-    key = options.session_id
-    if key is None or len(key) > _LONGEST_KEY or replace(options, session_id=given.session_id) != given:
-        return None
-    return {_KEY: key}
 
 
 def _is_marked(context: Context) -> bool:

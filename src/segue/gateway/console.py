@@ -26,7 +26,7 @@ from segue.gateway.contents import Content, is_missing, load_content
 from segue.gateway.costs import Costs
 from segue.gateway.gate import TURN, Turn
 from segue.gateway.intake import Refused
-from segue.gateway.peers import choose_after, settle_all, sum_figures, tell
+from segue.gateway.peers import ask_others, choose_after, settle_all, sum_figures
 from segue.gateway.records import AttemptRow
 from segue.gateway.reloading import describe_held
 from segue.gateway.replays import send_again
@@ -491,7 +491,7 @@ class Console:
         await self._settle()
         self._gateway.forget_row(name, scope)
         self._forget_shown()
-        await tell(self._gateway, "forget row", name=name, tenant=scope)
+        await ask_others(self._gateway, "forget row", name=name, tenant=scope)
         if store is None:
             return json_response({"erased": 0})
         try:
@@ -528,7 +528,7 @@ class Console:
         self._gateway.forget_rows(name, scope)
         self._forget_shown()
         self._gateway.conversations.forget(name, scope)
-        await tell(self._gateway, "forget conversation", name=name, tenant=scope)
+        await ask_others(self._gateway, "forget conversation", name=name, tenant=scope)
         if store is None:
             return json_response({"erased": 0})
         try:

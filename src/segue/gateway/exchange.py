@@ -30,7 +30,7 @@ from segue.errors import EncodeError
 from segue.failures.failure import Failure, FailureKind
 from segue.foundation.json_text import encode_json
 from segue.gateway.asking import Asked, Continuation
-from segue.gateway.caching import find_cache_key, find_saving, with_caching
+from segue.gateway.caching import find_saving, with_caching
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.contents import dump_content
 from segue.gateway.fallbacks import make_policy
@@ -40,7 +40,7 @@ from segue.gateway.routing import name_of
 from segue.gateway.service import LOG, Gateway, now_ms
 from segue.gateway.spending import clamp_usage, count_choices
 from segue.gateway.store.store import StoredContent, StoredState
-from segue.gateway.straight import received_request, straight_request
+from segue.gateway.straight import straight_request
 from segue.gateway.straight_replies import StraightReply, repair_body
 from segue.gateway.stream_usage import UsageFilter, ask_for_usage
 from segue.gateway.tracing import RequestTrace
@@ -53,7 +53,6 @@ from segue.projection.report import Report
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.drift import find_drift
 from segue.protocols.registry import get_protocol
-from segue.requests.check import check
 from segue.requests.prepare import Request, prepare_again
 
 _TRACE_HEADERS: Final = ("traceparent", "tracestate")
@@ -268,38 +267,14 @@ class Exchange:
             context = without_client_texts(context)
         # A client whose bodies can pass as they are has its own marks, or none: instructions with a mark are written
         # in another form, and its reasoning would be invalid after that.
-        given_options = options
         if asked.routed.route.caching and options is not None and not asked.raw:
             options = with_caching(options, context, model, asked.conversation)
-        cache = self.gateway.digests.of(self.asked.tenant)
         if asked.outboxes is not None:
-            request = asked.outboxes.prepare(context, model, options, policy, account=account, refused=known)
-        else:
-            request = prepare_again(
-                context, model, options=options, policy=policy, account=account, refused=known, cache=cache
-            )
-        if asked.is_own and not refused and not is_lowered:
-            given_to = (context, model, given_options, policy, account, known)
-            return self._receive(given_to, options, is_changed=bool(request.report.changes)) or request
-        return request
-
-    def _receive(self, given_to: _Given, options: Options | None, *, is_changed: bool) -> Request | None:
-        """Make a request with the client's body for its model; None if it has to be the projected one.
-
-        `options` are those with caching, `is_changed` is whether projection changed something. Marks for the prompt
-        cache need a projected body, which may write the same in another form. A key does not.
-        """
-        context, model, given, _, account, refused = given_to
-        keyed = None if given is None or options is None or options == given else find_cache_key(given, options)
-        if options != given and keyed is None and not is_changed:
-            return None
-        body = self.asked.call.body
-        assert body is not None, "a request with a prompt has a body"
-        named = {**body, **({"model": model.id} if "model" in body else {}), **(keyed or {})}
-        if is_changed and check(named, protocol=model.protocol, model=model):
-            return None  # projection has repaired that
+            return asked.outboxes.prepare(context, model, options, policy, account=account, refused=known)
         cache = self.gateway.digests.of(self.asked.tenant)
-        return received_request(named, context, model, given, account=account, refused=refused, cache=cache)
+        return prepare_again(
+            context, model, options=options, policy=policy, account=account, refused=known, cache=cache
+        )
 
     def _pass(
         self, context: Context, model: Model, options: Options | None, account: str | None, refused: frozenset[str]

@@ -39,10 +39,10 @@ async def settle(gateway: Gateway) -> None:
 
 async def settle_all(gateway: Gateway) -> None:
     """Wait until all workers have stored what was put before."""
-    await asyncio.gather(settle(gateway), tell(gateway, "settle"))
+    await asyncio.gather(settle(gateway), ask_others(gateway, "settle"))
 
 
-async def tell(gateway: Gateway, call: str, **given: object) -> dict[int, Any]:
+async def ask_others(gateway: Gateway, call: str, **given: object) -> dict[int, Any]:
     """Ask the other workers, if there are any."""
     return {} if gateway.board is None else await gateway.board.ask(call, **given)
 
@@ -75,13 +75,13 @@ async def choose_after(gateway: Gateway, request: str, model: str | None, tenant
     conversations = gateway.conversations
     found = conversations.find_reply(request)
     if found is None:
-        answers = await tell(gateway, "find reply", request=request)
+        answers = await ask_others(gateway, "find reply", request=request)
         found = next((tuple(each) for each in answers.values() if each is not None), None)
     if found is None or tenant not in (None, found[0]):
         return False
     owner, keys = found
     conversations.choose_keys(keys, model, owner)
-    await tell(gateway, "choose", keys=keys, model=model, tenant=owner)
+    await ask_others(gateway, "choose", keys=keys, model=model, tenant=owner)
     return True
 
 

@@ -120,11 +120,11 @@ def _read_reply(content: Content) -> Message | None:
 
 
 def _outline(reply: msgspec.Raw) -> bytes:
-    """Return the part of a redacted reply that can be shown: elsewhere, texts stand in the place of other values."""
+    """Return the part of a redacted reply that can be shown: elsewhere, texts replace other values."""
     given: dict[str, object] = msgspec.json.decode(reply)
     content = given.get("content")
     pieces = cast("list[dict[str, object]]", content if isinstance(content, list) else [])
-    kept = [
+    kept: list[dict[str, object]] = [
         {name: value for name, value in piece.items() if name in _OUTLINED}
         | ({"arguments": {}} if "id" in piece else {})
         for piece in pieces
@@ -148,7 +148,7 @@ def _read_body(body: msgspec.Raw, protocol: str | None) -> Context | None:
         return None
     try:
         return open_value(msgspec.json.decode(body), How(format=protocol)).prompt.context
-    except SegueError:  # what was redacted may be refused where a text stands for a value
+    except SegueError:  # a text that replaces a redacted value may be refused
         return None
 
 
@@ -198,8 +198,8 @@ def title_of_content(content: Content) -> str:
         messages = load(bytes(content.context)).messages
     except SegueError:
         return ""
-    said = [message for message in messages if message.role == "user"]
-    texts = [piece.text.strip() for message in said for piece in message.content if piece.kind == "text"]
+    asked = [message for message in messages if message.role == "user"]
+    texts = [piece.text.strip() for message in asked for piece in message.content if piece.kind == "text"]
     # Agents put reminders in tags before what the user wrote.
     own = next((text for text in texts if text and not text.startswith("<")), next(filter(None, texts), ""))
     return title_of(own)

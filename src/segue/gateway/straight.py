@@ -15,10 +15,8 @@ from segue.conversation.context import Context, Options
 from segue.envelope.conversation import FoundStates, Stored
 from segue.envelope.envelopes import MARK
 from segue.envelope.state import endpoint_label
-from segue.foundation.json_text import encode_json
 from segue.gateway.config import ModelRoute
 from segue.gateway.passing import pass_body
-from segue.gateway.stream_usage import ask_for_usage
 from segue.models.model import Model
 from segue.projection.projector import Projection
 from segue.projection.report import Report
@@ -83,25 +81,3 @@ def straight_request(
         context=context, options=options or Options(), report=Report(()), requirements=(), tool_names={}
     )
     return Request(projection, endpoint, codec, raw, stamp=stamp, account=account, is_opened=False)
-
-
-def received_request(
-    body: Mapping[str, object],
-    context: Context,
-    model: Model,
-    options: Options | None,
-    *,
-    account: str | None,
-    refused: frozenset[str],
-    cache: DigestCache,
-) -> Request | None:
-    """Make a request with the client's body, in which no rule refuses anything; None as in `straight_request`.
-
-    The bytes of the reply are not passed on: the client knows the model by another name, or its state is in envelopes.
-    """
-    endpoint = resolve_endpoint(model)
-    wire = ask_for_usage(body, endpoint) or body if options is not None and options.stream else body
-    if endpoint.dialect.transport is not None:
-        return None
-    raw = encode_json(wire)
-    return straight_request(raw, wire, context, model, options, account=account, refused=refused, cache=cache)

@@ -201,12 +201,12 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return None
         provider, slash, model_id = name.partition("/")
         if not slash or (self._provider_of(name) is None and provider_name(provider) not in PROVIDERS):
-            provider, model_id = self._find_home(name), name
+            provider, model_id = self._find_provider(name), name
         like = self._names.find(model_id, provider_name(provider))
         made = {"id": model_id, "name": "", "cost": Price(), "deprecated": None, "guessed_from": like and like.id}
         return None if like is None else msgspec.structs.replace(like, **made)
 
-    def _find_home(self, model_id: str) -> str:
+    def _find_provider(self, model_id: str) -> str:
         """Return the provider of an id by how it begins: a first party, a cloud that names the maker, or a family."""
         made_by, dot, _ = model_id.lower().partition(".")
         first = re.split(r"[^a-z]", model_id.lower())[0]

@@ -112,13 +112,13 @@ def find_endpoint(
 
 def _find_named(protocol: str, model_id: str, catalogue: Catalogue | None) -> Model:
     """Find the model that a body names; one that no catalogue has gets the provider of the protocol."""
-    own = get_protocol(protocol).provider
-    provider = (find_provider(protocol, model_id, catalogue=catalogue) if model_id else None) or own
-    known = [entry for entry in find_models(provider=provider, catalogue=catalogue) if entry.id == model_id]
-    # A model that the catalogue has on another protocol of its provider is the same model here.
-    known.sort(key=lambda entry: entry.protocol != protocol)
-    found = known[0] if known else Model(model_id, provider, protocol)
-    return found if found.protocol == protocol else replace(found, protocol=protocol)
+    provider = find_provider(protocol, model_id, catalogue=catalogue) if model_id else None
+    if provider is not None:
+        entries = find_models(provider=provider, protocol=protocol, catalogue=catalogue)
+        known = [entry for entry in entries if entry.id == model_id]
+        if known:
+            return known[0]
+    return Model(model_id, provider or get_protocol(protocol).provider, protocol)
 
 
 def decode_request(

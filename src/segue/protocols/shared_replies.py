@@ -191,8 +191,8 @@ def _write_cohere(value: object) -> object:
 # -- others ------------------------------------------------------------------------------------------------------------
 
 
-def _told(path: str, *plain: object) -> ReplyPlace:
-    """Return the place of a field that one wire alone has; `plain` are values that say nothing."""
+def _own_field(path: str, *plain: object) -> ReplyPlace:
+    """Return the place of a field that one wire alone has; `plain` are values without information."""
 
     def read(value: object) -> object:
         return None if value in plain or value in ([], {}, "") else value
@@ -338,25 +338,29 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
         cohere_chat=ReplyPlace("logprobs", _read_cohere, _write_cohere),
     ),
     # What one wire alone has: another model's reply over the same protocol has it too, and others are told.
-    _field("stop_sequence", anthropic_messages=_told("stop_sequence")),
-    _field("stop_details", anthropic_messages=_told("stop_details")),
-    _field("context_management", anthropic_messages=_told("context_management", {"applied_edits": []})),
-    _field("inference_geo", anthropic_messages=_told("usage.inference_geo", "not_available", "global")),
-    _field("fetches", anthropic_messages=_told("usage.server_tool_use.web_fetch_requests", 0)),
-    _field("cache_diagnostics", openai_responses=_told("prompt_cache_diagnostics")),
-    _field("guardrail_trace", bedrock_converse=_told("trace")),
-    _field("performance", bedrock_converse=_told("performanceConfig", {"latency": "standard"})),
-    _field("safety_ratings", google_genai=_told("candidates.0.safetyRatings")),
-    _field("prompt_feedback", google_genai=_told("promptFeedback")),
-    _field("finish_message", google_genai=_told("candidates.0.finishMessage", "Model generated function call(s).")),
-    _field("average_logprobs", google_genai=_told("candidates.0.avgLogprobs")),
-    _field("recited_sources", google_genai=_told("candidates.0.citationMetadata")),
-    _field("fetched_pages", google_genai=_told("candidates.0.urlContextMetadata")),
-    _field("traffic_type", google_genai=_told("usageMetadata.trafficType", "ON_DEMAND")),
-    _field("predicted_tokens", openai_chat=_told("usage.completion_tokens_details.accepted_prediction_tokens", 0)),
-    _field("mispredicted_tokens", openai_chat=_told("usage.completion_tokens_details.rejected_prediction_tokens", 0)),
-    _field("content_filters", openai_chat=_told("choices.0.content_filter_results")),
-    _field("prompt_filters", openai_chat=_told("prompt_filter_results")),
+    _field("stop_sequence", anthropic_messages=_own_field("stop_sequence")),
+    _field("stop_details", anthropic_messages=_own_field("stop_details")),
+    _field("context_management", anthropic_messages=_own_field("context_management", {"applied_edits": []})),
+    _field("inference_geo", anthropic_messages=_own_field("usage.inference_geo", "not_available", "global")),
+    _field("fetches", anthropic_messages=_own_field("usage.server_tool_use.web_fetch_requests", 0)),
+    _field("cache_diagnostics", openai_responses=_own_field("prompt_cache_diagnostics")),
+    _field("guardrail_trace", bedrock_converse=_own_field("trace")),
+    _field("performance", bedrock_converse=_own_field("performanceConfig", {"latency": "standard"})),
+    _field("safety_ratings", google_genai=_own_field("candidates.0.safetyRatings")),
+    _field("prompt_feedback", google_genai=_own_field("promptFeedback")),
+    _field(
+        "finish_message", google_genai=_own_field("candidates.0.finishMessage", "Model generated function call(s).")
+    ),
+    _field("average_logprobs", google_genai=_own_field("candidates.0.avgLogprobs")),
+    _field("recited_sources", google_genai=_own_field("candidates.0.citationMetadata")),
+    _field("fetched_pages", google_genai=_own_field("candidates.0.urlContextMetadata")),
+    _field("traffic_type", google_genai=_own_field("usageMetadata.trafficType", "ON_DEMAND")),
+    _field("predicted_tokens", openai_chat=_own_field("usage.completion_tokens_details.accepted_prediction_tokens", 0)),
+    _field(
+        "mispredicted_tokens", openai_chat=_own_field("usage.completion_tokens_details.rejected_prediction_tokens", 0)
+    ),
+    _field("content_filters", openai_chat=_own_field("choices.0.content_filter_results")),
+    _field("prompt_filters", openai_chat=_own_field("prompt_filter_results")),
 )
 
 

@@ -234,8 +234,14 @@ class AsyncWire:
     ) -> list[Event] | Broken | None:
         """Read like `read_events`; what was passed on is decoded before the end or the failure of the reply is."""
         try:
-            while (ready := relay.take_held()) or isinstance(chunk := await self.read(), bytes):
-                if (ready or (ready := await relay.pass_on(chunk))) and (events := feed(ready)):
+            while True:
+                ready = relay.take_held()
+                if not ready:
+                    chunk = await self.read()
+                    if not isinstance(chunk, bytes):
+                        break
+                    ready = await relay.pass_on(chunk)
+                if ready and (events := feed(ready)):
                     return events
         except BaseException:
             feed(relay.flush())  # the message has what arrived

@@ -45,13 +45,13 @@ def read(source: Source, view: View) -> History:
     refuse_branch(view, "Antigravity")
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
     log, waiting = TurnLog(NAME), list[str]()
-    for line, step in decode_objects(source.data or b"", notes):
+    for index, (line, step) in enumerate(decode_objects(source.data or b"", notes)):
         since, time = notes.left_out, milliseconds_of(step.get("created_at"))
         owner, kind = text_of(step.get("source")) or "unknown", text_of(step.get("type"))
         if owner == "USER_EXPLICIT":
             made: list[object] = [*_ask(log, step, time)]
         elif owner == "MODEL" and (kind == "PLANNER_RESPONSE" or step.get("tool_calls") or not waiting):
-            pieces = _pieces(step, line.number, notes)
+            pieces = _pieces(step, index, line.number, notes)
             log.close_answer()
             log.reply(pieces, time)
             waiting = [piece.id for piece in pieces if piece.kind == "toolCall"]
@@ -89,14 +89,15 @@ def _ask(log: TurnLog, step: dict[str, Any], time: int | None) -> list[UserConte
     return [*added, *asked]
 
 
-def _pieces(step: dict[str, Any], number: int, notes: Notes) -> list[AssistantContent]:
+def _pieces(step: dict[str, Any], index: int, number: int, notes: Notes) -> list[AssistantContent]:
+    """Return the content of an answer; its calls have no ids, so the place of the step among the steps names them."""
     pieces: list[AssistantContent] = []
     if words := text_of(step.get("thinking")):
         pieces.append(ThinkingContent(thinking=words))
     if text := text_of(step.get("content")):
         pieces.append(TextContent(text=text))
     for at, call in enumerate(read_list(step.get("tool_calls"), "tool_calls", number, notes)):
-        pieces.append(make_call(f"call_{number}_{at}", call.get("name"), call.get("args", call)))
+        pieces.append(make_call(f"call_{index}_{at}", call.get("name"), call.get("args", call)))
     return pieces
 
 

@@ -1,4 +1,4 @@
-"""Traces: logs of the requests of an application, of which the last one of a conversation has all of it.
+"""Traces: logs of the requests of an application. The last request of a conversation has all of it.
 
 Every request repeats the messages before it. The request with the most messages is therefore the conversation, and
 its reply the end of it; an earlier request says which model wrote the reply that the next one repeats. What a trace has

@@ -36,7 +36,7 @@ _ABOUT: Final = frozenset(
         "prompttokens", "completiontokens", "totaltokens", "inputusage", "outputusage", "totalusage", "bookmarked",
     }
 )  # fmt: skip
-"""Fields that are not part of a conversation, without underscores and in small letters."""
+"""Fields that are not part of a conversation, without underscores and in lower case."""
 
 
 def _logged(source: Source, notes: Notes) -> list[Logged]:
@@ -80,7 +80,7 @@ def _content(row: dict[str, Any]) -> dict[str, Any]:
 
 def _field(row: dict[str, Any], name: str) -> object:
     """Return a field by its name in the API, or by the one with underscores."""
-    under = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+    under = "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
     return row.get(name, row.get(under))
 
 

@@ -18,7 +18,7 @@ search of two blocks for the second; the end of a text for the next event, where
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, cast, final
 
 import msgspec
 from msgspec.structs import replace
@@ -247,7 +247,7 @@ class ReplyProjector:
             text=content.text,
             text_signature=client.signature(content, content.text_signature, path),
             phase=content.phase,
-            extra=refusal or (merged(kept, common) if kept and common else kept or common),
+            extra=refusal or (cast("Extra", merged(kept, common)) if kept and common else kept or common),
         )
         cite = client.form.cite_in_text
         if cite is not None:

@@ -3,7 +3,7 @@
 Facts:
 - A reply that ended at a stop text: `stop_sequence` of Claude and Bedrock, `STOP_SEQUENCE` of Cohere. Claude and
   Bedrock also name a window that was full.                  (anthropic 2.9.0, botocore 1.44.3, cohere 7.3.1)
-- A call that cannot be read ends a reply at Google and Bedrock; Claude pauses in the run of a tool of its own.
+- A call that cannot be read ends a reply at Google and Bedrock; Claude pauses while a server tool runs.
 - A refusal is a separate field in Chat, and a separate part in Responses.                              (openai 3.51.0)
 """
 
@@ -149,9 +149,10 @@ def lost_replies(message: AssistantMessage, others: AbstractSet[str]) -> Mapping
 
 
 @lru_cache(maxsize=64)
-def unsaid_usage(protocol: str) -> frozenset[str]:
+def missing_usage(protocol: str) -> frozenset[str]:
     """Return the fields of a usage that the replies of a protocol do not have: it is written and read again."""
-    usage = Usage(**_COUNTS, total_tokens=sum(_COUNTS.values()) - _COUNTS["reasoning"])
+    counted = sum(_COUNTS.values()) - _COUNTS["reasoning"]
+    usage = replace(Usage(total_tokens=counted), **_COUNTS)
     given = AssistantMessage(content=(TextContent(text="-"),), protocol=protocol, model="-", usage=usage)
     read = decode_response(encode_response(given, protocol=protocol), protocol=protocol).usage
     return frozenset(name for name, count in _COUNTS.items() if getattr(read, name, 0) != count)
@@ -167,7 +168,7 @@ def share_text(
     part = (extra or {}).get(source)
     if extra is None or not part:
         return None, extra
-    citations = share_citations(part, source, client) if cites else {}
+    citations: Mapping[str, list[Wire]] = share_citations(part, source, client) if cites else {}
     read = set(citations)
     if "logprobs" in part and source == "openai-responses" and client in _places("logprobs"):
         read.add("logprobs")  # they are shown with the reply

@@ -14,7 +14,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.policy import Policy
-from segue.projection.replies.shared import STOP_REASONS, lost_replies, stop_reason, unsaid_usage
+from segue.projection.replies.shared import STOP_REASONS, lost_replies, missing_usage, stop_reason
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_endpoint
@@ -142,7 +142,7 @@ class ReplyClient:
         lost.update((name, value) for name, value in lost_replies(message, MEANT).items() if name not in shown)
         usage = message.usage
         if usage is not None and (usage.reasoning or usage.cache_read or usage.cache_write):
-            counts = {name: getattr(usage, name) for name in sorted(unsaid_usage(client))}
+            counts = {name: getattr(usage, name) for name in sorted(missing_usage(client))}
             lost |= {f"usage.{name}": count for name, count in counts.items() if count}
         if lost:
             self.note(ChangeCode.EXTRA_REMOVED, ("extra",), *removal_of(lost))
