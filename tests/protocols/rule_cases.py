@@ -8,6 +8,8 @@ makes of a conversation, with the rule and without.
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import partial
@@ -103,6 +105,12 @@ def named_by(endpoint: Endpoint, without: Endpoint, body: dict[str, Any]) -> lis
     """Return what is found in a body because of a rule: `without` is the endpoint without it."""
     kept = {(one.code, one.path) for one in check_for(body, without)}
     return [one for one in check_for(body, endpoint) if (one.code, one.path) not in kept]
+
+
+def is_decided_by(endpoint: Endpoint, without: Endpoint, body: dict[str, Any]) -> bool:
+    """Whether a rule decides what is found in a body: it refuses, or takes what is refused elsewhere."""
+    with_rule, others = ({(one.code, one.path) for one in check_for(body, each)} for each in (endpoint, without))
+    return with_rule != others
 
 
 def projected(endpoint: Endpoint, body: dict[str, Any]) -> Any:
@@ -531,13 +539,250 @@ def raw_pairs(endpoint: Endpoint) -> Iterator[Callable[[], Pair]]:
     )
 
 
+# -- pairs from the place and the value of one rule --------------------------------------------------------------------
+
+_OPTIONS: dict[str, Any] = {
+    "temperature": 0.5,
+    "top_p": 0.9,
+    "seed": 3,
+    "stop": ("END",),
+    "max_tokens": 100,
+    "user_id": "u",
+    "session_id": "s",
+    "cache_retention": "long",
+    "output_schema": SCHEMA,
+    "thinking": "high",
+    "stream": True,
+}
+_TOOL_OPTIONS: dict[str, Any] = {"parallel_tool_calls": False, "tool_choice": "required"}
+_VALUES: tuple[Any, ...] = (True, 3, 0.5, "x", ["x"], {"x": 1}, {"type": "json_schema"}, {"type": "json_object"})
+
+
+def _picture(width: int, height: int, size: int = 0) -> ImageContent:
+    """Make a PNG whose header has these edges, with at least so many bytes."""
+    data = bytearray(base64.b64decode(PNG))
+    data[16:24] = width.to_bytes(4) + height.to_bytes(4)
+    return ImageContent(data=base64.b64encode(bytes(data).ljust(size, b"x")).decode(), mime_type="image/png")
+
+
+def _paper(size: int) -> FileContent:
+    data = base64.b64encode(base64.b64decode(PAPER.data or "").ljust(size, b"x")).decode()
+    return replace(PAPER, data=data)
+
+
+def _without_keys(endpoint: Endpoint, *keys: str) -> Pair:
+    body = make(endpoint, tools=(LOOK,), max_tokens=8000)
+    return {key: value for key, value in body.items() if key not in keys}, body
+
+
+def aimed_pairs(endpoint: Endpoint, name: str, item: str, value: Any) -> Iterator[Callable[[], Pair]]:
+    """Yield pairs about the place of one rule: at its bound and beyond it, with its key and without."""
+    plain = partial(make, endpoint, max_tokens=8000)
+    most = int(getattr(value, "most", None) or 0)
+    shown = partial(_show, endpoint)
+    if name in ("refused_extra", "added_fields", "refused_fields"):
+        for key in [item] if item else sorted(value):
+            yield from _key_pairs(endpoint, key)
+    elif name == "extra_like":
+        for key, option in value:
+            for sample in _VALUES:
+                yield lambda key=key, sample=sample: (with_key(plain(), key, sample), plain())
+                yield lambda key=key, sample=sample: (_with_extra(endpoint, key, sample), plain())
+                yield lambda key=key, option=option, sample=sample: (
+                    with_key(plain(tools=(LOOK,), tool_choice="required"), key, sample),
+                    plain(tools=(LOOK,), tool_choice="required", **{option: _OPTIONS[option]}),
+                )
+    elif name.startswith("refused_") and item in {**_OPTIONS, **_TOOL_OPTIONS}:
+        options = {item: {**_OPTIONS, **_TOOL_OPTIONS}[item]}
+        tools = (LOOK,) if item in _TOOL_OPTIONS else ()
+        yield lambda: (make(endpoint, tools=tools, **options), make(endpoint, tools=tools))
+    elif name in ("image_bytes", "document_bytes", "media_bytes"):
+        yield lambda: shown(_picture(1, 1, most + 1), _picture(1, 1))
+        yield lambda: shown(_paper(most + 1), PAPER)
+        video = FileContent(data="AAAA", mime_type="video/mp4", name="a")
+        yield lambda: shown(replace(video, data="A" * (most * 4 // 3 + 8)), video)
+    elif name in ("image_edge", "large_images"):
+        edge = int(getattr(value, "least", None) or most)
+        others = [PICTURE] * (most if name == "large_images" else 0)
+        yield lambda: shown(_picture(edge + 1, 1), PICTURE, *others)
+    elif name == "max_images":
+        yield lambda: (
+            plain(UserMessage(content=(TEXT, *([PICTURE] * (value + 1))))),
+            plain(UserMessage(content=(TEXT, *([PICTURE] * value)))),
+        )
+    elif name == "thinking_types":
+        for kind in ("adaptive", "enabled", "disabled", "auto"):
+            typed = {"type": kind, **({"budget_tokens": 2000} if kind == "enabled" else {})}
+            for key in ("thinking", "additionalModelRequestFields.thinking"):
+                yield lambda key=key, typed=typed: (with_key(plain(), key, typed), plain())
+    elif name == "min_thinking_budget":
+        for key in ("thinkingConfig", "generationConfig.thinkingConfig"):
+            yield lambda key=key: (
+                with_key(plain(), key, {"thinkingBudget": value - 1}),
+                with_key(plain(), key, {"thinkingBudget": value}),
+            )
+        yield lambda: (plain(thinking=max(1, value - 1)), plain(thinking=4000))
+    elif name in ("thinking_levels", "efforts_without_thinking"):
+        for level in THINKING_LEVELS:
+            for other in ("low", "high", "off"):
+                yield lambda level=level, other=other: (plain(thinking=level), plain(thinking=other))
+    elif name == "max_tokens":
+        for limit in (-1, 0, most + 1, 10**9):
+            yield lambda limit=limit: (make(endpoint, max_tokens=limit), make(endpoint, max_tokens=100))
+            for key in ("max_tokens", "max_completion_tokens", "max_output_tokens"):
+                yield lambda limit=limit, key=key: (with_key(plain(), key, limit), with_key(plain(), key, 100))
+    elif name == "unstreamed":
+        yield lambda: (plain(), plain(stream=True))
+        yield lambda: (with_key(plain(), "stream", value=False), with_key(plain(), "stream", value=True))
+    elif name == "cache_mark_key":
+        marked = replace(TEXT, cache_mark=CacheMark(ttl="5m"))
+        turns = get_protocol(endpoint.model.protocol).turns_key or "messages"
+        part = {"type": "text", "text": "x", value: {"type": "default"}}
+        yield lambda: ({**plain(), turns: [{"role": "user", "content": [part] * 5}]}, plain())
+        yield lambda: (plain(UserMessage(content=(marked,) * 5)), plain())
+    elif name in ("image_sources", "file_sources", "user_media", "result_media", "url_schemes"):
+        yield from _media_pairs(endpoint)
+    elif name == "tool_choices":
+        for choice in ("none", "required", "look"):
+            for other in ("auto", "required", "look", None):
+                yield lambda choice=choice, other=other: (
+                    plain(tools=(LOOK,), tool_choice=choice),
+                    plain(tools=(LOOK,), tool_choice=other),
+                )
+    elif name == "server_tools":
+        for row in get_protocol(endpoint.model.protocol).server_tools:
+            definition = dict(row.template or {row.key[-1]: row.pattern or {}})
+            native = NativeTool(protocol=endpoint.model.protocol, definition=definition)
+            yield lambda native=native: (plain(tools=(native,)), plain(tools=(LOOK,)))
+    elif name in ("thinks_unasked", "functions_with_thinking", "refused_with_thinking", "refused_unless_off"):
+        yield from _thinking_pairs(endpoint)
+    elif name in ("paired_calls", "call_id_alphabet", "mixed_results"):
+        yield from _call_pairs(endpoint)
+    elif name == "system_fields":
+        fields = {field: {"effort": "low"} for field in sorted(value.values)}
+        system, reply = {"role": "system", "content": []}, {"role": "assistant", "content": "x"}
+        turns = [{"role": "user", "content": "x"}, reply, {"role": "user", "content": "x"}]
+        yield lambda: (
+            {**plain(), "messages": [*turns, {**system, **fields}]},
+            {**plain(), "messages": [*turns, {**system, "content": "x"}]},
+        )
+    elif name == "window_field":
+        for field in value.values:
+            yield lambda field=field: (plain(), _with_extra(endpoint, field, 16_384))
+    elif name == "tool_namespaces":
+        inner = {"type": "function", "name": "f", "description": "x", "parameters": SCHEMA}
+        grouped = {"type": "namespace", "name": "n", "description": "x", "tools": [inner]}
+        yield lambda: ({**plain(), "tools": [grouped]}, {**plain(), "tools": [inner]})
+
+
+def _with_text(body: dict[str, Any]) -> dict[str, Any]:
+    """Add a text to the last content of a body of Gemini."""
+    *before, last = body["contents"]
+    return {**body, "contents": [*before, {**last, "parts": [*last["parts"], {"text": "x"}]}]}
+
+
+def _media_pairs(endpoint: Endpoint) -> Iterator[Callable[[], Pair]]:
+    papers = "application/pdf application/msword application/zip text/csv"
+    for mime in f"image/png image/bmp image/x-icon {papers} audio/ogg video/mp4".split():
+        urls = ({"url": f"{scheme}://example.org/a"} for scheme in ("https", "ftp", "gs"))
+        sources: list[dict[str, Any]] = [{"data": PNG}, *urls, {"file_id": "file-1"}, {"file_id": "s3://b/a"}]
+        for source in sources:
+            for kind in (ImageContent, FileContent):
+                if kind is ImageContent and (mime[:5] != "image" or "file_id" in source):
+                    continue
+                piece = kind(mime_type=mime, **source)
+                yield lambda piece=piece: (make(endpoint, UserMessage(content=(TEXT, piece))), make(endpoint))
+                yield lambda piece=piece: (
+                    make(endpoint, HI, *called(endpoint, TEXT, piece), tools=(LOOK,)),
+                    make(endpoint, HI, *called(endpoint), tools=(LOOK,)),
+                )
+
+
+def _thinking_pairs(endpoint: Endpoint) -> Iterator[Callable[[], Pair]]:
+    plain = partial(make, endpoint, max_tokens=8000)
+    for levels in (("high", "off"), (None, "off"), ("off", None), (2000, None)):
+        for options in (
+            {"tools": (LOOK,)},
+            {"tools": (LOOK,), "tool_choice": "required"},
+            {"temperature": 0.5},
+            {"top_p": 0.5},
+        ):
+            one, other = ({**options, "thinking": level} for level in levels)
+            yield lambda one=one, other=other: (plain(**one), plain(**other))
+            bare = {"tools": options.get("tools", ()), "thinking": levels[0]}
+            yield lambda one=one, bare=bare: (plain(**one), plain(**bare))
+    loop = partial(plain, HI, *called(endpoint), tools=(LOOK,))
+    yield lambda: (loop(), plain())
+    yield lambda: (loop(thinking="off"), loop(thinking="high"))
+
+
+def _call_pairs(endpoint: Endpoint) -> Iterator[Callable[[], Pair]]:
+    looped = partial(make, endpoint, HI, tools=(LOOK,))
+    one, result = called(endpoint)
+    yield lambda: (looped(one, HI), looped(one, result))
+    yield lambda: (looped(result), looped(one, result))
+    yield lambda: (looped(one, result, HI), looped(one, result))
+    yield lambda: (looped(one, replace(result, content=(TEXT, PICTURE))), looped(one, result))
+    yield lambda: (_with_text(looped(one, result)), looped(one, result))
+    for sign in ":.-_ ":
+        yield lambda sign=sign: (looped(*called(endpoint, call_id=f"abc{sign}efghi")), looped(one, result))
+
+
+def _show(endpoint: Endpoint, one: Any, other: Any, *more: Any) -> Pair:
+    first, second = (make(endpoint, UserMessage(content=(TEXT, content, *more))) for content in (one, other))
+    return first, second
+
+
+def _key_pairs(endpoint: Endpoint, key: str) -> Iterator[Callable[[], Pair]]:
+    path, _, value = key.partition("=")
+    base = partial(make, endpoint, max_tokens=8000)
+    thinking = partial(base, thinking="high")
+    given: tuple[Any, ...] = (value, json.dumps(value)) if value else (*_VALUES, SAMPLES.get(path, "x"))
+    for one in given:
+        yield lambda one=one: (_with_extra(endpoint, path, one), base())
+        for body in (base, thinking, partial(base, tools=(LOOK,))):
+            yield lambda one=one, body=body: (with_key(body(), path, one), body())
+    if path[:1].isupper():  # an object of the SDK: the key in each part of a body
+        rows = get_protocol(endpoint.model.protocol).server_tools
+        native = [NativeTool(protocol=endpoint.model.protocol, definition=dict(row.template or {})) for row in rows[:1]]
+        body = base(HI, said(endpoint, TEXT), HI, tools=(LOOK, *native))
+        for tool in body.get("tools", ()) if native else ():
+            tool.update({"filters": {}} if tool.get("type") == "web_search" else {})
+        for sample in _VALUES:
+            yield lambda sample=sample: (_with_everywhere(body, path.partition(".")[2], sample), body)
+
+
+def _with_extra(endpoint: Endpoint, path: str, value: Any) -> dict[str, Any]:
+    """Encode a request with a key of one protocol."""
+    for key in reversed(path.split(".")):
+        value = {key: value}
+    return make(endpoint, max_tokens=8000, extra={endpoint.model.protocol: value})
+
+
+def _with_everywhere(value: Any, key: str, sample: Any) -> Any:
+    """Set a key in each object of a body."""
+    if isinstance(value, dict):
+        inner = {name: _with_everywhere(one, key, sample) for name, one in value.items()}
+        return {**inner, key: sample}
+    return [_with_everywhere(one, key, sample) for one in value] if isinstance(value, list) else value
+
+
 _EPHEMERAL = {"cache_control": {"type": "ephemeral"}}
 MAKERS = {"options": option_pairs, "tools": tool_pairs, "turns": turn_pairs, "media": media_pairs, "raw": raw_pairs}
 
 
 def pairs_of(endpoint: Endpoint, kind: str) -> Iterator[Pair]:
     """Yield the pairs of an endpoint: of its `options`, `tools`, `turns`, `media`, or `raw` ones."""
-    for build in MAKERS[kind](endpoint):
+    return _build(MAKERS[kind](endpoint))
+
+
+def pairs_for(endpoint: Endpoint, name: str, item: str, value: Any) -> Iterator[Pair]:
+    """Yield the pairs that are about the place of one rule."""
+    return _build(aimed_pairs(endpoint, name, item, value))
+
+
+def _build(builders: Iterator[Callable[[], Pair]]) -> Iterator[Pair]:
+    for build in builders:
         try:
             yield build()
         except (SegueError, AttributeError, TypeError, KeyError):  # a body of another form

@@ -16,6 +16,8 @@ CHAT, RESPONSES, MESSAGES, CONVERSE, GEMINI, MISTRAL, INTERACTIONS = (
     *("openai-chat", "openai-responses", "anthropic-messages", "bedrock-converse", "google-genai", "mistral-chat"),
     "google-interactions",
 )
+TURN = {"role": "user", "content": [{"text": "hi"}]}
+IMAGE = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}}
 MARK = {"cache_control": {"type": "ephemeral"}}
 HOUR = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
 CHOICE = [{"type": "string"}, {"type": "integer"}]
@@ -31,10 +33,17 @@ def calls(count: int) -> dict[str, Any]:
     return {"messages": [HI, {"role": "assistant", "tool_calls": made}, *results]}
 
 
-def one_call(*after: dict[str, Any]) -> dict[str, Any]:
+def one_call(*after: dict[str, Any], **rest: Any) -> dict[str, Any]:
     call = {"id": "abcdefghi", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     result = {"role": "tool", "tool_call_id": "abcdefghi", "name": "f", "content": "x"}
-    return {"messages": [HI, {"role": "assistant", "content": "", "tool_calls": [call]}, result, *after]}
+    return {"messages": [HI, {"role": "assistant", "content": "", "tool_calls": [call], **rest}, result, *after]}
+
+
+def converse_result(*content: Any, after: Any = ()) -> dict[str, Any]:
+    used = {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]}
+    result = {"toolResult": {"toolUseId": "t1", "content": list(content)}}
+    spec = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object", "properties": {}}}}}
+    return {"messages": [TURN, used, {"role": "user", "content": [result, *after]}], "toolConfig": {"tools": [spec]}}
 
 
 def function(schema: dict[str, Any] | None, **rest: Any) -> dict[str, Any]:
@@ -295,6 +304,64 @@ PAIRS: dict[str, Pair] = {
         ("temperature",),
     ),
     "Kimi K2.6 and top_p": ("moonshotai/kimi-k2.6", CHAT, chat(top_p=1), chat(top_p=0.95), ("top_p",)),
+    # -- hosts and models of 2026
+    "a chat model over Responses has one effort": (
+        "openai/gpt-5.1-chat-latest",
+        RESPONSES,
+        {"input": "hi", "reasoning": {"effort": "high"}},
+        {"input": "hi", "reasoning": {"effort": "medium"}},
+        ("reasoning", "effort"),
+    ),
+    "a call of DeepSeek's reasoner without its reasoning": (
+        "deepseek/deepseek-reasoner",
+        CHAT,
+        one_call(),
+        one_call(reasoning_content="Hm."),
+        ("messages", 1),
+    ),
+    **{
+        f"NVIDIA and {key}": (f"nvidia/{model}", CHAT, chat(**{key: value}), chat(), (key,))
+        for key, value, model in (
+            ("prompt_cache_key", "k", "moonshotai/kimi-k2.6"),
+            ("enable_thinking", True, "qwen/qwen3.5-397b-a17b"),
+            ("reasoning_budget", 1000, "z-ai/glm4.7"),
+        )
+    },
+    "Gemini's search over Chat": (
+        "google/gemini-3.5-flash",
+        CHAT,
+        chat(tools=[{"google_search": {}}]),
+        chat(),
+        ("tools", 0, "google_search"),
+    ),
+    "the output limit of Grok 4.6": (
+        "xai/grok-4.6",
+        CHAT,
+        chat(max_completion_tokens=500_000),
+        chat(max_completion_tokens=496_000),
+        ("max_completion_tokens",),
+    ),
+    "stop sequences of GLM at Bedrock": (
+        "amazon-bedrock/zai.glm-5",
+        CONVERSE,
+        {"messages": [TURN], "inferenceConfig": {"stopSequences": ["END"]}},
+        {"messages": [TURN], "inferenceConfig": {"maxTokens": 9}},
+        ("inferenceConfig", "stopSequences"),
+    ),
+    "reasoning of Nova Pro": (
+        "amazon-bedrock/us.amazon.nova-pro-v1:0",
+        CONVERSE,
+        {"messages": [TURN], "additionalModelRequestFields": {"reasoningConfig": {"type": "enabled"}}},
+        {"messages": [TURN]},
+        ("additionalModelRequestFields", "reasoningConfig"),
+    ),
+    "an image in a result for GPT at Bedrock": (
+        "amazon-bedrock/us.openai.gpt-6-astra",
+        CONVERSE,
+        converse_result({"text": "x"}, IMAGE),
+        converse_result({"text": "x"}, after=[IMAGE]),
+        ("messages", 2, "content", 0, "toolResult", "content", 1, "image"),
+    ),
 }
 
 TAKEN: dict[str, tuple[str, str, dict[str, Any]]] = {

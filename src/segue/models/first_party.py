@@ -281,7 +281,6 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_extra": frozenset({"user"}),
                 # "Unsupported parameter: extra_headers" (hermes-agent #26599, 2026-05-15)
                 "body_fields": "keys",
-                "added_fields": frozenset({"client_metadata"}),  # codex @343074d4
                 "unstreamed": False,  # "Stream must be set to true" (reported 400s, 2025 and 2026)
                 "unique_items": True,  # as OpenAI's own
                 **_OPENAI_USER,

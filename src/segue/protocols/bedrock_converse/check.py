@@ -253,11 +253,14 @@ class ConverseTurns(BlockTurns):
             )  # service model: Message
 
     def _check_stored(self, kind: Kind, media: Block, path: Path) -> Iterator[Violation]:
-        """Check media in S3 inside a result.
+        """Check media inside a result: GPT reads none, others some from S3.
 
         Nova accepts an image there; of a document and a video it says "#/messages/2/content/0: extraneous key
         [toolResult] is not permitted", though it accepts both with the result (recorded by pydantic-ai, 2026-03).
         """
+        if not self.rules.result_media:
+            message = f"the model reads no {kind} in a result; move it to the turn, next to the result"
+            yield Violation(CheckCode.RESULT_MEDIA_UNSUPPORTED, path, message)
         kinds = {mime.partition("/")[0] for mime in self.rules.result_media}
         in_s3 = "s3Location" in object_of(media.get("source"))
         if in_s3 and kinds and (kind if kind != "document" else "application") not in kinds:

@@ -236,7 +236,7 @@ LIMITS: Final = Limits(
             Limit(
                 f"tools.*.{key}",
                 '"Unknown name "google_search" at \'tools[0]\': Cannot find field." (nvda-OpenAI #123, 2026-06-14)',
-                refused="use google-genai",
+                needs=(".type",),
                 providers=("google",),
             )
             for key in ("google_search", "googleSearch")

@@ -343,6 +343,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=r"grok-(?:4\.[5-9]|build-latest)",
         rules={"thinking_levels": frozenset({"minimal", "low", "medium", "high", "xhigh"})},
+        dialect={"effort": True},
         providers=("xai",),
         source="`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18)",
         read="2026-11-18",
@@ -350,6 +351,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=r"glm-4\.7",
         rules={"thinking_levels": frozenset({"off", "low", "medium", "high"})},
+        dialect={"off_value": "none"},
         providers=("cerebras",),
         source="\"Input should be 'none', 'low', 'medium' or 'high'\" (modelparams.dev #115, live, 2026-07-14)",
         read="2026-11-18",
