@@ -144,6 +144,11 @@ REFUSED = {
     "instructions behind an answer": ("system_misplaced", body(user(TEXT), assistant(TEXT), system(TEXT)), OPUS),
     "instructions before the user's turn": ("system_misplaced", body(user(TEXT), system(TEXT), user(TEXT)), OPUS),
     "a tool of a bad name": ("tool_name_invalid", body(tools=[{**TOOL, "name": "a.b"}]), SONNET),
+    "a tool of the Chat protocol": (
+        "tool_name_invalid",
+        body(tools=[{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}]),
+        SONNET,
+    ),
     "a tool of a name too long": ("tool_name_invalid", body(tools=[{**TOOL, "name": "a" * 129}]), SONNET),
     "two tools of one name": ("value_duplicate", body(tools=[TOOL, TOOL]), SONNET),
     "a tool without a schema": ("schema_root_invalid", body(tools=[{"name": "f"}]), SONNET),

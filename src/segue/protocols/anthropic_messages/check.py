@@ -90,6 +90,11 @@ def _check_system(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
+_OF_CHAT: Final = (
+    "this is a tool of the Chat protocol; write what is in `function`, with `input_schema` for `parameters`"
+)
+
+
 def _check_tools(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
     rules = endpoint.rules
     seen: set[str] = set()
@@ -101,6 +106,8 @@ def _check_tools(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             yield Violation(CheckCode.VALUE_DUPLICATE, (*path, "name"), f"two tools have the name {name!r}; rename one")
         if isinstance(name, str):
             seen.add(name)
+        if tool.get("type") == "function" and "name" not in tool and "name" in object_of(tool.get("function")):
+            yield Violation(CheckCode.TOOL_NAME_INVALID, (*path, "name"), _OF_CHAT)
         if tool.get("type") not in (None, "custom") or not ("name" in tool or "input_schema" in tool):
             continue
         # "tools.7.custom.name: String should match pattern" (tester-mcp-client #11)
