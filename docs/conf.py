@@ -89,6 +89,7 @@ CONTENTS: Final = {
         "emulator": "The emulator",
         "probe": "Probe a server",
         "conformance": "Conformance of gateways",
+        "scoreboard": "Scoreboard",
     },
     "Reference": {
         "command-line": "The command line",

@@ -17,6 +17,7 @@ from doc_fields import shared_fields
 from doc_histories import formats, resumed
 from doc_protocols import content_types, dialect_fields, facts, families, rules, weights
 from doc_reference import groups, page_of, reference, reference_pages, title_of
+from doc_scoreboard import scoreboard, scoreboard_faults
 from doc_server_tools import server_tools
 from doc_tables import changes, check_codes, failures, places, protocols, settings, texts, vendors
 
@@ -53,6 +54,8 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "reference_pages": reference_pages,
     "resumed": resumed,
     "rules": rules,
+    "scoreboard": scoreboard,
+    "scoreboard_faults": scoreboard_faults,
     "server_tools": server_tools,
     "settings": settings,
     "shared_fields": shared_fields,

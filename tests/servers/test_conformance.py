@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -260,3 +261,30 @@ def test_headers_are_sent_with_every_request():
     with run_upstream() as (url, upstream):
         run_suite(url, upstream=upstream, wires=(CHAT,), cases={"plain-turns"}, headers={"x-provider": "one"})
     assert {each.headers.get("x-provider") for each in upstream.emulator.requests} == {"one"}
+
+
+# -- the scoreboard ----------------------------------------------------------------------------------------------------
+
+
+def test_the_scoreboard_is_of_these_cases():
+    board = json.loads((ROOT / "docs" / "scoreboard.json").read_text("utf-8"))
+    assert board["suite"] == CARD.version
+    for program in board["programs"]:
+        for lane in program["lanes"]:
+            known = {case.id for case in load_wire(lane["wire"]).cases}
+            assert set(lane["failed"]) <= known, program["name"]
+            assert lane["passed"] + len(lane["failed"]) == lane["cases"], program["name"]
+            if lane["provider"] is not None:
+                assert lane["cases"] == len(known), f"{program['name']}: run scripts/scoreboard.py again"
+
+
+def test_a_card_is_counted_and_ports_and_ids_are_left_out(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    board = importlib.import_module("scoreboard")
+    case = {"case": "names", "verdict": "failed", "accepted": True, "kept": False, "reported": False, "streamed": None}
+    fault = "status 500: 127.0.0.1:4711 refuses req 0123456789abcdef01"
+    lane = board.Lane(CHAT, ANTHROPIC, "one")
+    done = board.summarise({"cases": [{**case, "faults": [fault]}]}, lane, ["--upstream", "4711", "--model", "one"])
+    assert done["command"] == "segue conformance URL --upstream PORT --model one"
+    assert (done["passed"], done["accepted"], done["kept"], done["streamed"]) == (0, [1, 1], [0, 1], None)
+    assert done["failed"]["names"]["fault"] == "status 500: 127.0.0.1 refuses req ID"

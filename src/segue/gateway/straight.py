@@ -20,6 +20,7 @@ from segue.gateway.passing import pass_body
 from segue.models.model import Model
 from segue.projection.projector import Projection
 from segue.projection.report import Report
+from segue.projection.workspace.ownership import known_account
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.registry import get_protocol
 from segue.requests.binding.bind import Sender
@@ -68,6 +69,7 @@ def straight_request(
     provider refused before, `cache` is what was digested of earlier requests.
     """
     endpoint, codec = resolve_endpoint(model), get_protocol(model.protocol)
+    account = known_account(context.messages, account)
     try:
         if codec.check_options is not None and any(codec.check_options(body, endpoint)):
             return None

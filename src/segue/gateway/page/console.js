@@ -288,7 +288,7 @@ async function erase(path, what, say) {
 }
 
 function switchForm(path, label, chosen) {
-  const field = make("input", { list: "models", autocomplete: "off", "aria-label": label, placeholder: "the model that the client names" });
+  const field = make("input", { list: "models", autocomplete: "off", "aria-label": label, placeholder: "as the client asks" });
   field.value = chosen || "";
   const form = make("form", {}, field, make("button", {}, "Switch"));
   form.addEventListener("submit", async (event) => {
