@@ -148,9 +148,7 @@ def test_a_text_has_at_least_the_tokens_of_its_words():
 
 
 def test_the_smaller_the_reserve_the_larger_the_margin():
-    pins, prose = (
-        make(random.Random(1), 9000).encode() for make in (texts.FILES["pinned requirements"], texts.markdown)
-    )
+    pins, prose = (make(random.Random(1), 9000).encode() for make in (texts.FILES["pinned requirements"], plain))
     small, large = (partial(estimate_upper, tokenizer=TOKENIZERS["o200k"], share=share) for share in (0.835, 0.944))
     assert large(pins) / small(pins) == pytest.approx(0.944 / 0.835)
     assert large(prose) == small(prose)

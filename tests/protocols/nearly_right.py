@@ -36,6 +36,9 @@ _STOPS: Final = {
     "cohere-chat": "COMPLETE",
 }
 
+_OF_ONE: Final = ("vscode-lm", "google-interactions")
+"""Protocols that no other server speaks."""
+
 Frames = list[Any]
 Fault = Callable[[Frames, str], Frames]
 
@@ -104,7 +107,7 @@ def with_empty_ids(frames: Frames, name: str) -> Frames:
 
 def _with_ids(value: object) -> Fault:
     def fault(frames: Frames, name: str) -> Frames:
-        for call in _calls(frames) if name != "vscode-lm" else ():  # an interface of objects, whose ids are texts
+        for call in _calls(frames) if name not in _OF_ONE else ():
             call.update({key: value for key in _IDS if call.get(key)})
         return frames
 

@@ -73,8 +73,7 @@ class TurnReader:
                 return (native_step(step),)
 
     def _read_call(self, step: Block) -> AssistantContent:
-        given, name = step.get("id", ""), step.get("name")
-        call_id = given if isinstance(given, str) or not self.is_reply else ""
+        call_id, name = step.get("id", ""), step.get("name")
         if not isinstance(call_id, str) or not (call_id or self.is_reply) or not isinstance(name, str):
             return native_step(step)  # a call of a reply may lack its id
         parsed = read_arguments(step.get("arguments"))

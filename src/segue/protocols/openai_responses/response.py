@@ -156,8 +156,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         raise DecodeError("the reply has no `output`; pass the body of a response", path=("output",))
     reader = TurnReader(tool_names, is_reply=True)
     items = [cast("JsonObject", item) for item in list_of(output) if isinstance(item, Mapping)]
-    if (named := [*map(with_text_ids, items)]) != items:
-        body, items = {**body, "output": named}, named
+    items = [*map(with_text_ids, items)]
     content = reader.read_all(items)
     reason, raw = stop_of(body, called=any(piece.kind == "toolCall" for piece in content), has_content=bool(content))
     usage, written_long = decode_usage(body.get("usage"))

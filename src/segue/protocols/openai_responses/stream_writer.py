@@ -277,8 +277,8 @@ class _Writer(StreamWriter):
         message = replace(message, content=tuple(content), response_id=self._name)
         whole: Wire = {**encode_response(message, self.endpoint), "id": self._reply["id"]}
         for place, item in enumerate(list_of(whole.get("output"))):
-            if isinstance(item, dict) and place in self._ids:
-                cast("Wire", item).setdefault("id", self._ids[place])  # the reply had none
+            if isinstance(item, dict) and place in self._ids and not isinstance(cast("Wire", item).get("id"), str):
+                item["id"] = self._ids[place]  # the reply had none
         if refused and whole.get("status") == "failed":
             whole |= {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "error": None}
         self._send(_EVENTS.get(str(whole.get("status")), "response.completed"), response=whole)

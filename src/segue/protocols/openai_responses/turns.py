@@ -59,7 +59,7 @@ from segue.conversation.context import Tool
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
 from segue.protocols.kit.facts import ItemIds
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_object, list_of, object_of, parse_text
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_object, kind_of, list_of, object_of, parse_text
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import REPLAY, drop_replaced, is_item_id, native_item
@@ -501,7 +501,7 @@ class TurnReader:
 def with_text_ids(item: Block) -> Block:
     """Return a call of a reply without the ids that are null or numbers, as servers write missing ones."""
     odd = [key for key in ("id", "call_id") if not isinstance(item.get(key, ""), str)]
-    if not odd or item.get("type") not in _INPUTS:
+    if not odd or kind_of(item) not in _INPUTS:
         return item
     return {key: value for key, value in item.items() if key not in odd}
 
