@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from segue.errors import Path
 from segue.models.model_ids import is_claude
+from segue.models.rules import Rules
 from segue.protocols.families.tool_checks import Declared, check_call_id, check_tools, refused_name
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import Found, objects_of
@@ -40,9 +41,9 @@ class TurnRun:
     __slots__ = ("first", "pieces", "role")
 
     def __init__(self, role: object, first: int, pieces: Iterable[TurnPiece] = ()) -> None:
-        self.role = role
-        self.first = first
-        self.pieces = [*pieces]
+        self.role: object = role
+        self.first: int = first
+        self.pieces: list[TurnPiece] = [*pieces]
 
     def of(self, kind: Kind) -> list[TurnPiece]:
         """Return the pieces of one kind."""
@@ -87,9 +88,9 @@ class BlockTurns:
     """The turns of a body, checked; `runs` are what the server reads as one turn."""
 
     def __init__(self, body: Block, endpoint: Endpoint, form: BlockForm, runs: Sequence[TurnRun]) -> None:
-        self.body = body
+        self.body: Block = body
         self.endpoint = endpoint
-        self.rules = endpoint.rules
+        self.rules: Rules = endpoint.rules
         self.form = form
         self.runs = runs
 
