@@ -283,7 +283,9 @@ def default_model(record: Format, history: History, name: str | None, catalogue:
     if name is not None:
         return find_target(name, record.wire, catalogue, TO._replace(model="--model", protocol="--to"))
     for message in reversed(history.context.messages):
-        if message.role == "assistant" and message.model and record.wire in (None, message.protocol):
+        if message.role != "assistant" or not (message.model and message.protocol):
+            continue
+        if record.wire in (None, message.protocol):
             return Model(message.model, message.provider, message.protocol, reasoning=True)
     assert record.example is not None, "the conformance kit asks for one"
     provider = record.example.provider

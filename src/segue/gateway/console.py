@@ -24,6 +24,7 @@ from segue.conversation.messages import Usage
 from segue.conversation.stored import dump, dump_message, load, load_message
 from segue.errors import SegueError, UnknownModel
 from segue.foundation.json_text import encode_valid_json
+from segue.foundation.quoting import raw_headers
 from segue.gateway.contents import Content, is_missing, load_content
 from segue.gateway.costs import Costs
 from segue.gateway.gate import TURN, Turn
@@ -748,7 +749,7 @@ class _InPieces(Response):
         if len(self.body) <= _PIECE:
             await super().__call__(scope, receive, send)
             return
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.start", "status": self.status_code, "headers": raw_headers(self.headers)})
         body = memoryview(self.body)
         for at in range(0, len(body), _PIECE):
             piece = bytes(body[at : at + _PIECE])

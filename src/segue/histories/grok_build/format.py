@@ -266,7 +266,7 @@ FORMAT: Final = Format(
     title=TITLE,
     place=Place(folder=".grok", variables=("GROK_HOME",), patterns=("sessions/*/*/updates.jsonl",)),
     keeps_folders=True,
-    example=Model("grok-4.1", "xai", "openai-responses", reasoning=True),
+    example=Model("grok-4.7", "xai", "openai-responses", reasoning=True),
     source="xai-org/grok-build; a reader and writer of another project",
     read_on="2026-11-18",
 )

@@ -131,8 +131,9 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
             call_id = call.get("id")
             # "Tool call id has to be defined in serving mode" (mistral-common 1.13.0: also of the text null)
             yield from check_call_id(None if call_id == "null" else call_id, (*path, "id"), endpoint.rules)
-            name = object_of(call.get("function")).get("name")
-            yield from check_name(name, (*path, "function", "name"), endpoint.rules)
+            if "function" in call:  # a call of an unknown type may be of a tool that the provider runs
+                name = object_of(call["function"]).get("name")
+                yield from check_name(name, (*path, "function", "name"), endpoint.rules)
         if message.get("role") == "tool" and message.get("name") is not None:
             yield from check_name(message["name"], ("messages", index, "name"), endpoint.rules)
 
