@@ -101,3 +101,16 @@ def test_options_that_do_not_go_together_are_named(tmp_path: Path, options: list
 def test_the_advice_for_a_tool_of_chat_in_responses_says_where_to_write_it(tmp_path: Path) -> None:
     found = run(tmp_path, {**BODIES["openai/gpt-5.4"], "tools": [NESTED]}, "openai/gpt-5.4")
     assert "write what is in `function` next to `type`" in found.output
+
+
+@pytest.mark.parametrize("target", BODIES)
+def test_a_request_that_is_accepted_is_written_unchanged(tmp_path: Path, target: str) -> None:
+    fixed = run(tmp_path, BODIES[target], target, "--fix")
+    assert fixed.exit_code == 0
+    assert json.loads(fixed.stdout) == BODIES[target]
+
+
+def test_a_limit_that_the_provider_requires_is_added(tmp_path: Path) -> None:
+    target = "anthropic/claude-sonnet-4-5"
+    body = {key: value for key, value in BODIES[target].items() if key != "max_tokens"}
+    assert json.loads(run(tmp_path, body, target, "--fix").stdout)["max_tokens"] > 0

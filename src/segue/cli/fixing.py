@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple, cast, final
 
 from msgspec.structs import replace
 
-from segue.conversation.context import Prompt, ToolDefinition
+from segue.conversation.context import Context, Prompt, ToolDefinition
+from segue.conversation.messages import UserMessage
 from segue.errors import Path
 from segue.histories.opening import OpenedDocument
 from segue.models.model import Model
@@ -19,6 +20,7 @@ from segue.projection.report import Report
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Violation
 from segue.requests.check import check
+from segue.requests.prepare import prepare
 
 _REMOVED: Final = frozenset({CheckCode.FIELD_UNKNOWN, CheckCode.OPTION_UNSUPPORTED, CheckCode.OPTION_NEEDS_OTHER})
 """What can be repaired by removing a field: its advice says so."""
@@ -71,7 +73,7 @@ def fix(document: OpenedDocument, model: Model) -> Fixed:
     given = cast("dict[str, Any]", document.body)
     document = document._replace(prompt=_read_functions(document.prompt, given.get("tools")))
     request = document.prepare(model, Policy())
-    body, removed = request.body, list[Violation]()
+    body, removed = _without_defaults(request.body, given, model), list[Violation]()
     for _ in range(_ROUNDS):
         found = check(body, protocol=model.protocol, model=model)
         chosen = next((each for each in found if each.code in _REMOVED and _remove(body, each.path)), None)
@@ -79,6 +81,17 @@ def fix(document: OpenedDocument, model: Model) -> Fixed:
             return Fixed(body, request.report, tuple(removed), tuple(found))
         removed.append(chosen)
     return Fixed(body, request.report, tuple(removed), tuple(check(body, protocol=model.protocol, model=model)))
+
+
+def _without_defaults(body: dict[str, Any], given: dict[str, Any], model: Model) -> dict[str, Any]:
+    """Leave out fields that every request of segue has, the caller did not write, and the provider does not need."""
+    common = prepare(Context().add(UserMessage.of("-")), model).body
+    for key in [key for key in body if key not in given and key in common and body[key] == common[key]]:
+        shorter = {name: value for name, value in body.items() if name != key}
+        before = check(body, protocol=model.protocol, model=model)
+        if len(check(shorter, protocol=model.protocol, model=model)) <= len(before):
+            body = shorter
+    return body
 
 
 def _remove(body: object, path: Path) -> bool:
