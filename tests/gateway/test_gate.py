@@ -171,9 +171,10 @@ def test_nobody_richer_begins_while_a_reply_is_finished() -> None:
 def test_the_work_of_a_client_goes_to_a_thread_if_it_used_much_and_others_are_there() -> None:
     async def main(machine: Machine) -> None:
         turn = await machine.gate.enter("a")
-        machine.gate.charge("a", 1.0)
+        machine.gate.charge("a", 2.0)
+        assert not turn.works_apart  # it is alone, also in its first seconds
         machine.now += 3
-        assert not turn.works_apart  # it is alone
+        assert not turn.works_apart
         machine.gate.charge("b", 0.001)
         assert turn.works_apart
         assert not (await machine.gate.enter("b")).works_apart

@@ -108,7 +108,7 @@ class Gate:
         self._running: dict[str, set[Turn]] = {}
         self._finishing: set[Turn] = set()
         self._held: dict[str, float] = {}  # since when a name waits for poorer ones
-        self._last = ""
+        self._last: str | None = None
         self._changed = float("-inf")  # when another name was served than before
         self._is_due = False
         self._timer: asyncio.TimerHandle | None = None
@@ -130,7 +130,7 @@ class Gate:
         now = self._clock()
         self._debts[name] = self.debt(name) + seconds, now
         if name != self._last:
-            self._last, self._changed = name, now
+            self._last, self._changed = name, self._changed if self._last is None else now
 
     @property
     def is_shared(self) -> bool:
