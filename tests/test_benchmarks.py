@@ -516,6 +516,16 @@ def test_the_guard_of_growth_names_what_grows(module_of, monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("read_session: ")
 
 
+def test_a_function_that_grows_only_once_is_no_alarm(module_of, monkeypatch, capsys):
+    guard = module_of("growth_guard")
+    grown = iter([8.0])
+    monkeypatch.setattr(
+        guard, "measure_growth_of", lambda function: next(grown, 1.0) if function.name == "read_session" else 1.0
+    )
+    guard.main([])
+    assert capsys.readouterr().err == ""
+
+
 def test_planted_facts_look_like_any_other_word_and_are_planted_before_they_are_used(module_of):
     sessions = list(module_of("recall_sessions").make_sessions(2, 120))
     again = list(module_of("recall_sessions").make_sessions(2, 120))
