@@ -232,7 +232,7 @@ def test_a_title_that_was_read_at_one_is_gone_when_its_request_is_erased_at_the_
         def titles() -> list[str]:
             return [*httpx2.get(f"{workers.two}/segue/conversations", timeout=PATIENCE).json()["titles"].values()]
 
-        assert titles() == ["Later"]
+        wait_for(lambda: titles() == ["Later"], "the second request has no row")  # rows are written after replies
         for row in httpx2.get(f"{workers.one}/segue/requests").json()["requests"]:
             if row["id"] != name:
                 assert httpx2.delete(f"{workers.one}/segue/requests/{row['id']}").json()["erased"]
