@@ -227,13 +227,19 @@ def test_a_title_that_was_read_at_one_is_gone_when_its_request_is_erased_at_the_
 ) -> None:
     with pair(boards, tmp_path, more='content = "full"') as workers:
         name = post(workers.one, x_session_id="mine").headers["x-segue-request-id"]
-        post(workers.one, {**BODY, "messages": [{"role": "user", "content": "Later"}]}, x_session_id="mine")
 
         def titles() -> list[str]:
             return [*httpx2.get(f"{workers.two}/segue/conversations", timeout=PATIENCE).json()["titles"].values()]
 
-        wait_for(lambda: titles() == ["Later"], "the second request has no row")  # rows are written after replies
-        for row in httpx2.get(f"{workers.one}/segue/requests").json()["requests"]:
+        def rows() -> list[Any]:
+            return httpx2.get(f"{workers.one}/segue/requests").json()["requests"]
+
+        # Contents are written after replies; those that are written together are equally new.
+        wait_for(lambda: len(rows()) == 1, "the first request has no row")
+        post(workers.one, {**BODY, "messages": [{"role": "user", "content": "Later"}]}, x_session_id="mine")
+        wait_for(lambda: len(rows()) == 2, "the second request has no row")
+        assert titles() == ["Later"]
+        for row in rows():
             if row["id"] != name:
                 assert httpx2.delete(f"{workers.one}/segue/requests/{row['id']}").json()["erased"]
         assert titles() == ["Hi"]
