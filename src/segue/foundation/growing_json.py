@@ -72,14 +72,8 @@ class GrowingJson:
 
     def add(self, text: str) -> str:
         """Return what to write of the next piece."""
-        inside = self._inside
-        if self._cut or not inside or not text.isprintable() or '"' in text or "\\" in text:
-            is_simple = self._stack and not (self._cut or self._comma or self._is_broken)
-            found = _SOUND[inside].fullmatch(text) if is_simple else None
-            if found is None or found.lastindex == 2:
-                text = self._read(self._cut + text)
-            elif found.lastindex:
-                self._inside = not inside
+        if not self._inside or self._cut or not text.isprintable() or '"' in text or "\\" in text:
+            text = self._read(self._cut + text)
         self._written.append(text)
         return text
 

@@ -77,7 +77,7 @@ class SseEncoder:
     def feed(self, frame: StreamFrame) -> bytes:
         """Encode one frame; a text is written unchanged."""
         try:
-            return self._names[frame.get("type")] + _ENCODE(frame) + b"\n\n"  # pyright: ignore[reportAttributeAccessIssue] - a text has no keys
+            return self._names[frame.get("type")] + _ENCODE(frame) + b"\n\n"  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - a text has no keys
         except (AttributeError, KeyError, TypeError, UnicodeEncodeError):
             if isinstance(frame, str):
                 return b"data: " + frame.encode() + b"\n\n"
