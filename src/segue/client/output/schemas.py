@@ -108,7 +108,7 @@ def read_value(value: object, type_: Any) -> Any:  # noqa: ANN401 - as above
     try:
         return _convert(value, form, strict=False)
     except ValueError as error:
-        # Each level has added its place behind that of the level below.
+        # Each level has added its place after that of the level below.
         text, places = str(error), _PLACES.findall(str(error))
         place = f" - at `${''.join(reversed(places))}`" if places else ""
         raise ValueError(_PLACES.sub("", text) + place) from error
@@ -246,7 +246,7 @@ class _Anything(type):
 
 
 class _StandIn(metaclass=_Anything):
-    """The base of classes that stand for a part of a type."""
+    """The base of classes in the places of parts of a type."""
 
     part: ClassVar[_Part]
 
@@ -257,7 +257,7 @@ def _stand_in(part: _Part) -> type[_StandIn]:
 
 @final
 class _Union:
-    """Types of which the first one is meant that a value fits, with the fewest fields that it does not have."""
+    """Several types: the first one that a value fits is meant, with the fewest fields that it does not have."""
 
     def __init__(self, members: Sequence[Any]) -> None:
         self._members = members
