@@ -84,7 +84,8 @@ class DiskFiles:
             return None
         try:
             path = self._root / name
-            return read_regular(path.resolve()) if is_below(path, (self._root.resolve(),)) else None
+            data = read_regular(path.resolve()) if is_below(path, (self._root.resolve(),)) else None
+            return as_utf8(data) if data is not None and path.suffix in _TEXTS else data
         except (OSError, ValueError, RuntimeError, LoadError):
             return None
 
@@ -358,6 +359,8 @@ def read_settings(
 
 _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 """The marks that programs on Windows put before a text, and what they say about it."""
+_TEXTS: Final = frozenset({".json", ".jsonl", ".md", ".txt", ".yaml"})
+"""Files that are texts; a picture or a sound can begin with the same bytes."""
 
 
 def as_utf8(data: bytes) -> bytes:
