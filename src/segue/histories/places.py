@@ -25,6 +25,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from io import BufferedReader, FileIO
 from itertools import chain
+from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Final, TypeAlias, final
 
@@ -370,6 +371,31 @@ def as_utf8(data: bytes) -> bytes:
             rest = data[len(mark) :]
             return rest if encoding == "utf-8" else rest.decode(encoding, "replace").encode("utf-8", "replace")
     return data
+
+
+@final
+class Watched:
+    """A file that its program may be writing, and whether it has changed since it was looked at."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._path: Final = Path(path)
+        self._seen = self._look()
+
+    def has_changed(self) -> bool:
+        """Whether the file, the log of its database or its folder is another one than when this was called before."""
+        before, self._seen = self._seen, self._look()
+        return self._seen != before
+
+    def _look(self) -> list[tuple[int, int] | None]:
+        return [_size_and_time(path) for path in (self._path, Path(f"{self._path}-wal"), self._path.parent)]
+
+
+def _size_and_time(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def is_binary(head: bytes) -> bool:
