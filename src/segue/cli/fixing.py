@@ -180,19 +180,19 @@ def _write_turns(messages: Sequence[Message], names: Mapping[str, str], model: M
 
 def _read_fields(body: dict[str, Any], model: Model) -> tuple[dict[str, Any], Prompt, list[Rewritten]]:
     """Read fields that another protocol knows; returns the body without them, and what they say."""
-    told, rewritten = Prompt(context=Context()), list[Rewritten]()
+    found, rewritten = Prompt(context=Context()), list[Rewritten]()
     key = get_protocol(model.protocol).turns_key
     for name in [name for name in body if name not in (key, "model", "tools", "stream")]:
         if not _has_form_of_another(body, name, model):
             continue
         for record in all_protocols():
             more = _read_field(name, body[name], record) if record.name != model.protocol else None
-            if more is not None and _has_room(told, more):
-                told = _joined(told, more)
+            if more is not None and _has_room(found, more):
+                found = _joined(found, more)
                 rewritten.append(Rewritten((name,), record.name))
                 body = {each: value for each, value in body.items() if each != name}
                 break
-    return body, told, rewritten
+    return body, found, rewritten
 
 
 def _read_field(name: str, value: object, record: Protocol) -> Prompt | None:
@@ -207,8 +207,8 @@ def _read_field(name: str, value: object, record: Protocol) -> Prompt | None:
             return None
     except SegueError:
         return None
-    is_told = read.context.system_prompt or _options_of(read) != _options_of(without)
-    return read if is_told else None
+    has_meaning = read.context.system_prompt or _options_of(read) != _options_of(without)
+    return read if has_meaning else None
 
 
 def _options_of(prompt: Prompt) -> dict[str, object]:
@@ -216,9 +216,9 @@ def _options_of(prompt: Prompt) -> dict[str, object]:
     return {name: value for name in names if (value := getattr(prompt.options, name)) != getattr(Options(), name)}
 
 
-def _has_room(told: Prompt, more: Prompt) -> bool:
-    has_prompt = bool(told.context.system_prompt and more.context.system_prompt)
-    return not has_prompt and not _options_of(told).keys() & _options_of(more).keys()
+def _has_room(found: Prompt, more: Prompt) -> bool:
+    has_prompt = bool(found.context.system_prompt and more.context.system_prompt)
+    return not has_prompt and not _options_of(found).keys() & _options_of(more).keys()
 
 
 def _joined(prompt: Prompt, more: Prompt) -> Prompt:
@@ -273,10 +273,10 @@ def fix(document: OpenedDocument, model: Model) -> Fixed:
         EmptyConversation, DoesNotFit: nothing of it can be sent.
     """
     given, rewritten = _rewrite_turns(cast("dict[str, Any]", document.body), model)
-    given, told, fields = _read_fields(given, model)
+    given, meant, fields = _read_fields(given, model)
     rewritten += fields
     document = read_body(given, model.protocol, None)
-    prompt = _read_functions(_joined(document.prompt, told), given.get("tools"))
+    prompt = _read_functions(_joined(document.prompt, meant), given.get("tools"))
     document = document._replace(prompt=prompt)
     request = document.prepare(model, Policy())
     if left := len(check(request.body, protocol=model.protocol, model=model)):
