@@ -131,6 +131,8 @@ class SseDecoder:
         if not block.startswith(head):
             line = block.partition(b"\n")[0]
             event = self._names.get(line)
+            if event is None and line.startswith(b"event:") and len(self._names) < _MOST_NAMES:
+                event = self._names[line] = line[6:].removeprefix(b" ").decode("utf-8", "replace")
             head = _DATA if event is None else line + b"\n" + _DATA
             if not block.startswith(head):
                 return None
@@ -181,8 +183,6 @@ class SseDecoder:
         value = value.removeprefix(b" ")
         if name == b"event":
             self._event = value.decode("utf-8", "replace")
-            if len(self._names) < _MOST_NAMES:
-                self._names[line] = self._event
         elif name == b"data":
             self._data.append(value)
         elif name == b"id" and b"\0" not in value:

@@ -87,7 +87,8 @@ def find_fees(
         return 0.0
     given, dollars = tuple(blocks), 0.0
     for fee in row.tool_fees:
-        if re.match(fee.models, model.id):
+        is_run = counts is not None or fee.block.get("type") in [block.get("type") for block in given]
+        if is_run and re.match(fee.models, model.id):
             found = None if counts is None or not fee.count else _inside(counts, fee.count)
             runs = sum(bool(fee.block) and _is_run(block, fee) for block in given) if found is None else _number(found)
             dollars += fee.dollars * (min(runs, 1) if fee.once else runs)

@@ -20,7 +20,7 @@ from segue.conversation.content import AssistantContent, Extra, TextContent
 from segue.conversation.messages import AssistantMessage, Usage
 from segue.errors import SegueError
 from segue.protocols.api import decode_response, encode_response
-from segue.protocols.kit.json_values import EMPTY, Wire, list_of, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
 from segue.protocols.kit.verbatim import VERBATIM, choose
@@ -93,10 +93,11 @@ def share_reply(message: AssistantMessage, client: str, show: Callable[[Assistan
     source, usage = message.protocol, message.usage
     patch, text, details = Wire(), Wire(), Wire()
     names: set[str] = set()
+    entry = _kept_reply(message)
     for row in REPLY_FIELDS if message.extra is not None or usage is not None else ():
         if source not in row.places or client not in row.places:
             continue
-        path, value = _shared(row, message, client)
+        path, value = _shared(row, message, entry, client)
         first, _, rest = path.partition(".")
         if value is None or (first.startswith("usage") and usage is None):
             continue
@@ -121,10 +122,10 @@ def share_reply(message: AssistantMessage, client: str, show: Callable[[Assistan
     return SharedReply(extra, {client: text} if text else {}, usage, frozenset(names))
 
 
-def _shared(row: ReplyField, message: AssistantMessage, client: str) -> tuple[str, object]:
+def _shared(row: ReplyField, message: AssistantMessage, entry: Block, client: str) -> tuple[str, object]:
     """Return a field as the client's wire has it, with its path; None if the reply has none."""
     for place in row.places[message.protocol]:
-        held = received(message, place.path)
+        held = _received(message, entry, place.path)
         neutral = None if held is None else place.read(held)
         if neutral is not None and row.name in _COUNTED and message.usage is not None:
             rest = _COUNTED[row.name](message.usage) - sum(cast("Mapping[str, int]", neutral).values())
@@ -139,13 +140,18 @@ def _shared(row: ReplyField, message: AssistantMessage, client: str) -> tuple[st
 def lost_replies(message: AssistantMessage, others: AbstractSet[str]) -> Mapping[str, object]:
     """Return the shared fields that a reply has, by name, except those whose own key `others` has."""
     found: dict[str, object] = {}
+    entry = _kept_reply(message)
     for row in REPLY_FIELDS:
         for place in row.places.get(message.protocol, ()):
-            if place.path.rpartition(".")[2] not in others:
-                held = received(message, place.path)
-                neutral = None if not held else place.read(held)
-                found |= {row.name: neutral} if neutral else {}
+            held = _received(message, entry, place.path)
+            if held and place.path.rpartition(".")[2] not in others and (neutral := place.read(held)):
+                found[row.name] = neutral
     return found
+
+
+def _kept_reply(message: AssistantMessage) -> Block:
+    """Return what the message kept of the body of its reply."""
+    return object_of(object_of((message.extra or EMPTY).get(REPLY)).get(message.protocol))
 
 
 @lru_cache(maxsize=64)
@@ -197,10 +203,7 @@ def _further_answers(message: AssistantMessage, key: str) -> list[AssistantMessa
 
 def stop_reason(raw: str | None, source: str, client: str) -> str | None:
     """Return the client's word for the reason why a reply ended, where no neutral type has it."""
-    for words in STOP_REASONS:
-        if raw is not None and words.get(source) == raw:
-            return words.get(client)
-    return None
+    return next((words.get(client) for words in STOP_REASONS if raw is not None and words.get(source) == raw), None)
 
 
 def refusal_mark(protocol: str) -> Extra | None:
@@ -215,22 +218,20 @@ def begun_refusal(extra: Extra | None, protocol: str) -> Extra | None:
     return {protocol: {"field": _REFUSAL}} if is_refusal and protocol in _REFUSALS else None
 
 
-def received(message: AssistantMessage, path: str) -> object:
+def _received(message: AssistantMessage, entry: Block, path: str) -> object:
     """Return a field of the body of a reply, if the message has kept it."""
     first, _, rest = path.partition(".")
     if first == _TEXT:
         parts = [(piece.extra or {}).get(message.protocol, {}) for piece in message.content if piece.kind == "text"]
         found = [one for part in parts for one in list_of(part.get(rest))]
         return found or None
-    usage = EMPTY if message.usage is None else object_of((message.usage.extra or {}).get(message.protocol))
-    if first == "usage" and usage:
-        held: object = usage
+    if first == "usage" and message.usage is not None and message.usage.extra:
+        held: object = message.usage.extra.get(message.protocol)
         for key in rest.split("."):
             held = object_of(held).get(key)
         if held is not None:
             return held
-    entry = object_of(object_of((message.extra or {}).get(REPLY)).get(message.protocol))
-    if not entry:
+    if first not in object_of(entry.get("add")) and first not in object_of(entry.get("in")):
         return None
     keys = path.split(".")
     for position, key in enumerate(keys):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Final, TypeAlias, cast, final
+from typing import Final, TypeAlias, final
 
 from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
 from segue.conversation.events import Event, TextDelta, TextEnd, TextStart, ThinkingDelta, ToolCallDelta
@@ -19,7 +19,7 @@ from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_endpoint
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.json_values import Block, is_object, object_of
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.reply_form import ReplyForm
@@ -51,8 +51,8 @@ MEANT: Final = frozenset(
 )
 """Fields of replies that a caller reads. What else a reply has (ids, times, the request repeated) is not reported.
 (openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, botocore 1.44.3, cohere 7.3.1; read 2026-11-18)"""
-_PLAIN: Final[tuple[object, ...]] = ("default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
-"""Values that say nothing: the common tier, and empty ones."""
+_PLAIN: Final[tuple[object, ...]] = (None, "default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
+"""Values that say nothing: none, the common tier, and empty ones."""
 _FIELD: Final = "@field"
 _REFUSAL: Final = "refusal"
 
@@ -138,8 +138,9 @@ class ReplyClient:
         if is_shared and stop_reason(raw, message.protocol, client) is None:
             lost["stop_reason"] = raw
         for entry in (message.extra or {}).get(REPLY, {}).values():
-            lost.update((name, value) for name, value in _meant_in(object_of(entry)) if name not in shown)
-        lost.update((name, value) for name, value in lost_replies(message, MEANT).items() if name not in shown)
+            _note_meant(object_of(entry), lost)
+        lost.update(lost_replies(message, MEANT))
+        lost = {name: value for name, value in lost.items() if name not in shown}
         usage = message.usage
         if usage is not None and (usage.reasoning or usage.cache_read or usage.cache_write):
             counts = {name: getattr(usage, name) for name in sorted(missing_usage(client))}
@@ -152,20 +153,18 @@ class ReplyClient:
         return extra if self.is_same else None
 
 
-def _meant_in(entry: Block, name: str = "") -> Iterator[tuple[str, object]]:
+def _note_meant(entry: Block, found: dict[str, object], name: str = "") -> None:
     """Find the fields of `MEANT` that a reply had next to the message; `entry` is one of `kit.json_patch`."""
-    for key, value in object_of(entry.get("add")).items():
-        if key in MEANT and value is not None and value not in _PLAIN:
-            yield key, value
-        elif isinstance(value, Mapping):
-            yield from _meant_in({"add": cast("Block", value)})
-    for inside in ("in", "at"):
-        for key, inner in object_of(entry.get(inside)).items():
-            yield from _meant_in(object_of(inner), key if inside == "in" else name)
-    if name in MEANT:
-        given = entry.get("more", entry.get("to"))
-        if given is not None and given not in _PLAIN:
-            yield name, given
+    for part, inside in entry.items():
+        for key, value in object_of(inside).items() if part in ("add", "in", "at") else ():
+            if part != "add":
+                _note_meant(object_of(value), found, key if part == "in" else name)
+            elif key in MEANT and value not in _PLAIN:
+                found[key] = value
+            elif is_object(value):
+                _note_meant({"add": value}, found)
+    if name in MEANT and (given := entry.get("more", entry.get("to"))) not in _PLAIN:
+        found[name] = given
 
 
 def refusal_in(extra: Extra | None, kept: Extra | None = None) -> Mapping[str, object]:
