@@ -72,7 +72,7 @@ def _split(message: UserMessage, waiting: list[ToolCall]) -> list[Message]:
         else:
             (own if _PROGRAM.match(text) else words).append(piece)
     made_messages = list(results)
-    if words:
+    if words or not (results or own):  # a message without content has its fields
         made_messages.append(replace(message, content=tuple(words)))
     if own:
         marks: dict[str, Any] = {**(message.extra or {}), AGENT: {"own": True}}
