@@ -211,12 +211,10 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     wire = cast("Block", given)
     usage, kept_long = _counted(wire)
     model = endpoint.model
-    share = find_share(model, wire)
-    fees = find_fees(model, counts=wire) if wire.get("server_tool_use") else 0.0
     rounds = objects_in(wire.get("iterations"))
+    share = None if any(each.get("type") in _BY_OTHERS for each in rounds) else find_share(model, wire)
+    fees = find_fees(model, counts=wire) if wire.get("server_tool_use") else 0.0
     compacted = [_counted(each) for each in rounds if each.get("type") == "compaction"]
-    if any(each.get("type") in _BY_OTHERS for each in rounds):
-        share = None
     if compacted:  # "not included in the top-level `usage` fields" (anthropic 2.8.0: BetaUsage.iterations)
         costs = [find_cost(model.cost, each, cache_write_long=long, share=share) for each, long in compacted]
         fees += sum(cost.total for cost in costs if cost is not None)
