@@ -252,6 +252,7 @@ def test_the_law_finds_a_field_of_a_reply_that_is_lost(monkeypatch: pytest.Monke
     row = next(row for row in REPLY_FIELDS if row.name == "searches")
     assert not is_lost(row, "anthropic-messages", "openai-responses", 2, streamed=False)
     monkeypatch.setattr(shared, "REPLY_FIELDS", ())
+    monkeypatch.setattr(shared, "places_of", lambda _: ())
     assert is_lost(row, "anthropic-messages", "openai-responses", 2, streamed=False)
 
 

@@ -24,7 +24,7 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
 from segue.protocols.kit.verbatim import VERBATIM, choose
-from segue.protocols.shared_replies import REPLY_FIELDS, ReplyField, share_citations
+from segue.protocols.shared_replies import REPLY_FIELDS, ReplyField, ReplyPlace, share_citations
 
 _WINDOW_FULL: Final = "model_context_window_exceeded"
 STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
@@ -93,7 +93,7 @@ def share_reply(message: AssistantMessage, client: str, show: Callable[[Assistan
     source, usage = message.protocol, message.usage
     patch, text, details = Wire(), Wire(), Wire()
     names: set[str] = set()
-    entry = _kept_reply(message)
+    entry = object_of(object_of((message.extra or EMPTY).get(REPLY)).get(message.protocol))
     for row in REPLY_FIELDS if message.extra is not None or usage is not None else ():
         if source not in row.places or client not in row.places:
             continue
@@ -140,18 +140,19 @@ def _shared(row: ReplyField, message: AssistantMessage, entry: Block, client: st
 def lost_replies(message: AssistantMessage, others: AbstractSet[str]) -> Mapping[str, object]:
     """Return the shared fields that a reply has, by name, except those whose own key `others` has."""
     found: dict[str, object] = {}
-    entry = _kept_reply(message)
-    for row in REPLY_FIELDS:
-        for place in row.places.get(message.protocol, ()):
-            held = _received(message, entry, place.path)
-            if held and place.path.rpartition(".")[2] not in others and (neutral := place.read(held)):
-                found[row.name] = neutral
+    entry = object_of(object_of((message.extra or EMPTY).get(REPLY)).get(message.protocol))
+    begins = {_TEXT, "usage", *object_of(entry.get("add")), *object_of(entry.get("in"))}
+    for name, place, keys in places_of(message.protocol):
+        held = _received(message, entry, place.path) if keys[0] in begins and keys[-1] not in others else None
+        if held and (neutral := place.read(held)):
+            found[name] = neutral
     return found
 
 
-def _kept_reply(message: AssistantMessage) -> Block:
-    """Return what the message kept of the body of its reply."""
-    return object_of(object_of((message.extra or EMPTY).get(REPLY)).get(message.protocol))
+@lru_cache(maxsize=64)
+def places_of(source: str) -> tuple[tuple[str, ReplyPlace, list[str]], ...]:
+    """Return the places of the shared fields in the replies of a protocol, each with the name of its field."""
+    return tuple((row.name, at, at.path.split(".")) for row in REPLY_FIELDS for at in row.places.get(source, ()))
 
 
 @lru_cache(maxsize=64)
