@@ -219,11 +219,7 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
             },
         },
         dialect={
-            "openai-chat": {
-                "max_tokens_field": "max_tokens",
-                "thinking_format": "deepseek",
-                "strict_tools": True,
-            },
+            "openai-chat": {"max_tokens_field": "max_tokens", "thinking_format": "deepseek", "strict_tools": True},
             "openai-responses": {"strict_tools": True},  # recorded 200s of V4 Flash, 2026-11
         },
         stated={"refused_input=image": '"unknown variant `image_url`, expected `text`" (kimi-code #2669)'},

@@ -91,18 +91,8 @@ OPENAI_SCHEMAS: Final[Mapping[str, object]] = {
         for key in ("logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty")
     ),
 }
-_OPENAI_SIZES: Final[Mapping[str, object]] = {
-    # "Invalid 'tools': array too long. Expected an array with maximum length 128" (claude-code-router #686)
-    "max_tools": 128,
-    "stop": Rule("openai-openapi 2.3.0; OpenAI help: up to four stop sequences", _READ, most=4),
-}
-"""Of OpenAI and Azure: other hosts of the protocol have other limits, or none."""
 _OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
 """Others are refused: "is of one the following formats: ['png', 'jpeg', 'gif', 'webp']" (gptpdf #6, 2024-06-30)."""
-_OPENAI_CHAT_MEDIA: Final[Mapping[str, object]] = {
-    "result_text_only": True,  # "Image URLs are only allowed for messages with role 'user'" (OpenHands #7700)
-    "user_media": (*_OPENAI_IMAGES, "application/pdf"),  # sound: the models whose names have it
-}
 _OPENAI_FILES: Final = ("openai-chat", "openai-responses")
 _AZURE_FILES: Final[Mapping[str, object]] = {"file_id_pattern": "assistant-[A-Za-z0-9]+"}
 _OPENAI_USER: Final[Mapping[str, object]] = {
@@ -113,6 +103,19 @@ _CLAUDE_USER: Final = "Anthropic's reference of `metadata.user_id` (quoted in ve
 
 
 _NONE: Final = frozenset[str]()
+_OPENAI_CHAT: Final[Mapping[str, object]] = {
+    "refused_options": _CACHING_TAKEN,
+    "server_tools": _NONE,
+    "body_fields": "closed",
+    # "Invalid 'tools': array too long. Expected an array with maximum length 128" (claude-code-router #686)
+    "max_tools": 128,
+    "stop": Rule("openai-openapi 2.3.0; OpenAI help: up to four stop sequences", _READ, most=4),
+    "result_text_only": True,  # "Image URLs are only allowed for messages with role 'user'" (OpenHands #7700)
+    "user_media": (*_OPENAI_IMAGES, "application/pdf"),  # sound: the models whose names have it
+    **OPENAI_SCHEMAS,
+    **_OPENAI_USER,
+}
+"""What OpenAI and Azure have over Chat Completions; other hosts have other sizes, or none."""
 _CLAUDE_CLOUD: Final[Mapping[str, object]] = {
     # "output_config.effort: Extra inputs are not permitted" (Bedrock: claude-code-action #1005, 2026-03-04)
     "body_fields": "closed",
@@ -191,17 +194,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.openai.com/v1",
         key_variables=("OPENAI_API_KEY",),
         rules={
-            "openai-chat": {
-                "refused_options": _CACHING_TAKEN,
-                "server_tools": _NONE,
-                "body_fields": "closed",
-                "added_fields": _TAKEN_FIELDS,
-                "max_tokens_refused": True,
-                **OPENAI_SCHEMAS,
-                **_OPENAI_SIZES,
-                **_OPENAI_CHAT_MEDIA,
-                **_OPENAI_USER,
-            },
+            "openai-chat": {**_OPENAI_CHAT, "added_fields": _TAKEN_FIELDS, "max_tokens_refused": True},
             "openai-responses": {
                 "server_tools": _OPENAI_TOOLS,
                 "body_fields": "closed",
@@ -245,15 +238,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=("AZURE_OPENAI_API_KEY",),
         rules={
             "openai-chat": {
-                "refused_options": _CACHING_TAKEN,
+                **_OPENAI_CHAT,
                 **_AZURE_FILES,
-                "server_tools": _NONE,
-                "body_fields": "closed",
                 "added_fields": _TAKEN_FIELDS | {"data_sources", "enhancements", "user_security_context"},
-                **OPENAI_SCHEMAS,
-                **_OPENAI_SIZES,
-                **_OPENAI_CHAT_MEDIA,
-                **_OPENAI_USER,
             },
             "openai-responses": {
                 **_AZURE_FILES,
@@ -460,7 +447,6 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "tool_types": frozenset({"function"}),
                 "refused_text": "empty",  # "Each message must have at least one content element." (crush #964)
                 "max_tools": 200,  # xAI documentation: function calling (CLIProxyAPI #5214: a 400 of 695)
-                "stop": Rule("xAI API reference: chat completions, up to four", _READ, most=4),
             },
             # xai-sdk 1.21.0; as above
             "openai-responses": {"server_tools": _XAI_TOOLS, "tool_namespaces": False, "max_tools": 200},

@@ -230,11 +230,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "added_fields": _FIREWORKS_FIELDS,
                 "tool_types": frozenset({"function"}),  # fireworks-ai 1.2.30
                 "user_media": ("image/*", "audio/*", "video/*"),  # no files (the same)
-                "unstreamed_max_tokens": Rule(
-                    '"Requests with max_tokens > 4096 must have stream=true" (nullclaw #231, goclaw #660)',
-                    "2026-11-19",
-                    most=4096,
-                ),
+                # "Requests with max_tokens > 4096 must have stream=true" (goclaw #660, 2026-04-03)
+                "unstreamed_max_tokens": Rule("a reported 400 (nullclaw #231, 2026-03-02)", "2026-11-19", most=4096),
             },
             "anthropic-messages": {
                 "refused_options": _SESSION_TAKEN,

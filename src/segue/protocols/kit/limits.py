@@ -103,9 +103,7 @@ class Limits:
             if not places or not all(facts.hold(one, body) for one in limit.when if one[0] != "."):
                 continue
             for path, value, holder in places:
-                if (value is None) != (limit.equals is NULL):
-                    continue
-                if value is not None and limit.equals is not None and value != limit.equals:
+                if (value is None) != (limit.equals is NULL) or limit.equals not in (None, NULL, value):
                     continue
                 if all(facts.hold(one, holder) for one in limit.when if one[0] == "."):
                     found = _compare(limit, path, value, facts, holder)
