@@ -208,9 +208,10 @@ class Loop:
             Client(api_key="any", transport=httpx2.MockTransport(self.respond)) as client,
             Conversation(MODEL, client=client, context=context) as conversation,
         ):
-            *_, run = conversation.run_stream("Who was it?", tools=TOOLS, **settings)
+            run = [*conversation.run_stream("Who was it?", tools=TOOLS, **settings)][-1]
+            assert isinstance(run, Run)
             assert conversation.context == run.context
-            return cast("Run", run)
+            return run
 
     def async_conversation(self, context: Context, **settings: Any) -> Run:
         async def go() -> Run:
