@@ -14,28 +14,28 @@ from segue.models.model_ids import (
     OPENAI_WITHOUT_CHAT,
     OPENAI_WITHOUT_REASONING,
 )
-from segue.protocols.families.openai_cache import CACHE_LIMITS
+from segue.protocols.families.openai_limits import OPENAI, SPEC, openai_limits
 from segue.protocols.kit.limits import Limit, Limits, rows_of
 
-_OPENAI: Final = ("openai", "azure")
-_SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"
 _NOT_FOUND: Final = "\"Tool choice 'web_search_preview' not found in 'tools' parameter.\" (OpenAI API)"
 _MINIMAL: Final = "\"The following tools cannot be used with reasoning.effort 'minimal': web_search.\" (OpenAI API)"
 _LOGPROBS: Final = '"logprobs are not supported with reasoning models."'
 _EMPTY: Final = '"empty array. Expected an array with minimum length 1" (OpenAI API)'
 _CODEX: Final = "the backend of Codex; reported 400s, 2025 and 2026"
-_XAI_THINKS: Final = r"grok-(?:4\.[5-9]|build-latest)"
-_XAI_EFFORTS: Final = (
-    "`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18); xAI documentation:"
-    " reasoning, it cannot be disabled"
-)
 _XAI: Final = "xAI documentation: Responses API, unsupported parameters"
 
 LIMITS: Final = Limits(
     (
+        *openai_limits(
+            image="input.*.content.*.image_url",
+            schema_name="text.format.name",
+            strict="tools.*.strict",
+            effort="reasoning.effort",
+            of_functions=('.type="function"',),
+        ),
         # -- input
         *rows_of(
-            _OPENAI,
+            OPENAI,
             Limit(
                 "previous_response_id",
                 "\"Invalid 'previous_response_id': 'x'. Expected an ID that begins with 'resp'.\"",
@@ -48,12 +48,6 @@ LIMITS: Final = Limits(
                 needs=(".image_url", ".file_id"),
             ),
             Limit(
-                "input.*.content.*.image_url",
-                '"Expected a valid URL, but got a value with an invalid format." (OpenAI API; documentation: images)',
-                pattern=r"(?i:data:image/|(?!data:)).+",  # of addresses: `Rules.url_schemes`
-                advice="use an https address or the data URL of an image",
-            ),
-            Limit(
                 "input.*.content.*.type",
                 "openai 3.49.0: a file has its data, its address or its id",
                 equals="input_file",
@@ -61,11 +55,7 @@ LIMITS: Final = Limits(
             ),
             # -- settings
             Limit("max_tool_calls", "openai 3.49.0: a number of calls", least=1),
-            Limit("metadata", _SPEC, most=16),
-            Limit("metadata.~", _SPEC, most=64),
-            Limit("metadata.*", _SPEC, most=512),
-            Limit("prompt_cache_key", "openai-openapi 2.3.0: maxLength 64", most=64),
-            Limit("top_logprobs", _SPEC, least=0, most=20),
+            Limit("top_logprobs", SPEC, least=0, most=20),
             Limit("stream_options", "openai 3.49.0: only with `stream: true`", needs=("stream=true",)),
             Limit(
                 "background",
@@ -102,19 +92,6 @@ LIMITS: Final = Limits(
                 models=OPENAI_GPT_5_1_TO_4,
             ),
             Limit(
-                "tools.*.strict",
-                "\"Invalid schema for function 'done': In context=(), 'additionalProperties' is required to be supplied"
-                ' and to be false.", of a tool without parameters (agent-kit #66, 2025-02-13, of Chat Completions)',
-                equals=True,
-                when=('.type="function"',),
-                needs=(".parameters",),
-            ),
-            Limit(
-                "text.format.name",
-                "openai 3.49.0: letters, digits, _ and -, at most 64",
-                pattern=r"[a-zA-Z0-9_-]{1,64}",
-            ),
-            Limit(
                 "input",
                 "OpenAI documentation: models, endpoints (audio and search models of Chat Completions)",
                 refused="use openai-chat",
@@ -135,7 +112,6 @@ LIMITS: Final = Limits(
                 equals="concise",
                 models=rf"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}",
             ),
-            *CACHE_LIMITS,
             # -- tools
             Limit("tool_choice.tools.*.name", _NOT_FOUND, among="tools.*.name"),
             Limit("tools.*.partial_images", "openai 3.49.0: from 0 to 3", least=0, most=3),
@@ -248,7 +224,7 @@ LIMITS: Final = Limits(
             "\"Function 'image_gen.imagegen' conflicts with a hosted tool in the same request.\" (codex #32208)",
             equals="image_gen",
             excludes=('tools.*.type="image_generation"',),
-            providers=(*_OPENAI, "openai-codex"),
+            providers=(*OPENAI, "openai-codex"),
         ),
         # -- Codex with a ChatGPT plan
         *rows_of(
@@ -280,10 +256,6 @@ LIMITS: Final = Limits(
         *rows_of(
             ("xai",),
             *(Limit(key, _XAI, refused="remove it") for key in ("metadata", "truncation", "service_tier")),
-            *(
-                Limit("reasoning.effort", _XAI_EFFORTS, equals=effort, refused=f"use {other}", models=_XAI_THINKS)
-                for effort, other in (("none", "low"), ("max", "high"))
-            ),
             Limit(
                 "include.*",
                 '"Argument not supported: include" (xAI: openclaw #12910, 2026-02-09)',
