@@ -12,7 +12,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from segue.errors import Path
 from segue.models.model_ids import is_claude
 from segue.models.rules import Rules
-from segue.protocols.families.tool_checks import Declared, Pairs, check_call_id, check_tools, refused_name
+from segue.protocols.families.tool_checks import (
+    Declared,
+    Pairs,
+    check_call_id,
+    check_text_after_calls,
+    check_tools,
+    refused_name,
+)
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import Found, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
@@ -143,18 +150,9 @@ class BlockTurns:
                     # "messages.1.content.1: `tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
                     yield from pairs.add_call(text_of(call.fields.get(self.form.call_id)), call.path)
                 if self.rules.calls_last and is_claude(self.endpoint.model.id):
-                    yield from self._check_after_calls(run)
+                    # the refusal of a call without a result (vercel/ai #8318, #13013)
+                    yield from check_text_after_calls((piece.kind, piece.path) for piece in run.pieces)
         yield from pairs.end()
-
-    def _check_after_calls(self, run: TurnRun) -> Found:
-        called = False
-        for piece in run.pieces:
-            if called and piece.kind == "text":
-                # the refusal of a call without a result (vercel/ai #8318, #13013)
-                message = "text comes after a call in its turn; move it before the calls"
-                yield Violation(CheckCode.TEXT_AFTER_CALL, piece.path, message)
-            # Nothing is known about text after thinking or server tools that follow a call.
-            called = piece.kind == "call" or (called and piece.kind == "text")
 
     def check_error_media(self, path: Path, *, has_media: bool) -> Found:
         """Find media in the result of a failed call, where the target refuses it."""

@@ -160,6 +160,17 @@ class Pairs:
         self._waiting, self._answered = {}, set()
 
 
+def check_text_after_calls(steps: Iterable[tuple[str, Path]]) -> Found:
+    """Find text after a call in its turn; the steps of a turn are "call", "text", or of another kind."""
+    called = False
+    for kind, path in steps:
+        if called and kind == "text":
+            message = "text comes after a call in its turn; move it before the calls"
+            yield Violation(CheckCode.TEXT_AFTER_CALL, path, message)
+        # Nothing is known about text after thinking or server tools that follow a call.
+        called = kind == "call" or (called and kind == "text")
+
+
 def check_native_pairs(halves: Halves[Path]) -> Found:
     """Find calls of tools that are not functions without a result, and results of such tools without a call."""
     for path, why in halves.refused.items():

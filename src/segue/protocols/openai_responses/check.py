@@ -20,7 +20,13 @@ from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
 from segue.protocols.families.chat_checks import data_urls
-from segue.protocols.families.tool_checks import Pairs, check_call_id, check_name, check_native_pairs
+from segue.protocols.families.tool_checks import (
+    Pairs,
+    check_call_id,
+    check_name,
+    check_native_pairs,
+    check_text_after_calls,
+)
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64, objects_of
@@ -107,7 +113,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         found.extend(_pairs(items))
         found.extend(_native_pairs(items))
     if endpoint.rules.calls_last:
-        found.extend(_text_after_calls(items))
+        # DeepSeek, about the call before such text: "No tool output found for tool call call-a." (recorded 2026-11)
+        found.extend(check_text_after_calls((_step(item), ("input", index)) for index, item in items))
     found.extend(_order(items))
     if endpoint.rules.unique_items:
         found.extend(_repeated(items))
@@ -376,12 +383,6 @@ def _stored_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
             yield Violation(CheckCode.REASONING_ALONE, ("input", index), message)
 
 
-def _text_after_calls(items: list[tuple[int, Block]]) -> Iterator[Violation]:
-    called = False
-    for index, item in items:
-        kind = kind_of(item) or "message"
-        if kind == "message" and called and item.get("role") == "assistant":
-            # DeepSeek, about the call before such text: "No tool output found for tool call call-a." (recorded 2026-11)
-            message = "calls have to end the turn of the model; move the text before them"
-            yield Violation(CheckCode.TEXT_AFTER_CALL, ("input", index), message)
-        called = kind in _CALLS or (called and kind == "message" and item.get("role") == "assistant")
+def _step(item: Block) -> str:
+    kind = kind_of(item) or "message"
+    return "call" if kind in _CALLS else "text" if kind == "message" and item.get("role") == "assistant" else kind

@@ -18,6 +18,8 @@ from segue.protocols.families.openai_limits import OPENAI, SPEC, openai_limits
 from segue.protocols.kit.limits import Limit, Limits, rows_of
 
 _NOT_FOUND: Final = "\"Tool choice 'web_search_preview' not found in 'tools' parameter.\" (OpenAI API)"
+_WEB: Final = ("web_search", "web_search_preview")
+_HOSTED: Final = (*_WEB, "file_search", "code_interpreter", "image_generation")
 _MINIMAL: Final = "\"The following tools cannot be used with reasoning.effort 'minimal': web_search.\" (OpenAI API)"
 _LOGPROBS: Final = '"logprobs are not supported with reasoning models."'
 _EMPTY: Final = '"empty array. Expected an array with minimum length 1" (OpenAI API)'
@@ -123,15 +125,12 @@ LIMITS: Final = Limits(
                 equals="local_shell",
                 models=r"^(?!.*codex)",
             ),
-            *(
-                Limit(
-                    "tools.*.type",
-                    "OpenAI documentation: shell and apply_patch, from GPT-5.1 on",
-                    refused="choose another model",
-                    equals=kind,
-                    models=rf"{OPENAI_WITHOUT_REASONING}|{OPENAI_O_SERIES}",
-                )
-                for kind in ("shell", "apply_patch")
+            Limit(
+                "tools.*.type",
+                "OpenAI documentation: shell and apply_patch, from GPT-5.1 on",
+                refused="choose another model",
+                equals=("shell", "apply_patch"),
+                models=rf"{OPENAI_WITHOUT_REASONING}|{OPENAI_O_SERIES}",
             ),
             *(
                 Limit(
@@ -145,24 +144,18 @@ LIMITS: Final = Limits(
                 for kind, some in (("computer", "[123]"), ("tool_search", "1"))
             ),
             Limit("tool_choice.name", _NOT_FOUND, among="tools.*.name", when=('tool_choice.type="function"',)),
-            *(
-                Limit("tool_choice.type", _NOT_FOUND, equals=kind, among="tools.*.type")
-                for kind in ("web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation")
-            ),
+            Limit("tool_choice.type", _NOT_FOUND, equals=_HOSTED, among="tools.*.type"),
             Limit(
                 "tool_choice",
                 "\"Tool choice 'required' must be specified with 'tools' parameter.\" (OpenAI API)",
                 equals="required",
                 needs=("tools", "prompt", "previous_response_id", "conversation"),
             ),
-            *(
-                Limit(
-                    "tools.*.type",
-                    '"Web Search cannot be used with JSON mode." (OpenAI API; reported 400s, 2025 and 2026)',
-                    equals=kind,
-                    excludes=('text.format.type="json_object"',),
-                )
-                for kind in ("web_search", "web_search_preview")
+            Limit(
+                "tools.*.type",
+                '"Web Search cannot be used with JSON mode." (OpenAI API; reported 400s, 2025 and 2026)',
+                equals=_WEB,
+                excludes=('text.format.type="json_object"',),
             ),
             Limit(
                 "tools.*.type",
@@ -171,20 +164,14 @@ LIMITS: Final = Limits(
                 equals="computer_use_preview",
                 models=r"^(?!.*computer-use)",
             ),
-            *(
-                Limit("tools.*.type", _MINIMAL, equals=kind, excludes=('reasoning.effort="minimal"',))
-                for kind in ("web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation")
-            ),
-            *(
-                Limit(
-                    "tools.*.type",
-                    "\"Hosted tool 'web_search_preview' is not supported with gpt-4.1-nano.\" (OpenAI documentation:"
-                    " web search)",
-                    refused="choose another model",
-                    equals=kind,
-                    models="gpt-4\\.1-nano",
-                )
-                for kind in ("web_search", "web_search_preview")
+            Limit("tools.*.type", _MINIMAL, equals=_HOSTED, excludes=('reasoning.effort="minimal"',)),
+            Limit(
+                "tools.*.type",
+                "\"Hosted tool 'web_search_preview' is not supported with gpt-4.1-nano.\" (OpenAI documentation:"
+                " web search)",
+                refused="choose another model",
+                equals=_WEB,
+                models="gpt-4\\.1-nano",
             ),
             Limit(
                 "model",
