@@ -16,6 +16,7 @@ from segue.calls.replies import encode_token_count as encode_token_count
 from segue.calls.replies import stream_encoder as stream_encoder
 from segue.client.flow.attempts import Attempt as Attempt
 from segue.client.flow.backoff import Retry as Retry
+from segue.client.flow.deciding import Decision as Decision
 from segue.client.flow.tool_loop import Run as Run
 from segue.client.flow.tool_loop import RunLimits as RunLimits
 from segue.client.flow.tool_loop import Tools as Tools
@@ -29,6 +30,7 @@ from segue.client.http.running import RunEvent as RunEvent
 from segue.client.http.running import RunSettings as RunSettings
 from segue.client.http.settings import ClientSettings as ClientSettings
 from segue.client.http.single_requests import complete as complete
+from segue.client.http.single_requests import decide as decide
 from segue.client.http.single_requests import stream as stream
 from segue.client.http.streams import Stream as Stream
 from segue.client.http.streams import TypedStream as TypedStream

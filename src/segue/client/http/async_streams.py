@@ -11,7 +11,7 @@ from segue.client.flow.steps import Answer as StepAnswer
 from segue.client.flow.steps import Broken, Head, Moment, Step, Summarise, Summarised
 from segue.client.flow.typed_answers import Answer, T
 from segue.client.http.async_sending import AsyncWire, ChunkRelay
-from segue.client.http.counting import Counting
+from segue.client.http.counting import SingleCall
 from segue.client.http.outgoing_request import OutgoingRequest, RequestBuilder
 from segue.client.http.settings import OnAttempt
 from segue.client.http.shell import GROWING, TERMINAL, OnEnd, Shell, read_moment
@@ -196,20 +196,22 @@ class AsyncTypedStream(AsyncStream, Generic[T]):
         return self._answer_or_raise()
 
 
-async def count_tokens_async(
-    counting: Counting, builder: RequestBuilder, wire: AsyncWire, run: Callable[[Callable[[], Any]], Awaitable[Any]]
-) -> int:
-    """Let the provider count, and estimate where it does not; `run` does what takes time."""
-    token = await _await_if_needed(counting.ask_auth())
-    outgoing = await run(lambda: counting.write(token))
+async def ask_once_async(
+    call: SingleCall[_Value],
+    builder: RequestBuilder,
+    wire: AsyncWire,
+    run: Callable[[Callable[[], Any]], Awaitable[Any]],
+) -> _Value | None:
+    """Ask an endpoint once; None if it does not answer. `run` does what takes time."""
+    token = await _await_if_needed(call.ask_auth())
+    outgoing = await run(lambda: call.write(token))
     if outgoing is None:
-        return await run(counting.estimate)
+        return None
     try:
         head, body = await _send_whole(outgoing, builder, wire)
     except (SettingsError, MissingExtra):
-        return await run(counting.estimate)
-    tokens = counting.read(head, body)
-    return await run(counting.estimate) if tokens is None else tokens
+        return None
+    return call.read(head, body)
 
 
 async def fetch_async(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypedDict, TypeVar,
 from msgspec.structs import replace
 
 from segue.client.flow.attempts import Attempt
+from segue.client.flow.deciding import C, Choices, Deciding, Decision, Question
 from segue.client.flow.request_flow import Ask, Prepare
 from segue.client.flow.shortening import window_key, with_window
 from segue.client.flow.steps import Broken, Head
@@ -19,10 +20,10 @@ from segue.client.http.async_streams import (
     AsyncSummariseStep,
     AsyncTypedStream,
     Settle,
-    count_tokens_async,
+    ask_once_async,
     fetch_async,
 )
-from segue.client.http.counting import Counting
+from segue.client.http.counting import AskedDecision, Counting
 from segue.client.http.first_attempts import FirstAttempt
 from segue.client.http.loops import HttpByLoop
 from segue.client.http.outgoing_request import RequestBuilder
@@ -38,7 +39,7 @@ from segue.client.http.running import (
 from segue.client.http.sending import Wire
 from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
 from segue.client.http.shell import OnEnd
-from segue.client.http.streams import Stream, SummariseStep, TypedStream, count_tokens
+from segue.client.http.streams import Stream, SummariseStep, TypedStream, ask_once
 from segue.client.local.echo import EchoOnly
 from segue.client.output.ladder import Output
 from segue.conversation.context import Context, Options
@@ -190,6 +191,12 @@ class _BaseClient(Generic[_Reply, _Events]):
     ) -> Counting:
         (target,) = self._builder.find_candidates(model, ())
         return Counting(self._builder, read_input(context), target, options, self._find_policy(policy))
+
+    def _deciding(
+        self, question: Question[C], context: ContextInput, model: Model | str, policy: Policy | None
+    ) -> Deciding[C]:
+        (target,) = self._builder.find_candidates(model, ())
+        return Deciding(question, read_input(context), target, self._find_policy(policy))
 
     def _with_window(self, policy: Policy | None, window: int) -> Policy:
         """Return a policy for another window: one object for one policy and window, as outboxes need it."""
@@ -431,7 +438,41 @@ class Client(_BaseClient[Stream, Iterator[RunEvent]]):
             UnknownModel: the catalogue has no model of that name.
         """
         counting = self._counting(context, model, options, policy)
-        return count_tokens(counting, self._builder, Wire(self._http))
+        counted = ask_once(counting, self._builder, Wire(self._http))
+        return counting.estimate() if counted is None else counted
+
+    def decide(
+        self,
+        context: ContextInput,
+        question: str,
+        choices: Choices[C],
+        model: Model | str,
+        *,
+        ordered: bool = False,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> Decision[C]:
+        """Let a model answer a closed question about a conversation, which is not changed.
+
+        `choices` is `bool` for yes or no, a list of texts, or a dict of texts to what each means; with `ordered`, they
+        are the levels of a scale, the lowest first. A model with an endpoint for decisions answers with probabilities;
+        if it does not answer there, and with all other models, the model is asked by schema, like `complete(output=)`.
+
+        Raises:
+            OutputError: the reply has no answer; its classes say why.
+            RequestFailed: the model gave no complete answer.
+            SettingsError: the choices cannot be used.
+            EmptyConversation, ProjectionRefused, UnknownModel: the request cannot be made.
+        """
+        deciding = self._deciding(Question(question, choices, ordered=ordered), context, model, policy)
+        native = AskedDecision(self._builder, deciding, options)
+        found = ask_once(native, self._builder, Wire(self._http))
+        if found is not None:
+            return found
+        asked = deciding.question.ask_in_words(deciding.context)
+        return deciding.of(
+            self.complete(asked, model, output=cast("object", deciding.question.output), options=options, policy=policy)
+        )
 
     def close(self) -> None:
         """Close every connection."""
@@ -670,7 +711,29 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
     ) -> int:
         """Count like `count_tokens`; `run` does what takes time, such as in a thread."""
         counting: Counting = await run(lambda: self._counting(context, model, options, policy))
-        return await count_tokens_async(counting, self._builder, self._wire(), run)
+        counted = await ask_once_async(counting, self._builder, self._wire(), run)
+        return await run(counting.estimate) if counted is None else counted
+
+    async def decide(
+        self,
+        context: ContextInput,
+        question: str,
+        choices: Choices[C],
+        model: Model | str,
+        *,
+        ordered: bool = False,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> Decision[C]:
+        """Let a model answer a closed question about a conversation, like `Client.decide`."""
+        deciding = self._deciding(Question(question, choices, ordered=ordered), context, model, policy)
+        native = AskedDecision(self._builder, deciding, options)
+        found = await ask_once_async(native, self._builder, self._wire(), _run_here)
+        if found is not None:
+            return found
+        asked = deciding.question.ask_in_words(deciding.context)
+        output: object = deciding.question.output
+        return deciding.of(await self.complete(asked, model, output=output, options=options, policy=policy))
 
     async def fetch(
         self, model: Model, path: str, *, method: str = "GET", content: bytes = b""

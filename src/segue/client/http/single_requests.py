@@ -1,4 +1,4 @@
-"""The functions `complete` and `stream`: a client for one request. For several requests, make one client."""
+"""The functions `complete`, `stream` and `decide`: a client for one request. For several requests, make one client."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack, cast, overload
 
 from segue.client.flow.attempts import Attempt
+from segue.client.flow.deciding import C, Choices, Decision
 from segue.client.flow.typed_answers import Answer, T, make_output
 from segue.client.http.clients import Client
 from segue.client.http.settings import ClientSettings
@@ -157,3 +158,24 @@ def stream(
     except BaseException:
         client.close()
         raise
+
+
+def decide(
+    context: ContextInput,
+    question: str,
+    choices: Choices[C],
+    model: Model | str,
+    *,
+    ordered: bool = False,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    **settings: Unpack[ClientSettings],
+) -> Decision[C]:
+    """Let a model answer a closed question about a conversation: `Client.decide` with a client for this request only.
+
+    Raises:
+        RequestFailed: the model gave no complete answer.
+        OutputError: the reply has no answer.
+    """
+    with Client(**settings) as client:
+        return client.decide(context, question, choices, model, ordered=ordered, options=options, policy=policy)

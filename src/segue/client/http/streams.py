@@ -11,7 +11,7 @@ from segue.client.flow.request_flow import Ask
 from segue.client.flow.steps import Answer as StepAnswer
 from segue.client.flow.steps import Broken, Step, Summarise, Summarised
 from segue.client.flow.typed_answers import Answer, T
-from segue.client.http.counting import Counting
+from segue.client.http.counting import SingleCall
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
 from segue.client.http.settings import OnAttempt
@@ -184,24 +184,23 @@ class TypedStream(Stream, Generic[T]):
         return self._answer_or_raise()
 
 
-def count_tokens(counting: Counting, builder: RequestBuilder, wire: Wire) -> int:
-    """Let the provider count, and estimate where it does not."""
-    outgoing = counting.write(refuse_awaitable(counting.ask_auth(), "auth"))
+def ask_once(call: SingleCall[_Value], builder: RequestBuilder, wire: Wire) -> _Value | None:
+    """Ask an endpoint once; None if it does not answer."""
+    outgoing = call.write(refuse_awaitable(call.ask_auth(), "auth"))
     if outgoing is None:
-        return counting.estimate()
+        return None
     try:
         if not outgoing.is_signed:
             builder.sign(outgoing)
     except (SettingsError, MissingExtra):
-        return counting.estimate()
+        return None
     head, body = wire.send(outgoing), bytearray()
     try:
         while isinstance(chunk := wire.read(), bytes):
             body += chunk
     finally:
         wire.close()
-    tokens = counting.read(head, bytes(body))
-    return counting.estimate() if tokens is None else tokens
+    return call.read(head, bytes(body))
 
 
 def refuse_awaitable(value: _Value | Awaitable[_Value], name: str) -> _Value:

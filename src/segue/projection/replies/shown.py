@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Final, TypeAlias, cast, final
+from typing import Final, TypeAlias, final
 
 from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
 from segue.conversation.events import Event, TextDelta, TextEnd, TextStart, ThinkingDelta, ToolCallDelta
@@ -14,12 +14,12 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.policy import Policy
-from segue.projection.replies.shared import STOP_REASONS, lost_replies, missing_usage, stop_reason
+from segue.projection.replies.shared import STOP_REASONS, lost_replies, missing_usage
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_endpoint
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.json_values import Block, is_object, object_of
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.reply_form import ReplyForm
@@ -134,12 +134,14 @@ class ReplyClient:
         """
         lost: dict[str, object] = {}
         raw, client = message.raw_stop_reason, self.record.name
-        is_shared = any(raw == words.get(message.protocol, ...) for words in STOP_REASONS)
-        if is_shared and stop_reason(raw, message.protocol, client) is None:
+        words = STOP_REASONS.get((message.protocol, raw))
+        if words is not None and client not in words:
             lost["stop_reason"] = raw
+        found: dict[str, object] = {}
         for entry in (message.extra or {}).get(REPLY, {}).values():
-            lost.update((name, value) for name, value in _meant_in(object_of(entry)) if name not in shown)
-        lost.update((name, value) for name, value in lost_replies(message, MEANT).items() if name not in shown)
+            _note_meant(object_of(entry), found)
+        found |= lost_replies(message, MEANT)
+        lost |= {name: value for name, value in found.items() if name not in shown}
         usage = message.usage
         if usage is not None and (usage.reasoning or usage.cache_read or usage.cache_write):
             counts = {name: getattr(usage, name) for name in sorted(missing_usage(client))}
@@ -152,20 +154,22 @@ class ReplyClient:
         return extra if self.is_same else None
 
 
-def _meant_in(entry: Block, name: str = "") -> Iterator[tuple[str, object]]:
+def _note_meant(entry: Block, found: dict[str, object], name: str = "") -> None:
     """Find the fields of `MEANT` that a reply had next to the message; `entry` is one of `kit.json_patch`."""
-    for key, value in object_of(entry.get("add")).items():
-        if key in MEANT and value is not None and value not in _PLAIN:
-            yield key, value
-        elif isinstance(value, Mapping):
-            yield from _meant_in({"add": cast("Block", value)})
-    for inside in ("in", "at"):
-        for key, inner in object_of(entry.get(inside)).items():
-            yield from _meant_in(object_of(inner), key if inside == "in" else name)
+    for part, inside in entry.items():
+        if part == "add":
+            for key, value in object_of(inside).items():
+                if key in MEANT and value is not None and value not in _PLAIN:
+                    found[key] = value
+                elif is_object(value):
+                    _note_meant({"add": value}, found)
+        elif part in ("in", "at"):
+            for key, inner in object_of(inside).items():
+                _note_meant(object_of(inner), found, key if part == "in" else name)
     if name in MEANT:
         given = entry.get("more", entry.get("to"))
         if given is not None and given not in _PLAIN:
-            yield name, given
+            found[name] = given
 
 
 def refusal_in(extra: Extra | None, kept: Extra | None = None) -> Mapping[str, object]:

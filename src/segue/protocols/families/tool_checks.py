@@ -142,7 +142,7 @@ class Pairs:
         """Add a result; return what is wrong with it."""
         key = call_id if isinstance(call_id, str) else repr(call_id)
         if waiting := self._waiting.get(key):
-            waiting.pop()
+            waiting.pop(0)
             self._answered.add(key)
             return ()
         if key in self._answered:

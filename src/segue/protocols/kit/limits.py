@@ -63,6 +63,8 @@ def rows_of(providers: tuple[str, ...], *rows: Limit) -> tuple[Limit, ...]:
     return tuple(row if row.providers else row._replace(providers=providers) for row in rows)
 
 
+NULL: Final = object()
+"""As `equals`: a key that is set to null, which other rows pass over."""
 BESIDE: Final = frozenset(
     {CheckCode.OPTION_NEEDS_OTHER, CheckCode.OPTIONS_CONFLICT, CheckCode.REFERENCE_UNKNOWN, CheckCode.TOOLS_DEFERRED}
 )
@@ -103,9 +105,10 @@ class Limits:
                 continue
             wanted = limit.equals
             for path, value, holder in places:
-                if value is None:
+                if (value is None) != (wanted is NULL):
                     continue
-                if wanted is not None and (value not in wanted if isinstance(wanted, tuple) else value != wanted):
+                is_one = value in wanted if isinstance(wanted, tuple) else value == wanted
+                if value is not None and wanted is not None and not is_one:
                     continue
                 if all(facts.hold(one, holder) for one in limit.when if one[0] == "."):
                     found = _compare(limit, path, value, facts, holder)

@@ -15,7 +15,7 @@ from segue.models.model_ids import (
     OPENAI_WITHOUT_REASONING,
 )
 from segue.protocols.families.openai_limits import OPENAI, SPEC, openai_limits
-from segue.protocols.kit.limits import Limit, Limits, rows_of
+from segue.protocols.kit.limits import NULL, Limit, Limits, rows_of
 
 _NOT_FOUND: Final = "\"Tool choice 'web_search_preview' not found in 'tools' parameter.\" (OpenAI API)"
 _WEB: Final = ("web_search", "web_search_preview")
@@ -176,12 +176,7 @@ LIMITS: Final = Limits(
             Limit(
                 "model",
                 "\"Deep research models require at least one of 'web_search_preview', 'mcp', or 'file_search' tools.\"",
-                needs=(
-                    'tools.*.type="web_search_preview"',
-                    'tools.*.type="web_search"',
-                    'tools.*.type="mcp"',
-                    'tools.*.type="file_search"',
-                ),
+                needs=tuple(f'tools.*.type="{kind}"' for kind in (*_WEB, "mcp", "file_search")),
                 models="deep-research",
             ),
             Limit(
@@ -239,9 +234,31 @@ LIMITS: Final = Limits(
                 for key in ("temperature", "max_output_tokens", "prompt_cache_retention")
             ),
         ),
+        # -- Copilot
+        Limit(
+            "reasoning.summary",
+            "\"Invalid value: 'off'. Supported values are: 'concise', 'detailed', and 'auto'.\" (vscode #323748,"
+            " 2026-06-30)",
+            allowed=("auto", "concise", "detailed"),
+            providers=("github-copilot",),
+        ),
         # -- xAI
         *rows_of(
             ("xai",),
+            Limit(
+                "tools",
+                "xAI documentation: function calling (CLIProxyAPI #5214, 2026-08-24: a 400 of 695)",
+                most=200,
+                advice="remove some",
+            ),
+            Limit(
+                "input.*.content",
+                '"data did not match any variant of untagged enum ModelInput" of Codex\'s `content: null`, found by'
+                " halving a request (sub2api #4237, 2026-07-14)",
+                equals=NULL,
+                refused="remove it",
+                when=('.type="reasoning"',),
+            ),
             *(Limit(key, _XAI, refused="remove it") for key in ("metadata", "truncation", "service_tier")),
             Limit(
                 "include.*",

@@ -31,6 +31,7 @@ from segue.testing.emulator.answering import Answer, EmulatedProvider, framing_o
 from segue.testing.emulator.binding import Caller, Ledger, Recipient, Transformation
 from segue.testing.emulator.bodies import BodyReader
 from segue.testing.emulator.claude import claude_of
+from segue.testing.emulator.decisions import PATH, answer_decision
 from segue.testing.emulator.prices import Bill
 from segue.testing.emulator.prompt_cache import PromptCache
 from segue.testing.emulator.script import Script, StepInput, load_steps
@@ -237,11 +238,12 @@ class Emulator:
     def _handle(
         self, method: str, path: str, headers: dict[str, str], body: bytes, *, is_recorded: bool = True
     ) -> tuple[Answer, Call | None]:
-        caller, call = self._caller(path, headers), None
+        caller, call, decided = self._caller(path, headers), None, None
         try:
             call = read_call(method, path, headers, body)
         except CallError as error:
-            answer = _refuse_call(error)
+            is_decision = method == "POST" and path.partition("?")[0] == PATH
+            answer, decided = answer_decision(body, self.script) if is_decision else (_refuse_call(error), None)
         else:
             answer = self._answer(call, caller, headers)
         if call is not None and answer.status < 400:  # refusals do not name it
@@ -255,11 +257,11 @@ class Emulator:
                     method=method,
                     path=path.partition("?")[0],
                     protocol=None if call is None else call.protocol,
-                    model=None if call is None else call.model,
+                    model=(decided or {}).get("model") if call is None else call.model,
                     status=answer.status,
                     refusal=answer.refusal,
                     rule=answer.rule,
-                    body=None if call is None else call.body,
+                    body=decided if call is None else call.body,
                     headers=headers,
                     organization=caller.organization,
                     transformations=answer.transformations,
