@@ -14,7 +14,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.policy import Policy
-from segue.projection.replies.shared import STOP_REASONS, lost_replies, missing_usage
+from segue.projection.replies.shared import STOP_REASONS, lost_replies, missing_usage, stop_reason
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_endpoint
@@ -51,8 +51,8 @@ MEANT: Final = frozenset(
 )
 """Fields of replies that a caller reads. What else a reply has (ids, times, the request repeated) is not reported.
 (openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, botocore 1.44.3, cohere 7.3.1; read 2026-11-18)"""
-_PLAIN: Final[tuple[object, ...]] = ("default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
-"""Values that say nothing: the common tier, and empty ones."""
+_PLAIN: Final[tuple[object, ...]] = (None, "default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
+"""Values that say nothing: none, the common tier, and empty ones."""
 _FIELD: Final = "@field"
 _REFUSAL: Final = "refusal"
 
@@ -134,14 +134,13 @@ class ReplyClient:
         """
         lost: dict[str, object] = {}
         raw, client = message.raw_stop_reason, self.record.name
-        words = STOP_REASONS.get((message.protocol, raw))
-        if words is not None and client not in words:
+        is_shared = any(raw == words.get(message.protocol, ...) for words in STOP_REASONS)
+        if is_shared and stop_reason(raw, message.protocol, client) is None:
             lost["stop_reason"] = raw
-        found: dict[str, object] = {}
         for entry in (message.extra or {}).get(REPLY, {}).values():
-            _note_meant(object_of(entry), found)
-        found |= lost_replies(message, MEANT)
-        lost |= {name: value for name, value in found.items() if name not in shown}
+            _note_meant(object_of(entry), lost)
+        lost.update(lost_replies(message, MEANT))
+        lost = {name: value for name, value in lost.items() if name not in shown}
         usage = message.usage
         if usage is not None and (usage.reasoning or usage.cache_read or usage.cache_write):
             counts = {name: getattr(usage, name) for name in sorted(missing_usage(client))}
@@ -157,19 +156,15 @@ class ReplyClient:
 def _note_meant(entry: Block, found: dict[str, object], name: str = "") -> None:
     """Find the fields of `MEANT` that a reply had next to the message; `entry` is one of `kit.json_patch`."""
     for part, inside in entry.items():
-        if part == "add":
-            for key, value in object_of(inside).items():
-                if key in MEANT and value is not None and value not in _PLAIN:
-                    found[key] = value
-                elif is_object(value):
-                    _note_meant({"add": value}, found)
-        elif part in ("in", "at"):
-            for key, inner in object_of(inside).items():
-                _note_meant(object_of(inner), found, key if part == "in" else name)
-    if name in MEANT:
-        given = entry.get("more", entry.get("to"))
-        if given is not None and given not in _PLAIN:
-            found[name] = given
+        for key, value in object_of(inside).items() if part in ("add", "in", "at") else ():
+            if part != "add":
+                _note_meant(object_of(value), found, key if part == "in" else name)
+            elif key in MEANT and value not in _PLAIN:
+                found[key] = value
+            elif is_object(value):
+                _note_meant({"add": value}, found)
+    if name in MEANT and (given := entry.get("more", entry.get("to"))) not in _PLAIN:
+        found[name] = given
 
 
 def refusal_in(extra: Extra | None, kept: Extra | None = None) -> Mapping[str, object]:
