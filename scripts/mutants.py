@@ -2,11 +2,13 @@
 
 A seeded sample of small faults (a comparison that includes its bound, a condition that is never met, another number) is
 planted, one at a time, in a copy of the package. The tests that run the faulty line are run against the copy. A fault
-that none of them notices is listed; if fewer than `MUST` per cent were noticed, the run ends with 1. Which tests run a
-line is recorded once for a commit, by running all of them with coverage, and kept in `.mutants`.
+that none of them notices is listed; if fewer than `MUST` per cent were noticed, the run ends with 1. Which tests reach
+the place of a fault is recorded first: all tests run once against a copy in which these places tell that they were
+reached. That takes as long as the tests; what was recorded is kept in `.mutants`, for the same commit and sample.
 
     --changed COMMIT   only lines that were changed since the commit
     --only PATTERN     only files whose path matches, such as 'src/segue/histories/*'
+    --part 2/5         only the second fifth of the sample, for a run in pieces
 
 A fault that changes nothing anyone could notice is listed by hand in `tests/equivalent_mutants.txt`, with the reason.
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import os
 import random
 import re
@@ -22,14 +25,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple
-
-from coverage import CoverageData
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SOURCE: Final = "src/segue"
@@ -61,6 +62,18 @@ COMPARISONS: Final[Mapping[type[ast.cmpop], str]] = {
 }
 
 
+NO_FAULTS: Final = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Raise,
+    ast.Assert,
+    ast.JoinedStr,  # Python 3.11 does not tell where its parts are
+    ast.MatchValue,  # a pattern is no expression
+)
+"""What is passed over: functions come by themselves, and messages are for people."""
+
+
 class Mutant(NamedTuple):
     """One fault: the file, its line, and what is replaced by what."""
 
@@ -71,6 +84,7 @@ class Mutant(NamedTuple):
     end: int
     old: str
     new: str
+    is_statement: bool = False
 
     @property
     def name(self) -> str:
@@ -98,7 +112,8 @@ def find_mutants(path: str, source: str) -> Iterator[Mutant]:
     for function, node in _nodes(ast.parse(source)):
         for replaced, new in _faults(node):
             start, end = place(replaced)
-            yield Mutant(path, replaced.lineno, function, start, end, data[start:end].decode(), new)
+            old = data[start:end].decode()
+            yield Mutant(path, replaced.lineno, function, start, end, old, new, isinstance(replaced, ast.stmt))
 
 
 def _nodes(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
@@ -108,7 +123,7 @@ def _nodes(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
             waiting: list[ast.AST] = list(reversed(owner.body))
             while waiting:
                 node = waiting.pop()
-                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Raise, ast.Assert)):
+                if isinstance(node, NO_FAULTS):
                     continue
                 yield owner.name, node
                 waiting += [child for child in ast.iter_child_nodes(node) if not _is_annotation(node, child)]
@@ -170,49 +185,82 @@ def _git(*arguments: str) -> str:
     ).stdout
 
 
-def record_tests(jobs: str) -> Path:
-    """Run the tests with coverage, if that was not done for this commit, and return the recording."""
-    recorded = KEPT / f"{_git('rev-parse', 'HEAD').strip()[:12]}.coverage"
+PROBE: Final = """
+import os
+
+_seen = set()
+_names = os.environ._data
+
+
+def hit(number):
+    place = (number, _names.get(b"PYTEST_CURRENT_TEST"))
+    if place not in _seen:
+        _seen.add(place)
+        if place[1] is not None:
+            file = os.open({path!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            os.write(file, b"%d %s\\n" % place)
+            os.close(file)
+"""
+"""The module that the places of faults call: one line for each place and test, also from processes of a test."""
+
+
+def add_probes(source: bytes, places: Iterable[tuple[int, Mutant]]) -> bytes:
+    """Return a file in which the places of faults tell that they were reached."""
+    inserted: list[tuple[int, int, bytes]] = []  # where; the order at one place: ends first, the inner end first
+    for number, mutant in places:
+        call = b"__import__('mutants_probe').hit(%d)" % number
+        length = mutant.end - mutant.start
+        if mutant.is_statement:
+            inserted.append((mutant.start, -length, call + b"; "))
+        else:
+            inserted += [(mutant.start, -length, b"(" + call + b" or ("), (mutant.end, -(1 << 40) + length, b"))")]
+    for place, _, text in sorted(inserted, reverse=True):
+        source = source[:place] + text + source[place:]
+    return source
+
+
+def record_tests(mutants: Sequence[Mutant], jobs: str) -> dict[int, list[str]]:
+    """Return the tests that reach each fault; all tests are run, if that was not done for this commit and sample."""
+    sample = hashlib.sha256("\n".join(map(str, mutants)).encode()).hexdigest()[:12]
+    recorded = KEPT / f"{_git('rev-parse', 'HEAD').strip()[:12]}-{sample}.reached"
     if not recorded.exists():
         KEPT.mkdir(exist_ok=True)
-        print("recording which tests run which lines; this takes about three times as long as the tests", flush=True)
         partial = recorded.with_suffix(".partial")
-        # A failing test does not matter here: it is taken out of the runs below.
-        subprocess.run(
-            [
-                *PYTEST,
-                "-p",
-                "pytest_cov",
-                "-n",
-                jobs,
-                "--cov=segue",
-                "--cov-context=test",
-                "--cov-report=",
-                "--hypothesis-profile=quick",
-            ],
-            cwd=ROOT,
-            env={**os.environ, "COVERAGE_FILE": str(partial)},
-            check=False,
-        )
+        partial.write_bytes(b"")
+        print("recording which tests reach the faults; this takes as long as the tests", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            copy = copy_package(Path(folder))
+            (copy / "mutants_probe.py").write_text(PROBE.format(path=str(partial)), encoding="utf-8")
+            for path in {mutant.path for mutant in mutants}:
+                file = copy / Path(path).relative_to("src")
+                places = [(number, mutant) for number, mutant in enumerate(mutants) if mutant.path == path]
+                file.write_bytes(add_probes(file.read_bytes(), places))
+            # A failing test does not matter here: it is taken out of the runs below.
+            subprocess.run([*PYTEST, "-n", jobs], cwd=ROOT, env=environment_of(copy), check=False)
         partial.rename(recorded)
-    return recorded
+    tests: dict[int, list[str]] = {}
+    for line in dict.fromkeys(recorded.read_text(encoding="utf-8").splitlines()):
+        number, _, name = line.partition(" ")
+        tests.setdefault(int(number), []).append(name.rpartition(" (")[0])
+    return {number: order_tests(mutants[number], names) for number, names in tests.items()}
 
 
-class Tests:
-    """Which tests run a line."""
+def order_tests(mutant: Mutant, tests: Iterable[str]) -> list[str]:
+    """Return the tests of a fault, those of its own room first, at most `MOST`."""
+    words = set(re.split(r"[/_.]", mutant.path)) - {"src", "segue", "py"}
+    return sorted(set(tests), key=lambda test: (-len(words & set(re.split(r"[/_.:]", test))), test))[:MOST]
 
-    def __init__(self, recorded: Path) -> None:
-        self._data = CoverageData(str(recorded))
-        self._data.read()
-        self._lines: dict[str, Mapping[int, Sequence[str]]] = {}
 
-    def of(self, mutant: Mutant) -> list[str]:
-        """Return the tests that run the line of a fault, those of its own room first, at most `MOST`."""
-        if mutant.path not in self._lines:
-            self._lines[mutant.path] = self._data.contexts_by_lineno(str(ROOT / mutant.path))
-        tests = {context.partition("|")[0] for context in self._lines[mutant.path].get(mutant.line, ())} - {""}
-        words = set(re.split(r"[/_.]", mutant.path)) - {"src", "segue", "py"}
-        return sorted(tests, key=lambda test: (-len(words & set(re.split(r"[/_.:]", test))), test))[:MOST]
+def copy_package(folder: Path) -> Path:
+    """Copy the package into a folder, and return the folder."""
+    shutil.copytree(ROOT / SOURCE, folder / "segue", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def environment_of(copy: Path) -> dict[str, str]:
+    """Return the environment in which tests import a copy of the package."""
+    path = f"{copy}{os.pathsep}{os.environ.get('PYTHONPATH', '')}".rstrip(os.pathsep)
+    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Planter:
@@ -221,9 +269,7 @@ class Planter:
     def __init__(self, folder: Path, jobs: int) -> None:
         self._copies: SimpleQueue[Path] = SimpleQueue()
         for number in range(jobs):
-            copy = folder / str(number)
-            shutil.copytree(ROOT / SOURCE, copy / "segue", ignore=shutil.ignore_patterns("__pycache__"))
-            self._copies.put(copy)
+            self._copies.put(copy_package(folder / str(number)))
 
     def is_noticed(self, mutant: Mutant, tests: Sequence[str]) -> bool:
         """Plant a fault, run the tests, and take it out again. A test that fails without the fault notices nothing."""
@@ -252,11 +298,9 @@ class Planter:
 def _first_failure(copy: Path, tests: Sequence[str]) -> str | None:
     """Return the first test that fails against a copy, an empty name if that cannot be told; None if all pass."""
     command = [*PYTEST, "-x", "-rfE", "-n", "0", "-p", "no:cacheprovider"]
-    path = f"{copy}{os.pathsep}{os.environ.get('PYTHONPATH', '')}".rstrip(os.pathsep)
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(
-            [*command, *tests], cwd=ROOT, env=environment, capture_output=True, timeout=SECONDS, check=False
+            [*command, *tests], cwd=ROOT, env=environment_of(copy), capture_output=True, timeout=SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         return ""
@@ -297,16 +341,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--changed", metavar="COMMIT")
     parser.add_argument("--only", default="*", metavar="PATTERN")
+    parser.add_argument("--part", default="1/1", metavar="K/N")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    tests = Tests(record_tests(str(options.jobs)))
-    mutants = choose(options)
+    sample = choose(options)
+    tests = record_tests(sample, str(options.jobs))
+    part, parts = map(int, options.part.split("/"))
+    mutants = [*enumerate(sample)][part - 1 :: parts]
     missed: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         planter = Planter(Path(folder), options.jobs)
 
-        def judge(mutant: Mutant) -> str | None:
-            runs = tests.of(mutant)
+        def judge(numbered: tuple[int, Mutant]) -> str | None:
+            number, mutant = numbered
+            runs = tests.get(number, ())
             if not runs:
                 return "no test runs it"
             if planter.is_noticed(mutant, runs):
@@ -314,10 +362,10 @@ def main() -> int:
             return f"{len(runs)} tests pass"
 
         with ThreadPoolExecutor(options.jobs) as pool:
-            for number, (mutant, reason) in enumerate(zip(mutants, pool.map(judge, mutants), strict=True), start=1):
+            for place, ((_, mutant), reason) in enumerate(zip(mutants, pool.map(judge, mutants), strict=True), 1):
                 if reason:
                     missed.append(f"{mutant.path}:{mutant.line} {mutant.name.partition(' ')[2]} ({reason})")
-                    print(f"[{number}/{len(mutants)}] missed: {missed[-1]}", flush=True)
+                    print(f"[{place}/{len(mutants)}] missed: {missed[-1]}", flush=True)
     noticed = len(mutants) - len(missed)
     share = 100 * noticed / max(1, len(mutants))
     print(f"seed {options.seed}: {noticed} of {len(mutants)} faults noticed ({share:.0f} %, must {MUST})")

@@ -7,11 +7,11 @@ import importlib
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-pytest.importorskip("coverage")
 
 SOURCE = '''
 """A text with 1 < 2 in it."""
@@ -54,6 +54,29 @@ def test_faults_are_in_the_code_of_functions_and_leave_it_valid(mutants):
     for mutant in found:
         ast.parse(data[: mutant.start] + mutant.new.encode() + data[mutant.end :])
         assert mutant.function == "count"
+
+
+def test_the_places_of_faults_tell_which_test_reached_them(mutants, tmp_path, monkeypatch):
+    places = list(enumerate(mutants.find_mutants("src/segue/a.py", SOURCE)))
+    module = {}
+    exec(mutants.PROBE.format(path=str(tmp_path / "reached")), module)
+    monkeypatch.setitem(sys.modules, "mutants_probe", SimpleNamespace(hit=module["hit"]))
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "test_a.py::test_small (call)")
+    probed = {}
+    exec(mutants.add_probes(SOURCE.encode(), places).decode(), probed)
+    assert probed["count"]([5]) == 0
+    reached = {int(line.split()[0]) for line in (tmp_path / "reached").read_text().splitlines()}
+    assert {mutant.new for number, mutant in places if number not in reached} == {
+        "bool(value == 2)",
+        "value != 2",
+        "pass",
+        "2",
+    } | {mutant.new for number, mutant in places if mutant.old == "2"}
+    assert probed["count"]([1, 2, 5]) == 1
+    lines = (tmp_path / "reached").read_text().splitlines()
+    assert {int(line.split()[0]) for line in lines} == {number for number, _ in places}
+    assert {line.partition(" ")[2] for line in lines} == {"test_a.py::test_small (call)"}
+    assert len(lines) == len(places), "each place tells once for a test"
 
 
 def test_a_fault_is_noticed_only_by_a_test_that_passes_without_it(mutants, tmp_path, monkeypatch):

@@ -86,10 +86,15 @@ def meet(body: dict[str, Any], limit: Limit, condition: str) -> None:
     put(body, beside, json.loads(text) if text else "x")
 
 
+def first_of(equals: object) -> object:
+    """Return the value that a row is about; of several, the first."""
+    return equals[0] if isinstance(equals, tuple) else equals
+
+
 def values_outside(limit: Limit) -> Iterator[Any]:
     """Give values of which at least one is outside of a limit."""
     if limit.equals is not None:
-        yield None if limit.equals is NULL else limit.equals
+        yield None if limit.equals is NULL else first_of(limit.equals)
         return
     if limit.unique:
         item: dict[str, Any] = {}
@@ -140,6 +145,7 @@ BEYOND = {
     "true is no number": ({"n": True}, Limit("n", "", most=0)),
     "a reference that exists": ({"a": "x", "tools": [{"name": "x"}]}, Limit("a", "", among="tools.*.name")),
     "another value than the one meant": ({"a": "y"}, Limit("a", "", equals="x", refused="remove it")),
+    "another value than those meant": ({"a": "z"}, Limit("a", "", equals=("x", "y"), refused="remove it")),
     "a condition of the same object": (
         {"parts": [{"type": "b", "data": ""}]},
         Limit("parts.*.data", "", least=1, when=('.type="a"',)),
@@ -183,7 +189,7 @@ def values_inside(limit: Limit) -> Iterator[Any]:
             put(item, limit.unique, f"x{at}")
         yield items
     if limit.equals is not None and (limit.needs or limit.excludes):
-        yield limit.equals
+        yield first_of(limit.equals)
         return
     for bound in (limit.least, limit.most):
         if bound is not None:

@@ -207,7 +207,8 @@ def limit_marks(
     given: Context,
 ) -> Limited:
     """Remove marks beyond the limit, and shorten lifetimes that are refused in their place."""
-    limited = _without_excess(target, messages, marks, prompt, tools, given=given)
+    limited = Limited(messages, prompt, tools)
+    _remove_excess(target, limited, marks, given=given)
     if target.rules.cache_marks and (marks or tools or isinstance(prompt, tuple)):
         lifetimes = _Lifetimes(ordered=target.rules.has("cache_mark_order"))
         tools_given, prompt_given = tools is given.tools, prompt is given.system_prompt
@@ -273,29 +274,21 @@ def _shortened(mark: CacheMark | None) -> CacheMark | None:
     return mark and replace(mark, ttl=None)
 
 
-def _without_excess(
-    target: Target,
-    messages: tuple[Message, ...],
-    marks: list[Mark],
-    prompt: SystemPrompt,
-    tools: tuple[Tool, ...],
-    *,
-    given: Context,
-) -> Limited:
+def _remove_excess(target: Target, limited: Limited, marks: list[Mark], *, given: Context) -> None:
     """Remove the oldest marks until the rest is allowed: first from tools, then from the prompt, then from messages.
 
     Marks of content that may not have one, and that found no other place, are removed first. A mark of the prompt or of
     a tool is reported at its place only if the others are as `given`; otherwise its original place is not known here.
     """
-    limited = Limited(messages, prompt, tools)
+    messages, prompt, tools = limited.messages, limited.prompt, limited.tools
     if not marks and not tools and not isinstance(prompt, tuple):
-        return limited
+        return
     pieces = prompt if isinstance(prompt, tuple) else ()
     places: list[Path] = [("tools", index) for index, tool in enumerate(tools) if tool.cache_mark is not None]
     if pieces:
         places += [("system_prompt", index) for index, piece in enumerate(pieces) if _is_marked(piece)]
     if not marks and len(places) <= target.rules.cache_marks:
-        return limited
+        return
     is_input = "assistant" in target.rules.values("cache_mark_places")
     refused = [
         mark
@@ -310,7 +303,7 @@ def _without_excess(
         marks = [mark for mark in marks if mark not in refused]
     excess = max(0, len(places) + len(marks) - target.rules.cache_marks)
     if not excess and not refused:
-        return limited
+        return
     new_tools, new_pieces, new_messages = list(tools), list(pieces), list(messages)
     for root, index in places[:excess]:
         if root == "tools":
@@ -331,7 +324,6 @@ def _without_excess(
     paths: list[Path] = [(str(root),) if changed[str(root)] else (root, index) for root, index in places[:excess]]
     paths = [*dict.fromkeys(paths), *(path for _, _, path in removed)]
     limited.changes = tuple(Change(code=ChangeCode.CACHE_MARK_REMOVED, path=path, loss=Loss.NONE) for path in paths)
-    return limited
 
 
 def _without_marks(message: Message, positions: Sequence[int | None]) -> Message:

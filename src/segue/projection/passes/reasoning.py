@@ -134,7 +134,8 @@ class _Reasoning:
             if self.can_replay_all(message):
                 return
             is_own = self.is_own_turn(message)
-        workspace, place, wants_signature = self.workspace, self.workspace.places[index], self.placeholder is not None
+        workspace, wants_signature = self.workspace, self.placeholder is not None
+        root: Path = ("messages", workspace.places[index], "content")
         as_given, changes = not workspace.blocks, workspace.changes
         out: list[AssistantContent] = []
         dropped: list[int] = []
@@ -147,11 +148,7 @@ class _Reasoning:
                 signature = piece.thought_signature
                 if wants_signature:
                     wants_signature = False
-                    path = (
-                        ("messages", place, "content", position)
-                        if as_given
-                        else workspace.content_path(index, position)
-                    )
+                    path = (*root, position) if as_given else workspace.content_path(index, position)
                     new = self.first_call(piece, path, is_own=is_own)
                     is_changed = is_changed or new is not piece
                     out.append(new)
@@ -173,7 +170,7 @@ class _Reasoning:
                 out.append(replace(piece, text_signature=None))
             elif type(piece) is ThinkingContent:
                 is_mixed = has_call
-                path = ("messages", place, "content", position) if as_given else workspace.content_path(index, position)
+                path = (*root, position) if as_given else workspace.content_path(index, position)
                 new = self.thinking(piece, path, is_own=is_own)
                 if new is None:
                     dropped.append(position)
@@ -187,7 +184,7 @@ class _Reasoning:
                 out.append(piece)
                 continue
             # Removed a signature of another model, or an empty one. Written without calls: most changes are made here.
-            path = ("messages", place, "content", position) if as_given else workspace.content_path(index, position)
+            path = (*root, position) if as_given else workspace.content_path(index, position)
             changes.append(Change(code=_SIGNATURE_DROPPED, path=path, loss=_OPAQUE if signature else _NONE))
             is_changed = True
         if dropped or (is_mixed and self.moves_calls) or (self.needs_lead and self.lacks_lead(out, dropped)):

@@ -32,7 +32,7 @@ from segue.protocols.families.block_checks import (
     check_sampling,
     check_thinking,
 )
-from segue.protocols.families.tool_checks import Declared
+from segue.protocols.families.tool_checks import Declared, check_native_pairs
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64, objects_of, run_checks
@@ -41,7 +41,7 @@ from segue.protocols.kit.json_values import kind_of, object_of
 from segue.protocols.kit.media_checks import check_address, check_bytes, check_edge, check_scheme
 from segue.protocols.kit.ranges import check_stops, check_user_ids
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.replay import NO_CALL, NO_RESULT, Turn, find_halves
+from segue.protocols.kit.replay import Turn, find_halves
 from segue.protocols.kit.request_fields import RequestFields
 
 Object: TypeAlias = Mapping[str, object]
@@ -215,12 +215,7 @@ class ClaudeTurns(BlockTurns):
                 turns.append(Turn("results" if is_result else "user", blocks))
         rules = self.rules
         found = find_halves(turns, REPLAY, alternate=rules.alternate, may_wait=not rules.has("pending_calls"))
-        for path, why in found.refused.items():
-            if why == NO_RESULT:
-                yield Violation(CheckCode.RESULT_MISSING, path, "the call of a server tool has no result; remove it")
-            elif why == NO_CALL:
-                message = "the result of a server tool has no call before it; remove it"
-                yield Violation(CheckCode.RESULT_ORPHANED, path, message)
+        yield from check_native_pairs(found)
         yield from self._check_callers()
 
     def _check_callers(self) -> Iterator[Violation]:

@@ -30,7 +30,7 @@ from segue.protocols.families.block_checks import (
     check_thinking,
 )
 from segue.protocols.families.block_checks import Kind as PieceKind
-from segue.protocols.families.tool_checks import Declared
+from segue.protocols.families.tool_checks import Declared, check_native_pairs
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64, objects_of
@@ -38,7 +38,7 @@ from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.media_checks import check_bytes, check_edge
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.replay import NO_CALL, Turn, find_halves
+from segue.protocols.kit.replay import Turn, find_halves
 from segue.protocols.kit.request_fields import RequestFields, check_part
 
 Placed: TypeAlias = tuple[Path, Block]
@@ -334,12 +334,7 @@ def _in_results(turn: WireTurn) -> list[Placed]:
 def _check_native_pairs(turn: WireTurn) -> Iterator[Violation]:
     """Check that a tool that the provider runs has its call and its result in one turn; see `native.REPLAY`."""
     blocks = [(path, *REPLAY.read(block)) for path, block in turn.blocks]
-    for path, why in find_halves([Turn("assistant", blocks)], REPLAY).refused.items():
-        if why == NO_CALL:
-            message = "the result of a server tool has no call before it; remove it"
-            yield Violation(CheckCode.RESULT_ORPHANED, path, message)
-        else:
-            yield Violation(CheckCode.RESULT_MISSING, path, "the call of a server tool has no result; remove it")
+    yield from check_native_pairs(find_halves([Turn("assistant", blocks)], REPLAY))
 
 
 _FIELDS: Final = RequestFields(

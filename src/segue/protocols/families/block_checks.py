@@ -12,7 +12,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from segue.errors import Path
 from segue.models.model_ids import is_claude
 from segue.models.rules import Rules
-from segue.protocols.families.tool_checks import Declared, check_call_id, check_tools, refused_name
+from segue.protocols.families.tool_checks import (
+    Declared,
+    Pairs,
+    check_call_id,
+    check_text_after_calls,
+    check_tools,
+    refused_name,
+)
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import Found, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
@@ -118,66 +125,34 @@ class BlockTurns:
         """Check that each call has one result in the next turn, and each result a call in the turn before."""
         if not self.rules.paired_calls:
             return
-        for before, run, after in zip((None, *self.runs), self.runs, (*self.runs[1:], None), strict=False):
-            if run.role == "assistant":
-                yield from self._check_calls(run, self._ids(after, "user", "result", self.form.result_id))
-                if self.rules.calls_last and is_claude(self.endpoint.model.id):
-                    yield from self._check_after_calls(run)
-            elif run.role == "user":
-                called = self._ids(before, "assistant", "call", self.form.call_id)
-                yield from self._check_results(run, called, results_first=results_first)
-
-    def _ids(self, run: TurnRun | None, role: str, kind: Kind, key: str) -> set[str | None]:
-        return {text_of(piece.fields.get(key)) for piece in run.of(kind)} if run and run.role == role else set()
-
-    def _check_calls(self, run: TurnRun, answered: set[str | None]) -> Found:
-        seen: set[str | None] = set()
-        for call in run.of("call"):
-            call_id = text_of(call.fields.get(self.form.call_id))
-            if call_id in seen:
-                # "messages.1.content.1: `tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
-                message, path = f"two calls have the id {call_id!r}; change one", (*call.path, self.form.call_id)
-                yield Violation(CheckCode.CALL_ID_DUPLICATE, path, message)
-            elif call_id not in answered:
-                # "`tool_use` ids were found without `tool_result` blocks immediately after" (claude-code #1237);
-                # "Expected toolResult blocks at messages.2.content for the following Ids: ..." (vercel/ai #13013)
-                message = f"the call {call_id!r} has no result; add one in the next turn"
-                yield Violation(CheckCode.RESULT_MISSING, call.path, message)
-            seen.add(call_id)
-
-    def _check_after_calls(self, run: TurnRun) -> Found:
-        called = False
-        for piece in run.pieces:
-            if called and piece.kind == "text":
-                # the refusal of a call without a result (vercel/ai #8318, #13013)
-                message = "text comes after a call in its turn; move it before the calls"
-                yield Violation(CheckCode.TEXT_AFTER_CALL, piece.path, message)
-            # Nothing is known about text after thinking or server tools that follow a call.
-            called = piece.kind == "call" or (called and piece.kind == "text")
-
-    def _check_results(self, run: TurnRun, called: set[str | None], *, results_first: bool) -> Found:
-        seen: set[str | None] = set()
-        is_late = False
-        for piece in run.pieces:
-            if piece.kind != "result":
-                is_late = results_first
-                continue
-            call_id = text_of(piece.fields.get(self.form.result_id))
-            if call_id not in called:
+        pairs = Pairs("in the next turn")
+        for run in self.runs:
+            is_late = False
+            for piece in run.pieces if run.role == "user" else ():
+                if piece.kind != "result":
+                    is_late = results_first
+                    continue
                 # "unexpected `tool_use_id` found in `tool_result` blocks" (eca #209, cline #7225); "The number of
-                # toolResult blocks at messages.2.content exceeds the number of toolUse blocks" (langchain-aws #192)
-                message = f"no call of the turn before has the id {call_id!r}; remove the result, or add the call"
-                yield Violation(CheckCode.RESULT_ORPHANED, piece.path, message)
-            elif call_id in seen:
+                # toolResult blocks at messages.2.content exceeds the number of toolUse blocks" (langchain-aws #192);
                 # "each tool_use must have a single result"; "... contain duplicate Ids" (hindsight #4250)
-                message = f"the call {call_id!r} has two results; keep one"
-                yield Violation(CheckCode.RESULT_DUPLICATE, piece.path, message)
-            elif is_late:
-                # Results come first in their turn, else the calls count as unanswered (vercel/ai #8318, xum #1437;
-                # documentation: handle tool calls)
-                message = "a result comes after other content; put the results first"
-                yield Violation(CheckCode.RESULT_MISPLACED, piece.path, message)
-            seen.add(call_id)
+                found = pairs.add_result(text_of(piece.fields.get(self.form.result_id)), piece.path)
+                yield from found
+                if is_late and not found:
+                    # Results come first in their turn, else the calls count as unanswered (vercel/ai #8318, xum #1437;
+                    # documentation: handle tool calls)
+                    message = "a result comes after other content; put the results first"
+                    yield Violation(CheckCode.RESULT_MISPLACED, piece.path, message)
+            # "`tool_use` ids were found without `tool_result` blocks immediately after" (claude-code #1237); "Expected
+            # toolResult blocks at messages.2.content for the following Ids: ..." (vercel/ai #13013)
+            yield from pairs.end()
+            if run.role == "assistant":
+                for call in run.of("call"):
+                    # "messages.1.content.1: `tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
+                    yield from pairs.add_call(text_of(call.fields.get(self.form.call_id)), call.path)
+                if self.rules.calls_last and is_claude(self.endpoint.model.id):
+                    # the refusal of a call without a result (vercel/ai #8318, #13013)
+                    yield from check_text_after_calls((piece.kind, piece.path) for piece in run.pieces)
+        yield from pairs.end()
 
     def check_error_media(self, path: Path, *, has_media: bool) -> Found:
         """Find media in the result of a failed call, where the target refuses it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, TypeAlias, cast
 
-from segue.errors import Path
+from segue.protocols.families.tool_checks import Pairs
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import Found
 from segue.protocols.kit.codec import JsonObject, Violation
@@ -59,41 +59,18 @@ def check_pairs(messages: Messages, *, ends: Collection[object] | None = None, i
 
     Results follow the message with their calls; other messages end them, or only those of the roles in `ends`.
     """
-    waiting: dict[str, list[object]] = {}
-    batch: set[str] = set()
-    called_at = 0
+    pairs = Pairs("right after it")
     for index, message in enumerate(messages):
-        path: Path = ("messages", index, "tool_call_id")
         if message.get("role") == "tool":
-            call_id = message.get("tool_call_id")
-            ids = waiting.get(repr(call_id))
-            if ids:
-                ids.pop()
-            elif str(call_id) in batch:
-                yield Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; keep one")
-            else:
-                text = f"no call before it has the id {call_id!r}; remove the result, or add the call"
-                yield Violation(CheckCode.RESULT_ORPHANED, path, text)
+            yield from pairs.add_result(message.get("tool_call_id"), ("messages", index, "tool_call_id"))
             continue
         calls = calls_of(message)
         if not calls and ends is not None and message.get("role") not in ends:
             continue
-        if is_required:
-            yield from _unanswered(called_at, waiting)
-        # A call of an unknown type may have no id; no result can name it.
-        named = [call.get("id") for call in calls if "id" in call or "function" in call]
-        waiting, batch, called_at = {}, set(map(str, named)), index
-        for call_id in named:
-            waiting.setdefault(repr(call_id), []).append(call_id)
-        if len(batch) < len(named):
-            text = "two calls have the same id; change one"
-            yield Violation(CheckCode.CALL_ID_DUPLICATE, ("messages", index, "tool_calls"), text)
-    if is_required:
-        yield from _unanswered(called_at, waiting)
-
-
-def _unanswered(index: int, waiting: Mapping[str, list[object]]) -> Found:
-    ids = [str(call_id) for left in waiting.values() for call_id in left]
-    if ids:
-        message = f"the call {', '.join(ids)} has no result; add one right after it"
-        yield Violation(CheckCode.RESULT_MISSING, ("messages", index, "tool_calls"), message)
+        yield from pairs.end()
+        for position, call in enumerate(calls):
+            # A call of an unknown type may have no id; no result can name it.
+            if "id" in call or "function" in call:
+                path = ("messages", index, "tool_calls", position)
+                yield from pairs.add_call(call.get("id"), path, is_awaited=is_required)
+    yield from pairs.end()

@@ -6,7 +6,14 @@ from typing import Final
 
 from segue.models.family import Family
 from segue.models.first_party import OPENAI_SCHEMAS
-from segue.models.model_ids import OPENAI_ALWAYS_THINKS, OPENAI_BEHIND, OPENAI_GPT_5_1_TO_4, OPENAI_WITHOUT_LONG_CACHE
+from segue.models.model_ids import (
+    OPENAI_ALWAYS_THINKS,
+    OPENAI_BEHIND,
+    OPENAI_GPT_5_1_TO_4,
+    OPENAI_GPT_5_6_ON,
+    OPENAI_THINKING_LEVELS,
+    OPENAI_WITHOUT_LONG_CACHE,
+)
 from segue.models.rule import Rule
 
 INPUT_ONLY: Final = frozenset({"tool", "assistant"})
@@ -16,6 +23,27 @@ ROOT_KEYWORDS: Final = frozenset({"oneOf", "anyOf", "allOf", "enum", "not"})
 """Keywords that OpenAI refuses at the root of a tool's schema."""
 
 OPENAI_FAMILIES: Final[tuple[Family, ...]] = (
+    *(
+        Family(
+            pattern=pattern,
+            rules={"thinking_levels": frozenset(levels)},
+            providers=("openai", "azure"),
+            source="OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0",
+            read="2026-11-15",
+        )
+        for pattern, levels in OPENAI_THINKING_LEVELS
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_6_ON,
+        rules={
+            "cache_marks": 4,
+            "cache_mark_key": "prompt_cache_breakpoint",
+            "cache_mark_places": Rule(values=INPUT_ONLY),
+        },
+        providers=("openai", "azure"),
+        source="openai 3.49.0: breakpoints on parts of input, for gpt-5.6 and later; up to four are written",
+        read="2026-11-17",
+    ),
     Family(
         pattern="^",
         rules={"url_schemes": frozenset({"data", "http", "https"})},

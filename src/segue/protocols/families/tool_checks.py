@@ -1,4 +1,4 @@
-"""Refusals of functions that several wires share: of their names, and of the roots of their schemas.
+"""Refusals of functions that several wires share: of their names, the roots of their schemas, and unpaired results.
 
 A protocol yields its functions as `Declared`; the alphabet, the length and the schema come from the rules of the
 target. Which refusals apply to a wire, and their sources, are in the `check` of its protocol.
@@ -6,7 +6,7 @@ target. Which refusals apply to a wire, and their sources, are in the `check` of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
 from segue.errors import Path
@@ -15,6 +15,7 @@ from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import Found, matches_alphabet, name_pattern, objects_of
 from segue.protocols.kit.codec import Violation
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.replay import NO_CALL, NO_RESULT, Halves
 
 
 class Declared(NamedTuple):
@@ -109,3 +110,74 @@ def _check_root(schema: Block, path: Path, rules: Rules) -> Found:
         # "input_schema does not support oneOf, allOf, or anyOf at the top level" (Codewhale #4329)
         message = f"{key} is not supported at the top level of a schema; move it into a property"
         yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, key), message)
+
+
+# -- calls and their results -------------------------------------------------------------------------------------------
+
+
+class Pairs:
+    """Calls that wait for their results; a wire adds both in the order of its body.
+
+    `end` is where calls have to have their results: the end of a turn on some wires, of the body on others.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where  # where a result belongs, for the advice
+        self._waiting: dict[object, list[Path | None]] = {}
+        self._answered: set[object] = set()
+
+    def add_call(self, call_id: object, path: Path, *, is_awaited: bool = True, is_unique: bool = True) -> Found:
+        """Add a call; it needs no result if it is not `is_awaited`, and may repeat an id if that is not `is_unique`."""
+        key = call_id if isinstance(call_id, str) else repr(call_id)
+        self._answered.discard(key)
+        waiting = self._waiting.setdefault(key, [])
+        if waiting and is_unique:
+            yield Violation(CheckCode.CALL_ID_DUPLICATE, path, f"two calls have the id {call_id!r}; change one")
+            is_awaited = False  # one fault is named once
+        elif waiting:
+            waiting.clear()
+        waiting.append(path if is_awaited else None)
+
+    def add_result(self, call_id: object, path: Path) -> Sequence[Violation]:
+        """Add a result; return what is wrong with it."""
+        key = call_id if isinstance(call_id, str) else repr(call_id)
+        if waiting := self._waiting.get(key):
+            waiting.pop(0)
+            self._answered.add(key)
+            return ()
+        if key in self._answered:
+            return (Violation(CheckCode.RESULT_DUPLICATE, path, f"the call {call_id!r} has two results; keep one"),)
+        message = f"no call before it has the id {call_id!r}; remove the result, or add the call"
+        return (Violation(CheckCode.RESULT_ORPHANED, path, message),)
+
+    def end(self) -> Found:
+        """Find the calls without a result, and forget all calls."""
+        for call_id, waiting in self._waiting.items():
+            for path in waiting:
+                if path is not None:
+                    message = f"the call {call_id} has no result; add one {self._where}"
+                    yield Violation(CheckCode.RESULT_MISSING, path, message)
+        self._waiting, self._answered = {}, set()
+
+
+def check_text_after_calls(steps: Iterable[tuple[str, Path]]) -> Found:
+    """Find text after a call in its turn; the steps of a turn are "call", "text", or of another kind."""
+    called = False
+    for kind, path in steps:
+        if called and kind == "text":
+            message = "text comes after a call in its turn; move it before the calls"
+            yield Violation(CheckCode.TEXT_AFTER_CALL, path, message)
+        # Nothing is known about text after thinking or server tools that follow a call.
+        called = kind == "call" or (called and kind == "text")
+
+
+def check_native_pairs(halves: Halves[Path]) -> Found:
+    """Find calls of tools that are not functions without a result, and results of such tools without a call."""
+    for path, why in halves.refused.items():
+        if why == NO_CALL:
+            message = "no call before it has this id; remove the result, or add the call"
+            yield Violation(CheckCode.RESULT_ORPHANED, path, message)
+        elif why == NO_RESULT:
+            yield Violation(CheckCode.RESULT_MISSING, path, "the call has no result; add it, or remove the call")
+    for path in halves.unanswered:
+        yield Violation(CheckCode.RESULT_MISSING, path, "the call has no result; add it, or remove the call")

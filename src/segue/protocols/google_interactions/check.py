@@ -17,7 +17,7 @@ from typing import Final
 from segue.errors import Path
 from segue.foundation.plurals import counted
 from segue.models.rules import Rules
-from segue.protocols.families.tool_checks import Declared, check_name, check_tools
+from segue.protocols.families.tool_checks import Declared, Pairs, check_name, check_tools
 from segue.protocols.google_interactions.content import CONTENTS, MEDIA, REPLAY
 from segue.protocols.google_interactions.options import FORMAT, GENERATION, SERVER_TOOLS
 from segue.protocols.kit.capabilities import Places
@@ -190,27 +190,17 @@ def _check_pairs(steps: list[tuple[int, Block]]) -> Iterator[Violation]:
     "Please ensure that the number of function response parts is equal to the number of function call parts of the
     function call turn." (generateContent: gemini-cli #4217, bifrost #1391)
     """
-    waiting: dict[str, int] = {}
+    pairs = Pairs("before the next turn")
     was_input = False
     for index, step in steps:
         kind = kind_of(step)
         if kind == "function_result":
-            call_id = text_of(step.get("call_id")) or ""
-            if waiting.pop(call_id, None) is None:
-                message = f"no call before it has the id {call_id!r}; remove the result, or add the call"
-                yield Violation(CheckCode.RESULT_ORPHANED, ("input", index, "call_id"), message)
+            yield from pairs.add_result(text_of(step.get("call_id")) or "", ("input", index, "call_id"))
         elif kind == "user_input" or (was_input and not _is_input(step)):
-            yield from _unanswered(waiting)
-            waiting = {}
+            yield from pairs.end()
         if kind == "function_call":
-            waiting[text_of(step.get("id")) or ""] = index
+            yield from pairs.add_call(text_of(step.get("id")) or "", ("input", index), is_unique=False)
         was_input = _is_input(step)
-
-
-def _unanswered(waiting: dict[str, int]) -> Iterator[Violation]:
-    for call_id, index in waiting.items():
-        message = f"the call {call_id!r} has no result; add one before the next turn"
-        yield Violation(CheckCode.RESULT_MISSING, ("input", index), message)
 
 
 def _check_thoughts(steps: list[tuple[int, Block]]) -> Iterator[Violation]:

@@ -34,8 +34,9 @@ class Limit(NamedTuple):
     `allowed` are the values that a value can have, `among` is a place that has to hold the value too, `unique` the key
     of the items of a list in which no two may be equal. With `needs`, one of the conditions has to hold; with
     `excludes`, none may; `refused` refuses every value and says what to do instead, as `advice` does for a value out of
-    its bounds. A row applies if the value is `equals`, all conditions of `when` hold, and the provider and the id of
-    the model fit; no provider means every one of the protocol. `grade` says whether the source shows a refusal.
+    its bounds. A row applies if the value is `equals`, or one of a tuple there, all conditions of `when` hold, and the
+    provider and the id of the model fit; no provider means every one of the protocol. `grade` says whether the source
+    shows a refusal.
     """
 
     path: str
@@ -102,8 +103,12 @@ class Limits:
             places = facts.find(_split(limit.path))
             if not places or not all(facts.hold(one, body) for one in limit.when if one[0] != "."):
                 continue
+            wanted = limit.equals
             for path, value, holder in places:
-                if (value is None) != (limit.equals is NULL) or limit.equals not in (None, NULL, value):
+                if (value is None) != (wanted is NULL):
+                    continue
+                is_one = value in wanted if isinstance(wanted, tuple) else value == wanted
+                if value is not None and wanted is not None and not is_one:
                     continue
                 if all(facts.hold(one, holder) for one in limit.when if one[0] == "."):
                     found = _compare(limit, path, value, facts, holder)

@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model_ids import GROQ_WITHOUT_REASONING, OPENAI_WITHOUT_CHAT
-from segue.protocols.families.openai_cache import CACHE_LIMITS
+from segue.protocols.families.openai_limits import OPENAI, SPEC, openai_limits
 from segue.protocols.kit.limits import Limit, Limits, rows_of
 
-_OPENAI: Final = ("openai", "azure")
-_SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"
 _RESPONSES_ONLY: Final = (
     r"^(?:openai/)?(?:o1-pro|o3-pro|gpt-5(?:\.\d+)?-pro|codex-mini|gpt-5(?:\.\d+)?-codex|o[34]-\S*deep-research|"
     r"computer-use)"
@@ -22,20 +20,21 @@ _PREDICTION: Final = "OpenAI documentation: predicted outputs, limitations"
 _QWEN: Final = "Alibaba documentation: Model Studio, error codes (2026-06-23)"
 _GROQ: Final = "Groq documentation: OpenAI compatibility, fields that result in a 400"
 _FIREWORKS: Final = "fireworks-ai: the required range of the parameter"
-_XAI_THINKS: Final = r"grok-(?:4\.[5-9]|build-latest)"
-_XAI_EFFORTS: Final = (
-    "`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18); xAI documentation:"
-    " reasoning, it cannot be disabled"
-)
 _ZAI_LIVE: Final = "error 1210 of values beyond the documented ones (modelparams.dev #327, live, 2026-08-22)"
 _Z_AI: Final = ("zai", "zai-coding-cn")
 _MOONSHOT: Final = ("moonshotai", "moonshotai-cn", "kimi-coding")
 
 LIMITS: Final = Limits(
     (
+        *openai_limits(
+            image="messages.*.content.*.image_url.url",
+            schema_name="response_format.json_schema.name",
+            strict="tools.*.function.strict",
+            effort="reasoning_effort",
+        ),
         # -- OpenAI: messages
         *rows_of(
-            _OPENAI,
+            OPENAI,
             Limit(
                 "messages.*.name",
                 "\"Invalid 'messages[1].name': string does not match pattern.\" (OpenAI; reported 400s, 2024 and 2025)",
@@ -51,12 +50,6 @@ LIMITS: Final = Limits(
                 equals=[],
                 when=('.role="user"',),
                 advice="add a part",
-            ),
-            Limit(
-                "messages.*.content.*.image_url.url",
-                '"Expected a valid URL, but got a value with an invalid format." (OpenAI API; documentation: images)',
-                pattern=r"(?i:data:image/|(?!data:)).+",  # of addresses: `Rules.url_schemes`
-                advice="use an https address or the data URL of an image",
             ),
             Limit(
                 "response_format.type",
@@ -83,27 +76,17 @@ LIMITS: Final = Limits(
                 "\"Invalid 'messages[2].tool_calls': array too long. Expected an array with maximum length 128\""
                 " (openai-dotnet #317, 2024-12-31; pydantic-ai #1105, 2025-03; Copilot: copilot-cli #669, 2025-11-27)",
                 most=128,
-                providers=(*_OPENAI, "github-copilot"),
+                providers=(*OPENAI, "github-copilot"),
                 advice="split the turn",
-            ),
-            Limit(
-                "tools.*.function.strict",
-                "\"Invalid schema for function 'done': In context=(), 'additionalProperties' is required to be supplied"
-                ' and to be false.", of a tool without parameters (agent-kit #66, 2025-02-13)',
-                equals=True,
-                needs=(".parameters",),
             ),
         ),
         # -- OpenAI: settings
-        Limit("frequency_penalty", _SPEC, least=-2, most=2),
-        Limit("presence_penalty", _SPEC, least=-2, most=2),
+        Limit("frequency_penalty", SPEC, least=-2, most=2),
+        Limit("presence_penalty", SPEC, least=-2, most=2),
         *rows_of(
-            _OPENAI,
-            Limit("logit_bias.*", _SPEC, least=-100, most=100),
+            OPENAI,
+            Limit("logit_bias.*", SPEC, least=-100, most=100),
             Limit("logit_bias.~", '"You should only be using non-negative integers"', pattern=r"\d+"),
-            Limit("metadata", _SPEC, most=16),
-            Limit("metadata.~", _SPEC, most=64),
-            Limit("metadata.*", _SPEC, most=512),
             Limit(
                 "metadata",
                 "\"The 'metadata' parameter is only allowed when 'store' is enabled.\" (langchaingo #1484, 2026-03-16)",
@@ -138,20 +121,13 @@ LIMITS: Final = Limits(
             among="tools.*.function.name",
         ),
         *rows_of(
-            _OPENAI,
-            Limit(
-                "response_format.json_schema.name",
-                "openai 3.49.0: letters, digits, _ and -, at most 64",
-                pattern=r"[a-zA-Z0-9_-]{1,64}",
-            ),
+            OPENAI,
             Limit(
                 "response_format.type",
                 "\"Missing required parameter: 'response_format.json_schema.schema'.\"",
                 equals="json_schema",
                 needs=("response_format.json_schema.schema",),
             ),
-            *CACHE_LIMITS,
-            Limit("prompt_cache_key", "openai-openapi 2.3.0: maxLength 64", most=64),
             Limit(
                 "modalities.*",
                 "openai 3.49.0: `audio` is required for the output modality audio",
@@ -183,7 +159,7 @@ LIMITS: Final = Limits(
                 "\"Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.\" (OpenAI API);"
                 " fireworks-ai: an alias that cannot stand beside it",
                 excludes=("max_completion_tokens",),
-                providers=(*_OPENAI, "fireworks"),
+                providers=(*OPENAI, "fireworks"),
             ),
             Limit("prediction", _PREDICTION, refused="remove it", models=r"^(?!.*gpt-4)"),
             Limit(
@@ -537,10 +513,6 @@ LIMITS: Final = Limits(
         # -- xAI
         *rows_of(
             ("xai",),
-            *(
-                Limit("reasoning_effort", _XAI_EFFORTS, equals=effort, refused=f"use {other}", models=_XAI_THINKS)
-                for effort, other in (("none", "low"), ("max", "high"))
-            ),
             Limit(
                 "messages.*.content",
                 '"Each message must have at least one content element." (xAI: crush #964, 2025-09-05)',

@@ -36,13 +36,12 @@ from segue.models.model_ids import (
     OPENAI_GPT_5_ALONE,
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
-    OPENAI_THINKING_LEVELS,
     OPENAI_WITHOUT_REASONING,
     OPENAI_WITHOUT_SCHEMAS,
 )
 from segue.models.rule import Rule
 from segue.models.rules import Rules
-from segue.protocols.families.openai_models import INPUT_ONLY, OPENAI_FAMILIES, ROOT_KEYWORDS
+from segue.protocols.families.openai_models import OPENAI_FAMILIES, ROOT_KEYWORDS
 
 PROTOCOL: Final = "openai-chat"
 PROVIDER: Final = "openai"
@@ -154,25 +153,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="'Function tools with reasoning_effort are not supported for gpt-5.6-terra' (github/app #2133, #3268)",
         read="2026-11-17",
     ),
-    _openai_family(
-        pattern=OPENAI_GPT_5_6_ON,
-        rules={
-            "cache_marks": 4,
-            "cache_mark_key": "prompt_cache_breakpoint",
-            "cache_mark_places": Rule(values=INPUT_ONLY),
-        },
-        source="openai 3.49.0: breakpoints on parts, for gpt-5.6 and later; up to four are written",
-        read="2026-11-17",
-    ),
-    *(
-        _openai_family(
-            pattern=pattern,
-            rules={"thinking_levels": frozenset(levels)},
-            source="OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0",
-            read="2026-11-15",
-        )
-        for pattern, levels in OPENAI_THINKING_LEVELS
-    ),
+    *OPENAI_FAMILIES,
     _openai_family(
         pattern=r"(?:^|[/.:~])gpt-5\.6",
         rules={"thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh"})},
@@ -185,7 +166,6 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="recorded traffic, 2025: o3-mini accepts it, o1-mini and gpt-5-mini refuse it",
         read="2026-11-15",
     ),
-    *OPENAI_FAMILIES,
     Family(
         pattern=OPENAI_GPT_5_1_TO_4,
         rules={"refused_with_thinking": _SAMPLING, "refused_options": ["stop"]},

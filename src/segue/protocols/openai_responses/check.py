@@ -20,7 +20,13 @@ from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
 from segue.protocols.families.chat_checks import data_urls
-from segue.protocols.families.tool_checks import check_call_id, check_name
+from segue.protocols.families.tool_checks import (
+    Pairs,
+    check_call_id,
+    check_name,
+    check_native_pairs,
+    check_text_after_calls,
+)
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64, objects_of
@@ -30,7 +36,7 @@ from segue.protocols.kit.json_values import Block, kind_of, object_of
 from segue.protocols.kit.media_checks import check_address, check_bytes, check_image_url
 from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import split_data_url, text_of
-from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
+from segue.protocols.kit.replay import Role, Turn, find_halves
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.kit.sources import objects_in
 from segue.protocols.openai_responses.content import ID_PREFIXES, LONGEST_ID, REPLAY, side_of
@@ -107,7 +113,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         found.extend(_pairs(items))
         found.extend(_native_pairs(items))
     if endpoint.rules.calls_last:
-        found.extend(_text_after_calls(items))
+        # DeepSeek, about the call before such text: "No tool output found for tool call call-a." (recorded 2026-11)
+        found.extend(check_text_after_calls((_step(item), ("input", index)) for index, item in items))
     found.extend(_order(items))
     if endpoint.rules.unique_items:
         found.extend(_repeated(items))
@@ -287,54 +294,34 @@ def _part(part: Block, item: Block, path: Path, rules: Rules, *, own: bool) -> I
 def _pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
     if any(item.get("type") == "item_reference" for _, item in items):
         return
-    called: set[str | None] = set()
-    answered: set[str | None] = set()
-    waiting: dict[str | None, int] = {}
+    pairs = Pairs("after it")
     for index, item in items:
         kind, call_id = kind_of(item), text_of(item.get("call_id"))
         if kind in _OUTPUTS:
-            if call_id not in called:
-                # "No tool call found for function call output with call_id ..."          (pydantic-ai #4882, pi #6832)
-                message = "no call before it has this id; remove the output, or add the call"
-                yield Violation(CheckCode.RESULT_ORPHANED, ("input", index, "call_id"), message)
-            elif call_id in answered:
-                # "Duplicate function_call_output for call_id 'terminal:0'. Each function_call must have exactly one
-                # matching function_call_output" (hermes-agent #102629, 2026-09-04)
-                message = "the call has two outputs; keep one"
-                yield Violation(CheckCode.RESULT_DUPLICATE, ("input", index, "call_id"), message)
-            answered.add(call_id)
-            waiting.pop(call_id, None)
+            # "No tool call found for function call output with call_id ..." (pydantic-ai #4882, pi #6832); "Duplicate
+            # function_call_output for call_id 'terminal:0'. Each function_call must have exactly one matching
+            # function_call_output" (hermes-agent #102629, 2026-09-04)
+            yield from pairs.add_result(call_id, ("input", index, "call_id"))
         elif call_id is not None:
             # Any type of call may have an output: a tool search had a function's output.        (recorded, 2026-11)
-            called.add(call_id)
-            answered.discard(call_id)
-            if kind in _CALLS and not item.get("async"):
-                waiting[call_id] = index
-    for index in waiting.values():
-        # "No tool output found for function call call_..."                             (livekit #5092; octofriend #233)
-        yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no result; add its output")
+            is_awaited = kind in _CALLS and not item.get("async")
+            yield from pairs.add_call(call_id, ("input", index), is_awaited=is_awaited, is_unique=False)
+    # "No tool output found for function call call_..."                                 (livekit #5092; octofriend #233)
+    yield from pairs.end()
 
 
 def _native_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
     """Check calls that are not function calls; `native.REPLAY` has the sources."""
     if any(item.get("type") == "item_reference" for _, item in items):
         return
-    turns: list[Turn[int]] = []
+    turns: list[Turn[Path]] = []
     for index, item in items:
         side = side_of(item)
         role: Role = "assistant" if side == "assistant" else "results" if kind_of(item) in _RESULTS else "user"
         caller = REPLAY.reference_of(item)
         callers = frozenset({caller} if caller and role == "assistant" else ())
-        turns.append(Turn(role, [(index, *REPLAY.read(item))], callers))
-    halves = find_halves(turns, REPLAY)
-    for index, why in halves.refused.items():
-        if why == NO_CALL:
-            message = "no call before it has this id; remove the output, or add the call"
-            yield Violation(CheckCode.RESULT_ORPHANED, ("input", index), message)
-        else:
-            yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no result; add its output")
-    for index in halves.unanswered:
-        yield Violation(CheckCode.RESULT_MISSING, ("input", index), "the call has no result; add its output")
+        turns.append(Turn(role, [(("input", index), *REPLAY.read(item))], callers))
+    yield from check_native_pairs(find_halves(turns, REPLAY))
     called = {text_of(item.get("call_id")) for _, item in items if kind_of(item) == "program"}
     for index, item in items:
         caller = REPLAY.reference_of(item)
@@ -396,12 +383,6 @@ def _stored_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
             yield Violation(CheckCode.REASONING_ALONE, ("input", index), message)
 
 
-def _text_after_calls(items: list[tuple[int, Block]]) -> Iterator[Violation]:
-    called = False
-    for index, item in items:
-        kind = kind_of(item) or "message"
-        if kind == "message" and called and item.get("role") == "assistant":
-            # DeepSeek, about the call before such text: "No tool output found for tool call call-a." (recorded 2026-11)
-            message = "calls have to end the turn of the model; move the text before them"
-            yield Violation(CheckCode.TEXT_AFTER_CALL, ("input", index), message)
-        called = kind in _CALLS or (called and kind == "message" and item.get("role") == "assistant")
+def _step(item: Block) -> str:
+    kind = kind_of(item) or "message"
+    return "call" if kind in _CALLS else "text" if kind == "message" and item.get("role") == "assistant" else kind

@@ -103,19 +103,12 @@ def _texts(value: object) -> Iterable[str]:
 
 Side: TypeAlias = Literal["assistant", "user", "system"]
 
+_ACTIONS: Final = ("computer_call", "local_shell_call", "shell_call", "apply_patch_call")
+_OUTPUTS: Final = (*(f"{name}_output" for name in _ACTIONS), "function_call_output", "custom_tool_call_output")
+_OF_USER: Final = ("tool_search_output", "mcp_approval_response", "item_reference", "compaction_trigger", *_OUTPUTS)
 CLIENT_ITEMS: Final[Mapping[str, Side]] = {
-    "computer_call_output": "user",
-    "local_shell_call_output": "user",
-    "shell_call_output": "user",
-    "apply_patch_call_output": "user",
-    "tool_search_output": "user",
-    "mcp_approval_response": "user",
-    "item_reference": "user",
-    "compaction_trigger": "user",
-    "function_call_output": "user",
-    "custom_tool_call_output": "user",
-    "additional_tools": "system",
-    "configuration_update": "system",
+    **dict[str, Side].fromkeys(_OF_USER, "user"),
+    **dict[str, Side].fromkeys(("additional_tools", "configuration_update"), "system"),
 }
 """Items that the client sends; every other type belongs to the model."""
 
@@ -174,18 +167,12 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _mappings(value: object) -> list[Block]:
-    if not isinstance(value, list):
-        return []
-    return [cast("Block", entry) for entry in cast("list[object]", value) if isinstance(entry, Mapping)]
-
-
 def _json(value: object) -> str:
     return encode_arguments(cast("Block", value)) if isinstance(value, Mapping) and value else ""
 
 
 def _code(item: Block) -> tuple[FallbackContent, ...]:
-    images = (_image_at(url) for output in _mappings(item.get("outputs")) if (url := _text(output.get("url"))))
+    images = (_image_at(url) for output in objects_in(item.get("outputs")) if (url := _text(output.get("url"))))
     return (*_lines(describe_code(item)), *images)
 
 
@@ -234,7 +221,7 @@ def _output(item: Block) -> tuple[FallbackContent, ...]:
     image_url = _text(object_of(output).get("image_url"))
     if image_url:
         return (_image_at(image_url),)
-    return _lines(*(_text(entry.get(key)) for entry in _mappings(output) for key in ("stdout", "stderr")))
+    return _lines(*(_text(entry.get(key)) for entry in objects_in(output) for key in ("stdout", "stderr")))
 
 
 def _program(item: Block) -> tuple[FallbackContent, ...]:
@@ -247,7 +234,7 @@ def _program_output(item: Block) -> tuple[FallbackContent, ...]:
 
 
 def _added_tools(item: Block) -> tuple[FallbackContent, ...]:
-    names = [name for tool in _mappings(item.get("tools")) if (name := _text(tool.get("name")))]
+    names = [name for tool in objects_in(item.get("tools")) if (name := _text(tool.get("name")))]
     return _lines(f"[tools from here on: {', '.join(names)}]") if names else ()
 
 
@@ -255,7 +242,7 @@ def _message(item: Block) -> tuple[FallbackContent, ...]:
     content = item.get("content")
     if isinstance(content, str):
         return _lines(content)
-    return _lines(*(_text(part.get("text")) or _text(part.get("refusal")) for part in _mappings(content)))
+    return _lines(*(_text(part.get("text")) or _text(part.get("refusal")) for part in objects_in(content)))
 
 
 _READERS: Final[Mapping[str, Callable[[Block], tuple[FallbackContent, ...]]]] = {
@@ -267,19 +254,11 @@ _READERS: Final[Mapping[str, Callable[[Block], tuple[FallbackContent, ...]]]] = 
     "mcp_call": _mcp_call,
     "mcp_approval_request": _approval_request,
     "mcp_approval_response": _approval,
-    "computer_call": _action,
-    "computer_call_output": _output,
-    "local_shell_call": _action,
-    "local_shell_call_output": _output,
-    "shell_call": _action,
-    "shell_call_output": _output,
-    "apply_patch_call": _action,
-    "apply_patch_call_output": _output,
-    "function_call_output": _output,
-    "custom_tool_call_output": _output,
     "program": _program,
     "program_output": _program_output,
     "additional_tools": _added_tools,
+    **dict.fromkeys(_ACTIONS, _action),
+    **dict.fromkeys(_OUTPUTS, _output),
 }
 """Other items have no fallback: references, compacted history, lists of tools, settings."""
 

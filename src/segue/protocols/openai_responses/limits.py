@@ -14,28 +14,30 @@ from segue.models.model_ids import (
     OPENAI_WITHOUT_CHAT,
     OPENAI_WITHOUT_REASONING,
 )
-from segue.protocols.families.openai_cache import CACHE_LIMITS
+from segue.protocols.families.openai_limits import OPENAI, SPEC, openai_limits
 from segue.protocols.kit.limits import NULL, Limit, Limits, rows_of
 
-_OPENAI: Final = ("openai", "azure")
-_SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"
 _NOT_FOUND: Final = "\"Tool choice 'web_search_preview' not found in 'tools' parameter.\" (OpenAI API)"
+_WEB: Final = ("web_search", "web_search_preview")
+_HOSTED: Final = (*_WEB, "file_search", "code_interpreter", "image_generation")
 _MINIMAL: Final = "\"The following tools cannot be used with reasoning.effort 'minimal': web_search.\" (OpenAI API)"
 _LOGPROBS: Final = '"logprobs are not supported with reasoning models."'
 _EMPTY: Final = '"empty array. Expected an array with minimum length 1" (OpenAI API)'
 _CODEX: Final = "the backend of Codex; reported 400s, 2025 and 2026"
-_XAI_THINKS: Final = r"grok-(?:4\.[5-9]|build-latest)"
-_XAI_EFFORTS: Final = (
-    "`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18); xAI documentation:"
-    " reasoning, it cannot be disabled"
-)
 _XAI: Final = "xAI documentation: Responses API, unsupported parameters"
 
 LIMITS: Final = Limits(
     (
+        *openai_limits(
+            image="input.*.content.*.image_url",
+            schema_name="text.format.name",
+            strict="tools.*.strict",
+            effort="reasoning.effort",
+            of_functions=('.type="function"',),
+        ),
         # -- input
         *rows_of(
-            _OPENAI,
+            OPENAI,
             Limit(
                 "previous_response_id",
                 "\"Invalid 'previous_response_id': 'x'. Expected an ID that begins with 'resp'.\"",
@@ -48,12 +50,6 @@ LIMITS: Final = Limits(
                 needs=(".image_url", ".file_id"),
             ),
             Limit(
-                "input.*.content.*.image_url",
-                '"Expected a valid URL, but got a value with an invalid format." (OpenAI API; documentation: images)',
-                pattern=r"(?i:data:image/|(?!data:)).+",  # of addresses: `Rules.url_schemes`
-                advice="use an https address or the data URL of an image",
-            ),
-            Limit(
                 "input.*.content.*.type",
                 "openai 3.49.0: a file has its data, its address or its id",
                 equals="input_file",
@@ -61,11 +57,7 @@ LIMITS: Final = Limits(
             ),
             # -- settings
             Limit("max_tool_calls", "openai 3.49.0: a number of calls", least=1),
-            Limit("metadata", _SPEC, most=16),
-            Limit("metadata.~", _SPEC, most=64),
-            Limit("metadata.*", _SPEC, most=512),
-            Limit("prompt_cache_key", "openai-openapi 2.3.0: maxLength 64", most=64),
-            Limit("top_logprobs", _SPEC, least=0, most=20),
+            Limit("top_logprobs", SPEC, least=0, most=20),
             Limit("stream_options", "openai 3.49.0: only with `stream: true`", needs=("stream=true",)),
             Limit(
                 "background",
@@ -102,19 +94,6 @@ LIMITS: Final = Limits(
                 models=OPENAI_GPT_5_1_TO_4,
             ),
             Limit(
-                "tools.*.strict",
-                "\"Invalid schema for function 'done': In context=(), 'additionalProperties' is required to be supplied"
-                ' and to be false.", of a tool without parameters (agent-kit #66, 2025-02-13, of Chat Completions)',
-                equals=True,
-                when=('.type="function"',),
-                needs=(".parameters",),
-            ),
-            Limit(
-                "text.format.name",
-                "openai 3.49.0: letters, digits, _ and -, at most 64",
-                pattern=r"[a-zA-Z0-9_-]{1,64}",
-            ),
-            Limit(
                 "input",
                 "OpenAI documentation: models, endpoints (audio and search models of Chat Completions)",
                 refused="use openai-chat",
@@ -135,7 +114,6 @@ LIMITS: Final = Limits(
                 equals="concise",
                 models=rf"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}",
             ),
-            *CACHE_LIMITS,
             # -- tools
             Limit("tool_choice.tools.*.name", _NOT_FOUND, among="tools.*.name"),
             Limit("tools.*.partial_images", "openai 3.49.0: from 0 to 3", least=0, most=3),
@@ -147,15 +125,12 @@ LIMITS: Final = Limits(
                 equals="local_shell",
                 models=r"^(?!.*codex)",
             ),
-            *(
-                Limit(
-                    "tools.*.type",
-                    "OpenAI documentation: shell and apply_patch, from GPT-5.1 on",
-                    refused="choose another model",
-                    equals=kind,
-                    models=rf"{OPENAI_WITHOUT_REASONING}|{OPENAI_O_SERIES}",
-                )
-                for kind in ("shell", "apply_patch")
+            Limit(
+                "tools.*.type",
+                "OpenAI documentation: shell and apply_patch, from GPT-5.1 on",
+                refused="choose another model",
+                equals=("shell", "apply_patch"),
+                models=rf"{OPENAI_WITHOUT_REASONING}|{OPENAI_O_SERIES}",
             ),
             *(
                 Limit(
@@ -169,24 +144,18 @@ LIMITS: Final = Limits(
                 for kind, some in (("computer", "[123]"), ("tool_search", "1"))
             ),
             Limit("tool_choice.name", _NOT_FOUND, among="tools.*.name", when=('tool_choice.type="function"',)),
-            *(
-                Limit("tool_choice.type", _NOT_FOUND, equals=kind, among="tools.*.type")
-                for kind in ("web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation")
-            ),
+            Limit("tool_choice.type", _NOT_FOUND, equals=_HOSTED, among="tools.*.type"),
             Limit(
                 "tool_choice",
                 "\"Tool choice 'required' must be specified with 'tools' parameter.\" (OpenAI API)",
                 equals="required",
                 needs=("tools", "prompt", "previous_response_id", "conversation"),
             ),
-            *(
-                Limit(
-                    "tools.*.type",
-                    '"Web Search cannot be used with JSON mode." (OpenAI API; reported 400s, 2025 and 2026)',
-                    equals=kind,
-                    excludes=('text.format.type="json_object"',),
-                )
-                for kind in ("web_search", "web_search_preview")
+            Limit(
+                "tools.*.type",
+                '"Web Search cannot be used with JSON mode." (OpenAI API; reported 400s, 2025 and 2026)',
+                equals=_WEB,
+                excludes=('text.format.type="json_object"',),
             ),
             Limit(
                 "tools.*.type",
@@ -195,30 +164,19 @@ LIMITS: Final = Limits(
                 equals="computer_use_preview",
                 models=r"^(?!.*computer-use)",
             ),
-            *(
-                Limit("tools.*.type", _MINIMAL, equals=kind, excludes=('reasoning.effort="minimal"',))
-                for kind in ("web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation")
-            ),
-            *(
-                Limit(
-                    "tools.*.type",
-                    "\"Hosted tool 'web_search_preview' is not supported with gpt-4.1-nano.\" (OpenAI documentation:"
-                    " web search)",
-                    refused="choose another model",
-                    equals=kind,
-                    models="gpt-4\\.1-nano",
-                )
-                for kind in ("web_search", "web_search_preview")
+            Limit("tools.*.type", _MINIMAL, equals=_HOSTED, excludes=('reasoning.effort="minimal"',)),
+            Limit(
+                "tools.*.type",
+                "\"Hosted tool 'web_search_preview' is not supported with gpt-4.1-nano.\" (OpenAI documentation:"
+                " web search)",
+                refused="choose another model",
+                equals=_WEB,
+                models="gpt-4\\.1-nano",
             ),
             Limit(
                 "model",
                 "\"Deep research models require at least one of 'web_search_preview', 'mcp', or 'file_search' tools.\"",
-                needs=(
-                    'tools.*.type="web_search_preview"',
-                    'tools.*.type="web_search"',
-                    'tools.*.type="mcp"',
-                    'tools.*.type="file_search"',
-                ),
+                needs=tuple(f'tools.*.type="{kind}"' for kind in (*_WEB, "mcp", "file_search")),
                 models="deep-research",
             ),
             Limit(
@@ -248,7 +206,7 @@ LIMITS: Final = Limits(
             "\"Function 'image_gen.imagegen' conflicts with a hosted tool in the same request.\" (codex #32208)",
             equals="image_gen",
             excludes=('tools.*.type="image_generation"',),
-            providers=(*_OPENAI, "openai-codex"),
+            providers=(*OPENAI, "openai-codex"),
         ),
         # -- Codex with a ChatGPT plan
         *rows_of(
@@ -302,10 +260,6 @@ LIMITS: Final = Limits(
                 when=('.type="reasoning"',),
             ),
             *(Limit(key, _XAI, refused="remove it") for key in ("metadata", "truncation", "service_tier")),
-            *(
-                Limit("reasoning.effort", _XAI_EFFORTS, equals=effort, refused=f"use {other}", models=_XAI_THINKS)
-                for effort, other in (("none", "low"), ("max", "high"))
-            ),
             Limit(
                 "include.*",
                 '"Argument not supported: include" (xAI: openclaw #12910, 2026-02-09)',

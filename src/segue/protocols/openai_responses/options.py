@@ -198,8 +198,7 @@ def _read(tool: NativeTool) -> Namespace | None:
 
 
 def _inner(definition: Block) -> list[Block]:
-    tools = definition.get("tools")
-    return objects_in(tools)
+    return objects_in(definition.get("tools"))
 
 
 def _find(call: ToolCall) -> str | None:

@@ -83,18 +83,8 @@ files in content, and of the tools file_search, code_interpreter and shell."""
 
 _COUNTED: Final = frozenset(
     {
-        "conversation",
-        "input",
-        "instructions",
-        "model",
-        "parallel_tool_calls",
-        "personality",
-        "previous_response_id",
-        "reasoning",
-        "text",
-        "tool_choice",
-        "tools",
-        "truncation",
+        *("conversation", "input", "instructions", "model", "parallel_tool_calls", "personality"),
+        *("previous_response_id", "reasoning", "text", "tool_choice", "tools", "truncation"),
     }
 )
 """What is counted (openai 3.49.0: responses/input_token_count_params; 2026-11-15)."""

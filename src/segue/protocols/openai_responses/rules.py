@@ -23,17 +23,15 @@ from segue.models.model_ids import (
     OPENAI_GPT_5_1_TO_4,
     OPENAI_GPT_5_5_ON,
     OPENAI_GPT_5_5_UP,
-    OPENAI_GPT_5_6_ON,
     OPENAI_GPT_5_ALONE,
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
-    OPENAI_THINKING_LEVELS,
     OPENAI_WITHOUT_REASONING,
     OPENAI_WITHOUT_SCHEMAS,
 )
 from segue.models.rule import Rule
 from segue.models.rules import Rules
-from segue.protocols.families.openai_models import INPUT_ONLY, OPENAI_FAMILIES, ROOT_KEYWORDS
+from segue.protocols.families.openai_models import OPENAI_FAMILIES, ROOT_KEYWORDS
 
 PROTOCOL: Final = "openai-responses"
 PROVIDER: Final = "openai"
@@ -148,25 +146,6 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"refused_with_thinking": _SAMPLING},
         source="OpenAI documentation: GPT-5.2, sampling only with effort none (dify-official-plugins #2821)",
         read="2026-11-15",
-    ),
-    *(
-        _openai_family(
-            pattern=pattern,
-            rules={"thinking_levels": frozenset(levels)},
-            source="OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0",
-            read="2026-11-15",
-        )
-        for pattern, levels in OPENAI_THINKING_LEVELS
-    ),
-    _openai_family(
-        pattern=OPENAI_GPT_5_6_ON,
-        rules={
-            "cache_marks": 4,
-            "cache_mark_key": "prompt_cache_breakpoint",
-            "cache_mark_places": Rule(values=INPUT_ONLY),
-        },
-        source="openai 3.49.0: breakpoints on parts of input, for gpt-5.6 and later; up to four are written",
-        read="2026-11-16",
     ),
     Family(
         pattern=r"grok-(?!3-mini|4\.[3-9]|4\.20-multi|[5-9])",

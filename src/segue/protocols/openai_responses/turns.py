@@ -222,7 +222,7 @@ def _lengths(given: object) -> list[int] | None:
 
 _CHOICES: Final = ("@item", f"@{REFUSED_ITEM}")
 """The choices of `turns` that keep the fields of an item instead of its signature."""
-_Piece = TypeVar("_Piece", TextContent, ThinkingContent, ToolCall)
+_Piece = TypeVar("_Piece", bound=TextContent | ThinkingContent | ToolCall)
 
 
 def _choices(extra: Extra | None) -> Block:
@@ -233,8 +233,7 @@ def _choices(extra: Extra | None) -> Block:
 def _find(content: AssistantContent) -> str | None:
     if content.kind == "native":
         return None
-    signature = _signature_of(content)
-    fields = read_signature(signature) if signature is not None else None
+    fields = read_signature(getattr(content, _SIGNATURES[content.kind]))
     if fields is not None:
         return text_of(fields.get("id"))
     if content.extra is None:
@@ -243,28 +242,21 @@ def _find(content: AssistantContent) -> str | None:
     return next((found for fields in kept if (found := text_of(object_of(fields).get("id")))), None)
 
 
-def _signature_of(content: TextContent | ThinkingContent | ToolCall) -> str | None:
-    match content.kind:
-        case "text":
-            return content.text_signature
-        case "thinking":
-            return content.thinking_signature
-        case "toolCall":
-            return content.thought_signature
+_SIGNATURES: Final[Mapping[str, str]] = {
+    "text": "text_signature",
+    "thinking": "thinking_signature",
+    "toolCall": "thought_signature",
+}
+"""The field with the signature, by the kind of the content."""
 
 
 def _remove(content: AssistantContent) -> AssistantContent:
     if content.kind == "native":
         return content
-    signature = _signature_of(content)
-    fields = read_signature(signature)
-    if fields is not None:
-        signature = write_signature(_without_id(fields, content))
-    if content.kind == "text":
-        return replace(_without_choice(content), text_signature=signature)
-    if content.kind == "thinking":
-        return replace(_without_choice(content), thinking_signature=signature)
-    return replace(_without_choice(content), thought_signature=signature)
+    name = _SIGNATURES[content.kind]
+    fields = read_signature(getattr(content, name))
+    read = _without_choice(content)
+    return read if fields is None else replace(read, **{name: write_signature(_without_id(fields, content))})
 
 
 def _without_choice(content: _Piece) -> _Piece:
@@ -288,7 +280,6 @@ def _without_id(fields: Block, content: AssistantContent) -> Block:
 ITEM_IDS: Final = ItemIds(find=_find, remove=_remove, start='{"id":"', references=frozenset({"item_reference"}))
 
 
-_READ_SIGNATURE: Final = msgspec.json.Decoder(dict[str, object]).decode
 _REASONING_KEYS: Final = frozenset({"id", "encrypted_content", "status"})
 """The fields in the signature of a reasoning item with one summary."""
 
@@ -307,7 +298,7 @@ def write_turn_fast(items: list[Wire], content: Sequence[AssistantContent]) -> b
                 if signature is None:
                     item: Wire = {"type": "function_call", "call_id": piece.id, "name": piece.name, "arguments": text}
                 else:
-                    item = _READ_SIGNATURE(signature)
+                    item = _DECODE(signature)
                     item["type"] = "function_call"
                     item["call_id"] = piece.id
                     item["name"] = piece.name
@@ -319,7 +310,7 @@ def write_turn_fast(items: list[Wire], content: Sequence[AssistantContent]) -> b
                 if signature is None:
                     item = {"type": "message", "role": "assistant", "content": piece.text}
                 else:
-                    item = _READ_SIGNATURE(signature)
+                    item = _DECODE(signature)
                     item["type"] = "message"
                     item["role"] = "assistant"
                     item["content"] = (
@@ -333,7 +324,7 @@ def write_turn_fast(items: list[Wire], content: Sequence[AssistantContent]) -> b
                 signature, thinking = piece.thinking_signature, piece.thinking
                 if signature is None or not thinking:
                     break
-                item = _READ_SIGNATURE(signature)
+                item = _DECODE(signature)
                 if not _REASONING_KEYS.issuperset(item):
                     break
                 item["type"] = "reasoning"
@@ -351,8 +342,7 @@ def write_turn_fast(items: list[Wire], content: Sequence[AssistantContent]) -> b
 
 _MESSAGE: Final[Block] = {"type": "message", "role": "assistant"}
 _MESSAGE_KEYS: Final = frozenset({"type", "role", "content"})
-_CALL_KEYS: Final = frozenset({"type", "call_id", "name", "arguments"})
-_CUSTOM_KEYS: Final = frozenset({"type", "call_id", "name", "input"})
+_CALL_KEYS: Final = frozenset({"type", "call_id", "name"})
 _WITHOUT_ID: Final[Block] = {"call_id": ""}
 """What is written for the id of a call that was received without one, and is not there."""
 _PART_TYPES: Final = frozenset({"output_text", "refusal", "input_text", "text"})
@@ -396,7 +386,7 @@ class TurnReader:
         """Read one item; a message may hold several texts."""
         kind = item.get("type")
         if kind == "function_call":
-            return (self._call(item),)
+            return (self._call(item, "arguments"),)
         if kind == "reasoning":
             thinking = decode_reasoning(item, refused=self.checks_ids and not is_item_id(item.get("id"), "reasoning"))
             if thinking.thinking_signature is None:
@@ -405,7 +395,7 @@ class TurnReader:
         if kind == "message" or (kind is None and "role" in item):
             return self._message(item)
         if kind == "custom_tool_call":
-            return (self._custom_call(item),)
+            return (self._call(item, "input"),)
         return (native_item(item),)
 
     def _sign(self, kind: str, fields: Wire, choices: Wire) -> str | None:
@@ -446,14 +436,18 @@ class TurnReader:
             message, choices, signature, phase = EMPTY, choose("turn", "new", "same"), None, None
         return read
 
-    def _call(self, item: Block) -> AssistantContent:
-        call_id, name, given = self._call_id(item), item.get("name"), item.get("arguments")
+    def _call(self, item: Block, key: str) -> AssistantContent:
+        """Read a call; `key` is that of its input, by which custom tools differ from functions."""
+        call_id, name, given = self._call_id(item), item.get("name"), item.get(key)
         if not isinstance(call_id, str) or not isinstance(name, str):
             return native_item(item)
-        choices: Wire = {}
-        fields = {key: value for key, value in item.items() if key not in _CALL_KEYS}
+        is_function = key == "arguments"
+        choices = {} if is_function else choose("type", "function", "custom")
+        fields = {name: value for name, value in item.items() if name not in _CALL_KEYS and name != key}
         caller = _caller_of(item) if _CALLER in fields else EMPTY
-        signature = self._sign("function_call", fields, choices) if fields else None
+        signature = self._sign(kind_of(item), fields, choices) if fields else None
+        if not is_function:
+            given = {"input": _custom_input(given)}
         parsed = parse_arguments(given) if isinstance(given, str) else read_arguments(given)
         if parsed.diagnostic is not None:
             self.diagnostics.append(parsed.diagnostic)
@@ -461,7 +455,7 @@ class TurnReader:
             without = EMPTY if "call_id" in item else _WITHOUT_ID
             extra = keep(PROTOCOL, caller, without, without, choices) if choices or caller or without else None
         else:
-            extra = self._keep_input(item, "arguments", choices)
+            extra = self._keep_input(item, key, choices)
         return ToolCall(
             id=call_id,
             name=self.tool_names.get(name, name),
@@ -469,21 +463,6 @@ class TurnReader:
             arguments_text=parsed.text,
             thought_signature=signature,
             extra=extra,
-        )
-
-    def _custom_call(self, item: Block) -> AssistantContent:
-        call_id, name = self._call_id(item), item.get("name")
-        if not isinstance(call_id, str) or not isinstance(name, str):
-            return native_item(item)
-        choices = choose("type", "function", "custom")
-        fields = {key: value for key, value in item.items() if key not in _CUSTOM_KEYS}
-        signature = self._sign("custom_tool_call", fields, choices)
-        return ToolCall(
-            id=call_id,
-            name=self.tool_names.get(name, name),
-            arguments={"input": _custom_input(item.get("input"))},
-            thought_signature=signature,
-            extra=self._keep_input(item, "input", choices),
         )
 
     def _call_id(self, item: Block) -> object:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.families.tool_checks import check_name
+from segue.protocols.families.tool_checks import Pairs, check_name
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import check_base64
 from segue.protocols.kit.codec import Endpoint, Violation
@@ -101,28 +101,15 @@ def _check_part(part: Block, path: Path) -> Iterator[Violation]:
 
 def _check_pairs(turns: Sequence[Block]) -> Iterator[Violation]:
     """Find results without a call in the turn before, and calls without a result in the next message."""
-    awaited: set[str] = set()
-    known: set[str] = set()
+    pairs = Pairs("in the next message")
     for index, turn in enumerate(turns):
-        answers = _ids(turn, RESULT)
-        if awaited - answers.keys():
-            yield Violation(
-                CheckCode.RESULT_MISSING, ("messages", index), "a call before it has no result; add one here"
-            )
-        for call_id, at in answers.items():
-            if call_id not in known:
-                path = ("messages", index, "content", at)
-                yield Violation(
-                    CheckCode.RESULT_ORPHANED, path, "no call before it has this id; remove the result, or add the call"
-                )
-        awaited = set(_ids(turn, "toolCall"))
-        known = awaited if turn.get("role") == "assistant" else known
-
-
-def _ids(turn: Block, kind: str) -> dict[str, int]:
-    """Return the call ids of the parts of one kind, with their positions."""
-    found = ((part.get("callId"), at) for at, part in enumerate(_parts(turn)) if part.get(KIND) == kind)
-    return {call_id: at for call_id, at in found if isinstance(call_id, str)}
+        for at, part in enumerate(_parts(turn)):
+            if part.get(KIND) == RESULT:
+                yield from pairs.add_result(part.get("callId"), ("messages", index, "content", at))
+        yield from pairs.end()
+        for at, part in enumerate(_parts(turn)):
+            if part.get(KIND) == "toolCall":
+                yield from pairs.add_call(part.get("callId"), ("messages", index, "content", at))
 
 
 # -- options -----------------------------------------------------------------------------------------------------------
