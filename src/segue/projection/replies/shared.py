@@ -1,8 +1,8 @@
 """Show what a reply has in common with the client's wire; `protocols.shared_replies` says where each has it.
 
 Facts:
-- A reply that ended at a stop text: `stop_sequence` of Claude and Bedrock, `STOP_SEQUENCE` of Cohere. Claude and
-  Bedrock also name a window that was full.                  (anthropic 2.9.0, botocore 1.44.3, cohere 7.3.1)
+- A reply that ended at a stop text: `stop_sequence` of Claude and Bedrock, `STOP_SEQUENCE` of Cohere. Claude, Bedrock
+  and Mistral also name a window that was full.       (anthropic 2.9.0, botocore 1.44.3, cohere 7.3.1, mistralai 3.7.0)
 - A call that cannot be read ends a reply at Google and Bedrock; Claude pauses while a server tool runs.
 - A refusal is a separate field in Chat, and a separate part in Responses.                              (openai 3.51.0)
 """
@@ -33,7 +33,7 @@ STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
         "bedrock-converse": "stop_sequence",
         "cohere-chat": "STOP_SEQUENCE",
     },
-    {"anthropic-messages": _WINDOW_FULL, "bedrock-converse": _WINDOW_FULL},
+    {"anthropic-messages": _WINDOW_FULL, "bedrock-converse": _WINDOW_FULL, "mistral-chat": "model_length"},
     {"google-genai": "MALFORMED_FUNCTION_CALL", "bedrock-converse": "malformed_tool_use"},
     {"anthropic-messages": "pause_turn"},
 )

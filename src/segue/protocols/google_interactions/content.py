@@ -45,7 +45,7 @@ from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.kit.json_values import Block, Wire, is_object, kind_of, object_of
 from segue.protocols.kit.reading import native_block, standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay, read_type
-from segue.protocols.kit.sources import Source, labelled, objects_in
+from segue.protocols.kit.sources import Source, labelled, objects_in, read_span
 from segue.protocols.kit.verbatim import data_of, keep, restore
 
 MEDIA: Final = frozenset({"image", "audio", "video", "document"})
@@ -236,7 +236,11 @@ REPLAY: Final = Replay(
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
     """Return the pages that the texts of a message cite."""
     return [
-        Source(url, text_of(annotation.get("title")) or "")
+        Source(
+            url,
+            text_of(annotation.get("title")) or "",
+            read_span(piece.text, annotation.get("start_index"), annotation.get("end_index"), in_bytes=True),
+        )
         for piece in message.content
         if piece.kind == "text" and piece.extra is not None
         for annotation in objects_in(data_of(piece.extra, PROTOCOL).get("annotations"))

@@ -88,7 +88,7 @@ from segue.protocols.kit.reading import (
     standard_base64,
     text_of,
 )
-from segue.protocols.kit.sources import Source, find_in_reply, objects_in
+from segue.protocols.kit.sources import Source, find_in_reply, objects_in, read_span
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.rules import PROTOCOL
 
@@ -684,8 +684,11 @@ def _encode_text(content: TextContent) -> Wire:
 
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
     """Return the pages that a message cites, or that a search of the provider found for it."""
+    text = message.text()
     return [
-        Source(url, text_of(page.get("title")) or "") for page in _pages(message) if (url := text_of(page.get("url")))
+        Source(url, text_of(page.get("title")) or "", read_span(text, page.get("start_index"), page.get("end_index")))
+        for page in _pages(message)
+        if (url := text_of(page.get("url")))
     ]
 
 

@@ -52,7 +52,7 @@ from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, number_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm
-from segue.protocols.kit.sources import Source
+from segue.protocols.kit.sources import Source, write_span
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.openai_chat.assistant import decode_reply, encode_assistant
 from segue.protocols.openai_chat.content import text_field
@@ -337,12 +337,9 @@ def _cite_in_reply(
     pages: Sequence[Source],
     queries: Sequence[str],  # noqa: ARG001 - the format has no place for them
 ) -> AssistantMessage:
-    end = len(message.text())
+    text = message.text()
     annotations = [
-        {
-            "type": "url_citation",
-            "url_citation": {"url": page.url, "title": page.title, "start_index": end, "end_index": end},
-        }
+        {"type": "url_citation", "url_citation": {"url": page.url, "title": page.title, **write_span(text, page)}}
         for page in pages
     ]
     default = encode_reply(message, endpoint)

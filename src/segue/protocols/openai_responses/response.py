@@ -46,7 +46,7 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_
 from segue.protocols.kit.reading import number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.kit.reply_form import TRANSFORMATIONS, ReplyForm, Search, note_withheld
-from segue.protocols.kit.sources import Source, objects_in
+from segue.protocols.kit.sources import Source, objects_in, write_span
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of
 from segue.protocols.openai_responses.options import custom_names
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -331,10 +331,8 @@ _CUSTOM_START: Final[Block] = {"type": "custom_tool_call"}
 
 
 def _cite_in_text(text: TextContent, pages: Sequence[Source]) -> TextContent:
-    end = len(text.text)
     annotations = [
-        {"type": "url_citation", "url": page.url, "title": page.title, "start_index": end, "end_index": end}
-        for page in pages
+        {"type": "url_citation", "url": page.url, "title": page.title, **write_span(text.text, page)} for page in pages
     ]
     return replace(text, extra={PROTOCOL: {"annotations": annotations}})
 
