@@ -251,6 +251,12 @@ def _write_chat_moderation(value: object) -> object:
     }
 
 
+def _read_grounding(value: object) -> object:
+    """Read what an answer is grounded on other than web pages, which are cited."""
+    chunks = [one for one in list_of(object_of(value).get("groundingChunks")) if "web" not in object_of(one)]
+    return chunks or None
+
+
 _REASONS: Final = {"prefix_binding_mismatch": "prefix_mismatch"}
 """Claude's reasons for reasoning that was left out -> OpenAI's, where they differ."""
 
@@ -351,6 +357,7 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
     _field(
         "finish_message", google_genai=_own_field("candidates.0.finishMessage", "Model generated function call(s).")
     ),
+    _field("grounding", google_genai=ReplyPlace("candidates.0.groundingMetadata", _read_grounding)),
     _field("average_logprobs", google_genai=_own_field("candidates.0.avgLogprobs")),
     _field("recited_sources", google_genai=_own_field("candidates.0.citationMetadata")),
     _field("fetched_pages", google_genai=_own_field("candidates.0.urlContextMetadata")),
@@ -362,6 +369,26 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
     _field("content_filters", openai_chat=_own_field("choices.0.content_filter_results")),
     _field("prompt_filters", openai_chat=_own_field("prompt_filter_results")),
 )
+
+
+_WHICH: Final = """id object created created_at completed_at updated createTime model type role status index request_id
+    provider system_fingerprint x_groq responseId modelVersion output_text is_byok"""
+_TIMES: Final = """metrics time_info queue_time prompt_time completion_time total_time tokens_per_second
+    prompt_tokens_per_second time_per_output_token_ms time_to_first_token_ms latency_checkpoint total_duration
+    load_duration prompt_eval_duration eval_duration"""
+_REPEATED: Final = """top_p temperature truncation reasoning billing store prompt_cache_retention prompt_cache_options
+    prompt_cache_key instructions max_output_tokens max_tool_calls previous_response_id background user prompt
+    conversation tools tool_choice text parallel_tool_calls top_logprobs safety_identifier frequency_penalty
+    presence_penalty access_programs image search_context_size seed input generation_config"""
+_READ: Final = """verbatim delta function_call annotations groundingMetadata citations search_results caller closed
+    native_finish_reason finish_details total_tokens context_details num_cached_tokens prompt_cache_miss_tokens
+    prompt_cache_hit_tokens cached_tokens cacheReadInputTokenCount cacheWriteInputTokenCount reasoning_tokens
+    prompt_tokens_details output_tokens_details input_tokens_details completion_tokens_details cost cost_details
+    cost_in_usd_ticks"""
+HOUSEKEEPING: Final = frozenset(f"{_WHICH} {_TIMES} {_REPEATED} {_READ}".split())
+"""Keys of replies that say nothing of the answer: which reply it is, how long it took, the request repeated, and other
+forms of what is read. Recorded replies of 8 protocols have them (2025 and 2026). What else a reply has, also what is
+new, is shown or reported."""
 
 
 # -- texts -------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from segue.protocols.kit.json_values import EMPTY, Wire, list_of, object_of
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
 from segue.protocols.kit.verbatim import VERBATIM, choose
-from segue.protocols.shared_replies import REPLY_FIELDS, ReplyField, share_citations
+from segue.protocols.shared_replies import HOUSEKEEPING, REPLY_FIELDS, ReplyField, share_citations
 
 _WINDOW_FULL: Final = "model_context_window_exceeded"
 STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
@@ -43,7 +43,7 @@ _REFUSALS: Final[Mapping[str, str]] = {"openai-chat": "content", "openai-respons
 """Protocols with a separate place for a refusal -> the field that a text has otherwise."""
 
 
-_ANSWERS: Final[Mapping[str, str]] = {"openai-chat": "choices", "mistral-chat": "choices", "google-genai": "candidates"}
+ANSWERS: Final[Mapping[str, str]] = {"openai-chat": "choices", "mistral-chat": "choices", "google-genai": "candidates"}
 """Protocols whose replies may have several answers -> the key of their list."""
 _PRESENT: Final = frozenset({"usage", "usageMetadata", "choices", "candidates"})
 """Keys that every written reply has."""
@@ -109,7 +109,7 @@ def share_reply(message: AssistantMessage, client: str, show: Callable[[Assistan
             patch = merged(patch, _added(path.split("."), value))
     if usage is not None and details:
         usage = replace(usage, extra={client: details})
-    key, shown_key = _ANSWERS.get(source), _ANSWERS.get(client)
+    key, shown_key = ANSWERS.get(source), ANSWERS.get(client)
     if key is not None and shown_key is not None and (answers := _further_answers(message, key)):
         listed = [
             {**object_of(list_of(show(answer).get(shown_key))[0]), "index": number}
@@ -136,16 +136,24 @@ def _shared(row: ReplyField, message: AssistantMessage, client: str) -> tuple[st
     return "", None
 
 
-def lost_replies(message: AssistantMessage, others: AbstractSet[str]) -> Mapping[str, object]:
-    """Return the shared fields that a reply has, by name, except those whose own key `others` has."""
+def lost_replies(message: AssistantMessage) -> Mapping[str, object]:
+    """Return the shared fields that a reply has, by name."""
     found: dict[str, object] = {}
     for row in REPLY_FIELDS:
         for place in row.places.get(message.protocol, ()):
-            if place.path.rpartition(".")[2] not in others:
-                held = received(message, place.path)
-                neutral = None if not held else place.read(held)
-                found |= {row.name: neutral} if neutral else {}
+            held = received(message, place.path)
+            neutral = None if not held else place.read(held)
+            if neutral is None and row.name == "logprobs":
+                neutral = held  # in a form that no other wire has
+            found |= {row.name: neutral} if neutral else {}
     return found
+
+
+@lru_cache(maxsize=64)
+def reply_keys(protocol: str) -> AbstractSet[str]:
+    """Return the keys of a reply that say nothing of the answer, or that a row reads."""
+    rows = (place.path.split(".") for row in REPLY_FIELDS for place in row.places.get(protocol, ()))
+    return HOUSEKEEPING.union(*rows).difference(ANSWERS.values())
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Final, TypeAlias, cast, final
+from typing import Final, TypeAlias, final
 
 from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
 from segue.conversation.events import Event, TextDelta, TextEnd, TextStart, ThinkingDelta, ToolCallDelta
@@ -14,7 +14,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.policy import Policy
-from segue.projection.replies.shared import STOP_REASONS, lost_replies, missing_usage, stop_reason
+from segue.projection.replies.shared import ANSWERS, STOP_REASONS, lost_replies, missing_usage, reply_keys, stop_reason
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_endpoint
@@ -32,25 +32,6 @@ Sign: TypeAlias = Callable[[Signed], str | None]
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
 
 
-MEANT: Final = frozenset(
-    {
-        "service_tier",  # it decides the price
-        "serviceTier",
-        "stop_sequence",  # the text at which the reply ended
-        "logprobs",
-        "logprobsResult",
-        "avgLogprobs",
-        "choices",  # further answers: the first is the message
-        "candidates",
-        "input_transformations",  # reasoning that the server left out
-        "refusal",
-        "safetyRatings",
-        "toolUsePromptTokenCount",  # part of the input here, a count of its own there
-        "total_tool_use_tokens",
-    }
-)
-"""Fields of replies that a caller reads. What else a reply has (ids, times, the request repeated) is not reported.
-(openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, botocore 1.44.3, cohere 7.3.1; read 2026-11-18)"""
 _PLAIN: Final[tuple[object, ...]] = ("default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
 """Values that say nothing: the common tier, and empty ones."""
 _FIELD: Final = "@field"
@@ -128,19 +109,22 @@ class ReplyClient:
         return kept
 
     def note_reply_fields(self, message: AssistantMessage, shown: AbstractSet[str]) -> None:
-        """Report what only the reply of another protocol has a place for and its caller may read: see `MEANT`.
+        """Report what only the reply of another protocol has a place for; `HOUSEKEEPING` says nothing of the answer.
 
         `shown` are the names of what the client's protocol has a place for too.
         """
         lost: dict[str, object] = {}
-        raw, client = message.raw_stop_reason, self.record.name
-        is_shared = any(raw == words.get(message.protocol, ...) for words in STOP_REASONS)
-        if is_shared and stop_reason(raw, message.protocol, client) is None:
+        raw, client, protocol = message.raw_stop_reason, self.record.name, message.protocol
+        is_shared = any(raw == words.get(protocol, ...) for words in STOP_REASONS)
+        if is_shared and stop_reason(raw, protocol, client) is None:
             lost["stop_reason"] = raw
+        usage, others = message.usage, reply_keys(protocol)
+        found = [*lost_replies(message).items()]
         for entry in (message.extra or {}).get(REPLY, {}).values():
-            lost.update((name, value) for name, value in _meant_in(object_of(entry)) if name not in shown)
-        lost.update((name, value) for name, value in lost_replies(message, MEANT).items() if name not in shown)
-        usage = message.usage
+            found += [field for field in _other_fields(object_of(entry)) if field[0] not in others]
+        if usage is not None and usage.extra is not None and protocol != client:
+            found += [field for field in usage.extra.get(protocol, {}).items() if field[0] not in others]
+        lost.update((name, value) for name, value in found if name not in shown and value and value not in _PLAIN)
         if usage is not None and (usage.reasoning or usage.cache_read or usage.cache_write):
             counts = {name: getattr(usage, name) for name in sorted(missing_usage(client))}
             lost |= {f"usage.{name}": count for name, count in counts.items() if count}
@@ -152,20 +136,14 @@ class ReplyClient:
         return extra if self.is_same else None
 
 
-def _meant_in(entry: Block, name: str = "") -> Iterator[tuple[str, object]]:
-    """Find the fields of `MEANT` that a reply had next to the message; `entry` is one of `kit.json_patch`."""
-    for key, value in object_of(entry.get("add")).items():
-        if key in MEANT and value is not None and value not in _PLAIN:
-            yield key, value
-        elif isinstance(value, Mapping):
-            yield from _meant_in({"add": cast("Block", value)})
+def _other_fields(entry: Block, name: str = "") -> Iterator[tuple[str, object]]:
+    """Find what a reply had next to the message, and further answers; `entry` is one of `kit.json_patch`."""
+    yield from object_of(entry.get("add")).items()
+    if "more" in entry and name in ANSWERS.values():
+        yield name, entry["more"]
     for inside in ("in", "at"):
         for key, inner in object_of(entry.get(inside)).items():
-            yield from _meant_in(object_of(inner), key if inside == "in" else name)
-    if name in MEANT:
-        given = entry.get("more", entry.get("to"))
-        if given is not None and given not in _PLAIN:
-            yield name, given
+            yield from _other_fields(object_of(inner), key if inside == "in" else name)
 
 
 def refusal_in(extra: Extra | None, kept: Extra | None = None) -> Mapping[str, object]:

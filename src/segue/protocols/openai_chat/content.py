@@ -695,6 +695,7 @@ def cited_sources(message: AssistantMessage) -> Sequence[Source]:
 def _pages(message: AssistantMessage) -> Iterator[Block]:
     for annotation in objects_in(_field(message, "annotations")):
         yield object_of(annotation.get("url_citation"))
+    yield from objects_in(find_in_reply(message.extra, PROTOCOL, "search_results"))  # Perplexity (recorded, 2026-07)
     for tool in objects_in(_field(message, "executed_tools")):
         yield from objects_in(object_of(tool.get("search_results")).get("results"))
 
