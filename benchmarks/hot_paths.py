@@ -95,8 +95,8 @@ def _folder_of(protocol: str) -> str:
 
 def _storing(writer: Model, length: int) -> Iterator[HotPath]:
     """A stored history with the other fields of replies, which take more space than the rest of a short turn."""
-    context = make_history(length, writer)
-    data = dump(context)
+    data = dump(make_history(length, writer))
+    context = load(data)  # in memory as it was read: how far apart the objects of a reader are is a tenth of this path
     plain: object = orjson.loads(data)
     storing = "segue.conversation.stored"
     yield HotPath(f"load {writer.protocol}", lambda: lambda: load(data), lambda: orjson.loads(data), f"{storing}:load")

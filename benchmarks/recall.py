@@ -10,6 +10,9 @@ limit, the request is compared with the recorded next turn:
 - asked and task: whether the newest and the first message of the user are there, by their first 200 characters;
 - prefix: the tokens that repeat the request before, of all tokens; tokens: the mean of a request.
 
+With the look-up tool, each of these requests is followed by one look-up, whose answer counts as a part of the request.
+Its query is made from what the request shows alone: the words of its newest messages, the rarest first.
+
 The measure says what the model can see, not how well it answers. `python benchmarks/recall.py FOLDER` measures the
 sessions of a folder.
 """
@@ -30,7 +33,8 @@ from figures import Figure
 from msgspec.structs import replace
 from recall_sessions import WRITER, Session, make_sessions, read_sessions
 
-from segue import AssistantMessage, Message, Model, Projector
+from segue import AssistantMessage, Message, Model, Projector, UserMessage
+from segue.client.flow.recall import recall_room, search
 from segue.counting.counter import TokenCounter
 
 WINDOWS: Final = (16_000, 32_000, 64_000)
@@ -46,6 +50,10 @@ _RUN: Final = 4
 _MOST_RUNS: Final = 400
 """Of the runs of one turn: a whole file that is written would outweigh everything else."""
 _BEGINNING: Final = 200
+_NEWEST: Final = 4
+_LOOKED_AT: Final = 2_000
+_QUERY_WORDS: Final = 24
+"""Of the newest four messages, so many characters of each; so many words of them are a query."""
 _MEASURES: Final = ("names", "rare", "verbatim", "planted", "asked", "task")
 
 
@@ -103,7 +111,7 @@ class Tally:
     def __init__(self) -> None:
         self.found: defaultdict[str, float] = defaultdict(float)
         self.wanted: defaultdict[str, float] = defaultdict(float)
-        self.requests = 0
+        self.requests = self.look_ups = 0
         self.tokens = self.all_tokens = self.reused = 0.0
 
     def add(self, measure: str, found: float, wanted: float) -> None:
@@ -116,9 +124,10 @@ class Tally:
         return 100 * self.found[measure] / self.wanted[measure] if self.wanted[measure] else None
 
 
-def play(session: Session, model: Model, tally: Tally, texts: Texts) -> None:
+def play(session: Session, model: Model, tally: Tally, texts: Texts, *, looks_up: bool = False) -> None:
     """Send every request of a session, and compare those that are cut, or nearly, with the turn that followed."""
     projector, messages = Projector(model), session.context.messages
+    counter = TokenCounter(model)
     names: set[str] = set()
     runs: set[str] = set()
     seen: dict[str, list[int]] = defaultdict(list)
@@ -152,6 +161,14 @@ def play(session: Session, model: Model, tally: Tally, texts: Texts) -> None:
             continue
         tally.requests += 1
         tally.tokens += tokens
+        if looks_up and (omitted := max(window.lean, window.gone)):
+            query = make_query(sent, texts)
+            room = recall_room(window.limit)
+            answer = search(messages[:omitted], query, room, counter, sent)
+            looked_up = UserMessage.of(f"{query}\n{answer}")
+            tally.look_ups += 1
+            tally.tokens += texts.tokens(looked_up)
+            sent = (*sent, looked_up)
         _compare(turn, sent, tally, texts, names=names, runs=runs, seen=seen)
         whole = "\n".join(map(texts.text, sent))
         for measure, message in (("asked", newest), ("task", first)):
@@ -159,6 +176,17 @@ def play(session: Session, model: Model, tally: Tally, texts: Texts) -> None:
                 tally.add(measure, texts.text(message)[:_BEGINNING].strip() in whole, 1)
         for fact in session.planted.get(index, ()):
             tally.add("planted", fact in whole, 1)
+
+
+def make_query(sent: Sequence[Message], texts: Texts) -> str:
+    """Make a query as a model could: of the names and words of the newest messages of a request, the rarest first.
+
+    The turn that follows is never looked at.
+    """
+    whole = "\n".join(map(texts.text, sent))
+    newest = "\n".join(texts.text(message)[:_LOOKED_AT] for message in sent[-_NEWEST:])
+    words = dict.fromkeys([*_NAME.findall(newest), *_WORD.findall(newest)])
+    return " ".join(sorted(words, key=whole.count)[:_QUERY_WORDS])
 
 
 def _compare(
@@ -216,14 +244,17 @@ def make_count() -> tuple[Callable[[str], float], str]:
     return lambda text: len(tokenizer.encode(text)), "exact"
 
 
-def measure_recall(sessions: Sequence[Session], windows: Sequence[int] = WINDOWS) -> list[Figure]:
-    """Measure the recall of all sessions together, at every window."""
+def measure_recall(
+    sessions: Sequence[Session], windows: Sequence[int] = WINDOWS, *, looks_up: bool = False
+) -> list[Figure]:
+    """Measure the recall of all sessions together, at every window; `looks_up`: with one look-up for each request."""
     figures: list[Figure] = []
     for window in windows:
         tally, (count, counted) = Tally(), make_count()
         for session in sessions:
-            play(session, replace(WRITER, context_window=window, max_input=0), tally, Texts(count))
-        where = f"{window // 1000}k"
+            model = replace(WRITER, context_window=window, max_input=0)
+            play(session, model, tally, Texts(count), looks_up=looks_up)
+        where = f"{window // 1000}k" + (" with look-ups" if looks_up else "")
         for measure in _MEASURES:
             value = tally.share(measure)
             if value is not None:

@@ -168,6 +168,16 @@ def test_what_is_kept_of_other_fields_is_bounded_and_dropped_with_a_conversation
     assert not kept
 
 
+def test_a_client_with_many_paths_pushes_out_no_fields_of_others():
+    known = Histories()
+    body = {**messages_body(STEPS[0]), "tools": TOOLS}
+    first = ask(known, body)
+    for at in range(40):
+        ask(known, body, f"/v1/messages?n={at}", "mallory")
+    again = ask(known, {**body, "messages": [{"role": "user", "content": "Another thing."}]})
+    assert tools_of(again) is tools_of(first)
+
+
 def test_the_messages_of_earlier_requests_are_the_same_objects():
     known = Histories()
     first, second, third = (ask(known, messages_body(*STEPS[:end])) for end in (1, 3, 5))

@@ -162,6 +162,17 @@ def test_the_tier_of_a_reply_is_in_its_cost(gateway: Served, is_streamed: bool) 
     assert spending_of(gateway).ledger.unpriced == 1
 
 
+@pytest.mark.parametrize("kind", ["advisor_message", "fallback_message"])
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+def test_a_round_of_another_model_has_no_known_price(gateway: Served, kind: str, is_streamed: bool) -> None:
+    counts = {"input_tokens": 9, "output_tokens": 9, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+    rounds = [{"type": "message", **counts}, {"type": kind, "model": "claude-fable-5-1", **counts}]
+    gateway.upstream.usage = {"iterations": rounds}
+    key = add(gateway)
+    body = {"model": "m-anthropic", "messages": TURN, "max_tokens": 500, "stream": is_streamed}
+    assert row_of(gateway, post(gateway.url, body, key), key)["price"] == "unknown"
+
+
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
 def test_an_unknown_tier_of_a_chat_reply_has_no_price(gateway: Served, is_streamed: bool) -> None:
     gateway.upstream.reply = {"service_tier": "priority"}

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 
 from gateway.asgi_client import KEY, OTHER, Client, has_form
 from gateway.running import KEYS
 from segue.client.http.outgoing_request import OutgoingRequest
 from segue.gateway.config import load_config
+from segue.gateway.keys import Rights, digest_of, make_key
 from segue.gateway.service import Gateway
+from segue.gateway.store.key_table import put_key
 from segue.gateway.transport import AiohttpTransport
 
 HI = {"role": "user", "content": "hi"}
@@ -194,8 +197,27 @@ DISGUISED: dict[str, tuple[str, dict[str, Any]]] = {
     "a key with a blank": ("openai-responses", {" conversation": "conv_V"}),
     "another model": ("openai-chat", {"Model": "gpt-5.4-pro"}),
     "a key with a long s": ("openai-chat", {"me\u017fsages": [HI]}),
-    # Models that an account made.
+    # A text that is read as a name, and items in places of contents.
+    "a text that names a file": (
+        "openai-chat",
+        {"messages": [{"role": "system", "content": "FileID://file-fe-V,fileid://file-fe-W"}, HI]},
+    ),
+    "a text that names a file, for another wire": ("anthropic-messages", {"system": " fileid://file-fe-V"}),
+    "an item in a message": (
+        "openai-responses",
+        item(type="message", role="user", content=[{"type": "item_reference", "id": "msg_V"}]),
+    ),
+    "an agent of Google": ("google-interactions", {"agent": "customer-sentinel"}),
+    "an agent in place of the model": ("google-interactions", {"model": None, "agent": "agents/V"}),
+    # Models that an account made, also next to the one that is asked for.
     "a fine-tuned model": ("openai-chat", {"model": "ft:gpt-5.4:org:name:V"}),
+    "a fine-tuned model in capitals": ("openai-chat", {"model": "FT:gpt-5.4:org:name:V"}),
+    "a fine-tuned model after a blank": ("openai-chat", {"model": " ft:gpt-5.4:org:name:V"}),
+    "a fine-tuned model of Cohere": ("cohere-chat", {"model": "0199-V-ft"}),
+    "a deployment": ("openai-chat", {"model": "ep-20260604-v"}),
+    "a model to fall back to": ("anthropic-messages", {"fallbacks": [{"model": "ft:gpt-5.4:org:name:V"}]}),
+    "models of a router": ("openai-chat", {"models": ["gpt-5.4", "@preset/v"]}),
+    "the model of a tool": ("openai-responses", {"tools": [{"type": "image_generation", "model": "ft:V"}]}),
 }
 AS_MODEL: dict[str, tuple[str, dict[str, Any]]] = {
     "a conversation": ("openai-responses", {"conversation": "NAME"}),
@@ -706,6 +728,140 @@ GPT = {
     "metadata": {"conversation": "conv_V"},
     "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
 }
+
+
+FILE_OF_GPT = user({"type": "input_file", "file_id": "file-V"}, key="input")
+FILE_OF_CLAUDE = user({"type": "document", "source": {"type": "file", "file_id": "file-V"}})
+WRITTEN: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    # What a server of the client's choice, or the model itself, writes into a reply.
+    "hints of a tool": (
+        "openai-responses",
+        {"type": "mcp_list_tools", "id": "m1", "server_label": "x", "tools": [{"annotations": {"file_id": "file-V"}}]},
+        FILE_OF_GPT,
+    ),
+    "the id of a tool": (
+        "openai-responses",
+        {"type": "mcp_list_tools", "id": "m1", "server_label": "x", "tools": [{"name": "f", "id": "msg_V"}]},
+        item(id="msg_V"),
+    ),
+    "a result": (
+        "openai-responses",
+        {"type": "mcp_call", "id": "m1", "server_label": "x", "name": "f", "output": [{"file_id": "file-V"}]},
+        FILE_OF_GPT,
+    ),
+    "an error": (
+        "openai-responses",
+        {"type": "mcp_call", "id": "m1", "server_label": "x", "name": "f", "error": {"content": [{"id": "msg_V"}]}},
+        item(id="msg_V"),
+    ),
+    "tools that were searched": (
+        "openai-responses",
+        {"type": "tool_search_output", "id": "m1", "tools": [{"type": "mcp", "vector_store_ids": ["file-V"]}]},
+        FILE_OF_GPT,
+    ),
+    "a list of tools": (
+        "anthropic-messages",
+        {"type": "mcp_tool_listing", "server_name": "x", "tools": [{"annotations": {"file_id": "file-V"}}]},
+        FILE_OF_CLAUDE,
+    ),
+    "a block of a result": (
+        "anthropic-messages",
+        {
+            "type": "mcp_tool_result",
+            "tool_use_id": "t1",
+            "is_error": False,
+            "content": [{"type": "image", "source": {"type": "file", "file_id": "file-V"}}],
+        },
+        FILE_OF_CLAUDE,
+    ),
+    "arguments": (
+        "anthropic-messages",
+        {"type": "server_tool_use", "id": "t1", "name": "code_execution", "input": {"file_id": "file-V"}},
+        FILE_OF_CLAUDE,
+    ),
+}
+
+
+@pytest.mark.parametrize(("protocol", "block", "more"), WRITTEN.values(), ids=WRITTEN.keys())
+def test_nobody_writes_a_name_into_a_reply(
+    tmp_path: Path, upstream: Upstream, protocol: str, block: dict[str, Any], more: dict[str, Any]
+) -> None:
+    if protocol == "openai-responses":
+        upstream.reply = {**GPT, "output": [block, GPT["output"][-1]]}
+    else:
+        upstream.reply = {**CLAUDE, "content": [block, *CLAUDE["content"]]}
+
+    async def run() -> list[int]:
+        gateway = make(tmp_path)
+        await gateway.start()
+        path, plain = PLACES[protocol]
+        found: list[int] = []
+        for given in ({}, more):
+            client = Client(gateway, json.dumps({**plain, **given}).encode(), stays=True)
+            await client.ask(path, {"x-api-key": KEY})
+            found.append(client.status)
+        await gateway.close()
+        return found
+
+    assert asyncio.run(run()) == [200, 400]
+    assert len(upstream.sent) == 1
+
+
+FURTHER: dict[str, tuple[str, dict[str, Any]]] = {
+    "a fallback": ("anthropic-messages", {"fallbacks": [{"model": "claude-fable-5-1"}]}),
+    "the default fallback": ("anthropic-messages", {"fallbacks": "default"}),
+    "an advisor": (
+        "anthropic-messages",
+        {"tools": [{"type": "advisor_20260301", "name": "advisor", "model": "claude-fable-5-1"}]},
+    ),
+    "a router": ("openai-chat", {"models": ["gpt-5.4-pro"]}),
+    "images": ("openai-responses", {"tools": [{"type": "image_generation", "model": "gpt-image-9"}]}),
+}
+
+
+@pytest.mark.parametrize(("protocol", "body"), FURTHER.values(), ids=FURTHER.keys())
+@pytest.mark.parametrize(
+    ("rights", "is_refused"),
+    [
+        ({"models": ["*/claude-opus-4-8", "*/gpt-5.4"]}, True),
+        ({"routes": ["claude-opus-4-8", "gpt-5.4"]}, True),
+        ({"budgets": {"day": {"dollars": 1}}}, True),
+        ({"tokens_per_minute": 900_000}, False),
+    ],
+    ids=["models", "routes", "money", "tokens"],
+)
+def test_a_limited_key_names_no_further_model(
+    tmp_path: Path,
+    upstream: Upstream,
+    protocol: str,
+    body: dict[str, Any],
+    rights: dict[str, Any],
+    is_refused: bool,
+) -> None:
+    async def run() -> Client:
+        gateway = make(tmp_path)
+        await gateway.start()
+        store = gateway.store.store
+        assert store is not None
+        secret, key = make_key("alice", msgspec.convert(rights, Rights), 1)
+        put_key(store.database, key, digest_of(secret))
+        await gateway.load_keys()
+        path, plain = PLACES[protocol]
+        client = Client(gateway, json.dumps({**plain, **body}).encode(), stays=True)
+        await client.ask(path, {"x-api-key": secret})
+        await gateway.close()
+        return client
+
+    client = asyncio.run(run())
+    assert has_form(protocol, client.body)
+    assert (client.status == 403) is is_refused, client.body
+    assert bool(upstream.sent) is not is_refused
+
+
+def test_a_name_of_the_catalogue_is_everybodys(gateway: Gateway, upstream: Upstream) -> None:
+    """Fireworks has its own public models below an account."""
+    text = json.dumps({"model": "fireworks/accounts/fireworks/models/kimi-k3", "messages": [HI]})
+    assert b"at the provider made" not in ask(gateway, "openai-chat", text.encode()).body
 
 
 @pytest.mark.parametrize(

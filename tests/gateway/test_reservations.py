@@ -19,7 +19,7 @@ from gateway.test_spending import spending_of
 from segue import get_model
 from segue.conversation.messages import Usage, UsageCost
 from segue.gateway.keys import Budget, Rights
-from segue.gateway.spending import clamp_usage
+from segue.gateway.spending import clamp_usage, count_choices
 from segue.gateway.store.accounts import Account, Lease
 from segue.gateway.store.ledger import (
     LEASE,
@@ -88,6 +88,81 @@ def test_without_reservations_by_configuration_a_burst_overspends(tmp_path: Path
         assert spending_of(gateway).ledger.spent["total"].nano > 2 * NANO
 
 
+SEARCH = [{"type": "web_search_20250305", "name": "web_search"}]
+FILE = [{"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}}]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"tools": SEARCH},
+        {"mcp_servers": [{"type": "url", "name": "x", "url": "https://example.com"}]},
+        {"messages": [{"role": "user", "content": FILE}]},
+    ],
+    ids=["a search", "a server", "a file"],
+)
+def test_what_a_provider_reads_for_its_own_tools_is_held_as_far_as_it_is_left(
+    gateway: Served, more: dict[str, Any]
+) -> None:
+    """One request may read more than is left; those beside it wait for the figure."""
+    gateway.upstream.usage = {"input_tokens": 900_000}
+    gateway.upstream.holds = True
+    key = add(gateway, rights=DOLLAR)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(ask, gateway, key, model="m-anthropic", path="/v1/messages", max_tokens=9, **more)
+        wait_for(lambda: gateway.upstream.is_held)
+        others = [ask(gateway, key, model="m-anthropic", path="/v1/messages", max_tokens=9) for _ in range(3)]
+        gateway.upstream.holds = False
+        assert first.result().status_code == 200
+    assert {answer.status_code for answer in others} == {429}
+    assert len(gateway.upstream.bodies) == 1
+    assert spending_of(gateway).ledger.spent["total"].nano == pytest.approx(
+        4.5 * NANO, rel=0.01
+    )  # that of the provider
+
+
+def test_what_a_provider_reads_for_its_own_tools_is_given_back(gateway: Served) -> None:
+    key = add(gateway, rights=DOLLAR)
+    for _ in range(3):
+        answer = ask(gateway, key, model="m-anthropic", path="/v1/messages", max_tokens=9, tools=SEARCH)
+        assert answer.status_code == 200
+    assert spending_of(gateway).ledger.spent["total"].nano < NANO // 100
+
+
+@pytest.mark.parametrize(
+    ("body", "choices"),
+    [
+        ({"n": 4}, 4),
+        ({"n": 4.0}, 4),
+        ({"n": "4"}, 4),
+        ({"best_of": 4}, 4),
+        ({"generationConfig": {"candidateCount": 4}}, 4),
+        ({"generationConfig": {"candidate_count": 4}}, 4),
+        ({"generation_config": {"candidateCount": 4}}, 4),
+        ({"n": 10**400}, 10_000),
+        ({"n": -4}, 1),
+        ({"n": "x"}, 1),
+        ({"n": None}, 1),
+    ],
+    ids=str,
+)
+def test_replies_are_counted_whatever_the_form_of_their_number(body: dict[str, Any], choices: int) -> None:
+    assert count_choices(body) == choices
+
+
+def test_of_two_limits_the_larger_one_is_reserved(gateway: Served) -> None:
+    """Both are passed on, and providers read different ones of them."""
+    key = add(gateway, rights=Rights(budgets={"total": Budget(tokens=100_000)}))
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(
+            pool.map(
+                lambda _: ask(gateway, key, model="gpt-9-new", max_tokens=60_000, max_completion_tokens=16), range(8)
+            )
+        )
+    assert 200 in {answer.status_code for answer in answers}
+    assert gateway.upstream.written <= 100_000
+
+
 # -- lower, or refuse --------------------------------------------------------------------------------------------------
 
 
@@ -146,7 +221,7 @@ def test_an_attempt_after_one_that_was_billed_gets_what_is_left() -> None:
     lease = Lease(
         Account("t", "one"), DOLLAR, Wanted(input=Amount(1_000, 10), output=1_000, rate=1_000.0, least=16), lambda: None
     )
-    lease.grant(1_000, 1_500)
+    lease.grant(1_000, 1_500, Amount())
     assert lease.output_again() == 1_000
     for billed, left in ((300_000, 1_000), (400_000, 800), (900_000, 16)):
         lease.account.count(lease, Amount(billed, 1), NOON, is_priced=True)

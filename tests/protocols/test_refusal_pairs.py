@@ -75,12 +75,32 @@ def document(kind: str, *between: dict[str, Any]) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": [{"text": "x"}, paper, *between, point]}]}
 
 
+def used(thinking: dict[str, Any]) -> dict[str, Any]:
+    use = {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}]}
+    tools = [{"name": "f", "input_schema": EMPTY}]
+    return {"max_tokens": 8000, "messages": [HI, use, result], "tools": tools, "thinking": thinking}
+
+
+def declared(schema: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    tool = {"functionDeclarations": [{"name": "f", "description": "x", "parameters": schema}]}
+    return {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "tools": [tool], **rest}
+
+
+def answered(**rest: str) -> dict[str, Any]:
+    call = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}]}
+    result = {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"r": 1}, **rest}}]}
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}}
+    return declared(schema, contents=[{"role": "user", "parts": [{"text": "hi"}]}, call, result])
+
+
 def level(value: str) -> dict[str, Any]:
     thinking = {"thinkingConfig": {"thinkingLevel": value}}
     return {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "generationConfig": thinking}
 
 
 EMPTY = closed()
+REPLY = {"role": "assistant", "content": "x"}
 K3, GROK, GLM = "moonshotai/kimi-k3", "xai/grok-4.5", "zai/glm-5.2"
 GPT, CLAUDE, BEDROCK = "openai/gpt-4o", "anthropic/claude-sonnet-4-5", "amazon-bedrock/us.anthropic.claude-sonnet-4-6"
 DEVSTRAL, ROUTED = "mistral/devstral-medium-latest", "openrouter/openai/gpt-5"
@@ -362,6 +382,90 @@ PAIRS: dict[str, Pair] = {
         converse_result({"text": "x"}, after=[IMAGE]),
         ("messages", 2, "content", 0, "toolResult", "content", 1, "image"),
     ),
+    # -- refusals of the year to 2026-11
+    "a summary of reasoning that Copilot does not have": (
+        "github-copilot/gpt-5.4",
+        RESPONSES,
+        {"input": "hi", "reasoning": {"effort": "low", "summary": "off"}},
+        {"input": "hi", "reasoning": {"effort": "low", "summary": "auto"}},
+        ("reasoning", "summary"),
+    ),
+    "reasoning with content that is null, for Grok": (
+        GROK,
+        RESPONSES,
+        {"input": [HI, {"type": "reasoning", "summary": [], "content": None}, REPLY, HI]},
+        {"input": [HI, {"type": "reasoning", "summary": []}, REPLY, HI]},
+        ("input", 1, "content"),
+    ),
+    "a tool of MiniMax without a type": (
+        "minimax/MiniMax-M3",
+        CHAT,
+        chat(tools=[{"function": {"name": "f", "parameters": EMPTY}}]),
+        function(EMPTY),
+        ("tools", 0, "function"),
+    ),
+    "thinking of MiniMax M3 over Chat": (
+        "minimax/MiniMax-M3",
+        CHAT,
+        chat(thinking={"type": "enabled"}),
+        chat(thinking={"type": "adaptive"}),
+        ("thinking", "type"),
+    ),
+    **{
+        f"a cache of an hour, {model}": (
+            f"amazon-bedrock/{model}",
+            CONVERSE,
+            {"messages": [TURN], "system": [{"text": "x"}, {"cachePoint": {"type": "default", "ttl": "1h"}}]},
+            {"messages": [TURN], "system": [{"text": "x"}, {"cachePoint": {"type": "default"}}]},
+            ("system", 1, "cachePoint", "ttl"),
+        )
+        for model in ("us.anthropic.claude-sonnet-4-20250514-v1:0", "us.amazon.nova-pro-v1:0")
+    },
+    "a reference in a schema of the Gemini API": (
+        "google/gemma-4-31b-it",
+        GEMINI,
+        declared({"type": "object", "properties": {"q": {"type": "array", "items": {"ref": "X"}}}}),
+        declared({"type": "object", "properties": {"q": {"type": "array", "items": {"type": "string"}}}}),
+        ("tools", 0, "functionDeclarations", 0, "parameters", "properties", "q", "items", "ref"),
+    ),
+    "ids of calls for Gemini 2.5 at Vertex": (
+        "google-vertex/gemini-2.5-pro",
+        GEMINI,
+        answered(id="a"),
+        answered(),
+        ("contents", 2, "parts", 0, "functionResponse", "id"),
+    ),
+    "a call of DeepSeek without its thinking, over Messages": (
+        "deepseek/deepseek-v4-pro",
+        MESSAGES,
+        used({"type": "enabled"}),
+        used({"type": "disabled"}),
+        ("messages", 1, "content", 0),
+    ),
+    "a forced tool of DeepSeek over Messages, where nothing is set": (
+        "deepseek/deepseek-v4-pro",
+        MESSAGES,
+        claude(tools=[{"name": "f", "input_schema": EMPTY}], tool_choice={"type": "tool", "name": "f"}),
+        claude(tools=[{"name": "f", "input_schema": EMPTY}], tool_choice={"type": "auto"}),
+        ("tool_choice",),
+    ),
+    "a long reply of Fireworks without a stream": (
+        "fireworks/accounts/fireworks/models/glm-5p3",
+        CHAT,
+        chat(max_tokens=4097),
+        chat(max_tokens=4096),
+        ("stream",),
+    ),
+    **{
+        f"a strict schema that OpenAI refuses behind {provider}": (
+            f"{provider}/{model}",
+            RESPONSES,
+            flat(closed(u={"type": "string", "format": "uri"})),
+            flat(closed(u={"type": "string", "format": "date"})),
+            ("tools", 0, "parameters", "properties", "u", "format"),
+        )
+        for provider, model in (("openrouter", "openai/gpt-5.1-codex-max"), ("github-copilot", "gpt-5.3-codex"))
+    },
 }
 
 TAKEN: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -375,6 +479,28 @@ TAKEN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gpt-oss behind OpenRouter": ("openrouter/openai/gpt-oss-120b", CHAT, chat(max_tokens=10)),
     "a user turn after a result of Mistral Small": ("mistral/mistral-small-latest", MISTRAL, one_call(HI)),
     "129 calls elsewhere": ("deepseek/deepseek-v4-pro", CHAT, {**calls(129), "thinking": {"type": "disabled"}}),
+    "ids of calls for Gemini 3 at Vertex": ("google-vertex/gemini-3.1-pro-preview", GEMINI, answered(id="a")),
+    "ids of calls at the Gemini API": ("google/gemini-2.5-pro", GEMINI, answered(id="a")),
+    "thinking with a budget of MiniMax M3 over Messages": (
+        "minimax/MiniMax-M3",
+        MESSAGES,
+        claude(thinking={"type": "enabled", "budget_tokens": 2000}, max_tokens=8000),
+    ),
+    "a long reply of Fireworks in a stream": (
+        "fireworks/accounts/fireworks/models/glm-5p3",
+        CHAT,
+        chat(max_tokens=8000, stream=True),
+    ),
+    "a format that Copilot's Claude is not asked about": (
+        "github-copilot/claude-sonnet-4.6",
+        CHAT,
+        function(closed(u={"type": "string", "format": "uri"})),
+    ),
+    "a cache of an hour for Claude 4.5 at Bedrock": (
+        "amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        CONVERSE,
+        {"messages": [TURN], "system": [{"text": "x"}, {"cachePoint": {"type": "default", "ttl": "1h"}}]},
+    ),
     "a cache point after Markdown for Nova": ("amazon-bedrock/us.amazon.nova-pro-v1:0", CONVERSE, document("md")),
 }
 

@@ -76,11 +76,11 @@ class SseEncoder:
 
     def feed(self, frame: StreamFrame) -> bytes:
         """Encode one frame; a text is written unchanged."""
-        if isinstance(frame, str):
-            return b"data: " + frame.encode() + b"\n\n"
         try:
-            return self._names[frame.get("type")] + _ENCODE(frame) + b"\n\n"
-        except (KeyError, TypeError, UnicodeEncodeError):
+            return self._names[frame.get("type")] + _ENCODE(frame) + b"\n\n"  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - a text has no keys
+        except (AttributeError, KeyError, TypeError, UnicodeEncodeError):
+            if isinstance(frame, str):
+                return b"data: " + frame.encode() + b"\n\n"
             return self._begin(frame.get("type")) + encode_json(frame) + b"\n\n"
 
     def _begin(self, kind: object) -> bytes:

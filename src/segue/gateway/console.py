@@ -36,6 +36,7 @@ from segue.gateway.replays import send_again
 from segue.gateway.runtime import Runtime
 from segue.gateway.series import Series
 from segue.gateway.service import Gateway, now_ms
+from segue.gateway.shares import SharedCache
 from segue.gateway.shown import ShownContent, group_changes, show_message, title_of_content, with_kinds
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.store import Store
@@ -66,7 +67,7 @@ _ADMIN_ONLY: Final = "this gateway has an admin key: what requests said, switchi
 _HOUR: Final = 3_600_000
 _MOST_HOURS: Final = 24 * 366
 _MOST_STEPS: Final = 400
-_MOST_SHOWN: Final = 4
+_MOST_SHOWN: Final = 16
 """Contents that are kept as they are shown: the page asks for their rows a screen at a time."""
 _MOST_ROWS_SHOWN: Final = 200
 _LONGEST_SHOWN: Final = 2_000_000
@@ -140,7 +141,7 @@ class Console:
         self._gateway = gateway
         self._models: tuple[Runtime, list[str]] | None = None
         self._parts: dict[str, tuple[str, _Sums]] = {}
-        self._shown: OrderedDict[tuple[Scope, str], tuple[bytes, ShownContent]] = OrderedDict()
+        self._shown: SharedCache[tuple[Scope, str], tuple[bytes, ShownContent]] = SharedCache(_MOST_SHOWN)
         self._titles: OrderedDict[tuple[Scope, str], str] = OrderedDict()
         self._titles_of = (0, 0)
         """When the titles were read: the hour, because contents expire, and what was erased until then."""
@@ -279,9 +280,7 @@ class Console:
         model = _ROWS.decode(row).model
         protocol = None if model is None else self._protocol_of(model)
         shown = await self._apart(request, scope, lambda: ShownContent(load_content(data), row, protocol))
-        self._shown[scope, name] = data, shown
-        while len(self._shown) > _MOST_SHOWN:
-            self._shown.popitem(last=False)
+        self._shown.put(scope or "", (scope, name), (data, shown))
         return shown
 
     def _protocol_of(self, name: str) -> str | None:
@@ -460,7 +459,7 @@ class Console:
 
     def _forget_shown(self) -> None:
         """Drop what is kept of contents, because something of them is erased."""
-        self._shown.clear()
+        self._shown = SharedCache(_MOST_SHOWN)
         self._titles.clear()
 
     async def choose(self, request: Request, scope: Scope) -> Response:

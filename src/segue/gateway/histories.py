@@ -16,7 +16,7 @@ its states were looked up.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from time import monotonic
 from typing import Final, NamedTuple, cast, final
@@ -202,8 +202,10 @@ class Histories:
         head = Head(text.fields, empty, runtime)
         self._heads[place] = (head, *self._heads.get(place, ())[: _HEADS_ALIKE - 1])
         self._heads.move_to_end(place)
-        while len(self._heads) > _HEADS // _HEADS_ALIKE:
-            self._heads.popitem(last=False)
+        while len(places := list(self._heads)) > _HEADS // _HEADS_ALIKE:
+            counts = Counter(tenant for tenant, _ in places)
+            largest = max(counts.values())
+            self._heads.pop(next(each for each in places if counts[each[0]] == largest), None)
 
     def _find(self, text: Text, runtime: Runtime) -> tuple[History, Seam] | None:
         """Find the history that a request begins with: the one with the most turns in common."""

@@ -11,6 +11,7 @@ do not matter, so an object without a `type`, with another one, or with more key
 The classes:
 - "references": names; a string, a list, or an object all of whose unclassified strings are names.
 - "addresses": URLs that the provider reads: of the public web, or `data:`.
+- "models": names of further models that the provider runs for the request, as fallbacks and for tools.
 - "plain": values that name nothing: texts, options, ids that only connect parts of one request.
 - "maps": objects with keys of the client's own, whose values are as anywhere.
 - "loose": results of tools, in which only known names and addresses count.
@@ -27,6 +28,8 @@ Facts:
 - An item reference of Responses is an object with an `id`; its type may be null or absent. (openai 3.49.0:
   ItemReference) Reasoning with an id and without encrypted content is looked up: "Item with id 'rs_...' not found".
                                                                  (vercel/ai #7543, opencode #7724; 2025 and 2026)
+- A system message "fileid://file-fe-..." is a file of the account to Qwen-Long, also several with commas.
+                                                        (Alibaba Model Studio: long context, Qwen-Long; 2026-11-19)
 - JSON of Google has two names for a field, `fileUri` and `file_uri`.                       (protobuf's JSON mapping)
 - Servers in Go read `Model` as `model`.                                                   (encoding/json: Unmarshal)
 """
@@ -45,7 +48,7 @@ from urllib.parse import unquote
 from segue.errors import Path
 from segue.protocols.kit.json_values import Block
 
-FindingKind: TypeAlias = Literal["object", "item", "address", "unknown", "variant"]
+FindingKind: TypeAlias = Literal["object", "item", "address", "model", "unknown", "variant"]
 
 _PLAIN: Final = 0
 _DATA: Final = 1
@@ -56,6 +59,7 @@ _ADDRESS: Final = 5
 _UNKNOWN: Final = 6
 _UNKNOWN_NAME: Final = 7
 """An unknown key that names something by its own name."""
+_MODEL: Final = 8
 _CLASSES: Final[Mapping[str, int]] = {
     "plain": _PLAIN,
     "added": _PLAIN,
@@ -65,8 +69,10 @@ _CLASSES: Final[Mapping[str, int]] = {
     "others": _UNKNOWN,
     "references": _REFERENCE,
     "addresses": _ADDRESS,
+    "models": _MODEL,
 }
 _CHECKED: Final = (_REFERENCE, _ADDRESS)
+_JUDGED: Final = (*_CHECKED, _MODEL)
 _READ: Final = (_PLAIN, _REFERENCE)
 """Objects whose fields the protocol defines."""
 _STRINGS: Final = ("string", "any", "object")
@@ -79,10 +85,20 @@ _WEB: Final = re.compile(r"https?://([^/?#\\]*)")
 _HIDDEN: Final = re.compile(r"[\x00-\x20\x7f]+")
 """Characters that readers of URLs leave out."""
 _HELD_DOMAINS: Final = ("googleapis.com", "storage.cloud.google.com")
+_TEXT_NAME: Final = "fileid://"
+"""What a text begins with that names a file."""
+_LONGEST_START: Final = 64
 _LONGEST_NAME: Final = 512
 """Characters of the longest name; a longer text without a scheme is content."""
 _REPLY_KEYS: Final = frozenset({"annotations"})
 """Data of a request that the provider itself writes into a reply."""
+_WRITTEN_KEYS: Final = frozenset({"tools", "input", "arguments", "args"})
+"""What a reply repeats of the client or of a server that the client chose, and what the model wrote for a tool."""
+_OF_SERVERS: Final = re.compile(r"mcp", re.IGNORECASE)
+"""Types of blocks and items that a server of the client's choice fills; their own ids are the provider's.
+
+(`mcp_list_tools` with any `annotations`: openai 3.49.0; `mcp_tool_listing`: anthropic 2.8.0; `mcp_server_tool_result`
+with any `result`: google-genai 3.1.0; 2026-11-19)"""
 _TO_CAMEL: Final = re.compile(r"_+([a-z0-9])")
 _NOT_FOLDED: Final = re.compile(r"[\W_]+")
 
@@ -91,8 +107,8 @@ class Finding(NamedTuple):
     """A value that may name an object at the provider: where it is, the value (empty: any), and what it names.
 
     `kind`: "object" (a place of names), "item" (an item that is looked up by its id, and whose text is there without
-    it), "address" (not of the public web), "unknown" (the place is not known), "variant" (a key that some servers read
-    as the key `what`).
+    it), "address" (not of the public web), "model" (another model that runs), "unknown" (the place is not known),
+    "variant" (a key that some servers read as the key `what`).
     """
 
     path: Path
@@ -167,6 +183,8 @@ class ObjectPlaces:
             texts = self._texts.get(str(block.get("type")), ())
             has_text = isinstance(block["id"], str) and any(block.get(key) for key in texts)
             yield Finding((*path, "id"), str(block["id"]), "a stored item", "item" if has_text else "object")
+        elif mode == _PLAIN and self._items_at and "id" in block and _fold(str(block.get("type"))) == "itemreference":
+            yield Finding((*path, "id"), str(block["id"]), "a stored item", "object")
         for key, value in block.items():
             if value is None:
                 continue
@@ -181,15 +199,19 @@ class ObjectPlaces:
                 if other is not None and other != key:
                     yield Finding((*path, key), "", other, "variant")
                     continue
-            if mode == _REFERENCE and found not in _CHECKED and not self._is_place(parent, name):
+            if mode == _REFERENCE and found not in _JUDGED and not self._is_place(parent, name):
                 below = mode  # of a name in the form of an object, any other string may be the name
             elif mode in _READ:
                 below = _unknown(key) if found is None else found
-            elif found in _CHECKED or f"{parent}.{key}" in self.rows:
+            elif found in _JUDGED or f"{parent}.{key}" in self.rows:
                 below = cast("int", found)
             else:
                 below = _LOOSE if mode == _LOOSE else _unknown(key)
-            if below == _DATA or (below in (_PLAIN, _LOOSE) and isinstance(value, str)):
+            if below == _PLAIN and isinstance(value, str):
+                if _TEXT_NAME in value[:_LONGEST_START].lower():
+                    yield Finding((*path, key), value[:_LONGEST_NAME], "a file", "object")
+                continue
+            if below == _DATA or (below == _LOOSE and isinstance(value, str)):
                 continue
             waiting.append((value, name, (*path, key), below))
 
@@ -199,6 +221,8 @@ class ObjectPlaces:
 
     def _judge(self, value: object, key: str, path: Path, mode: int) -> Finding | None:
         text = value if isinstance(value, str) else str(value)
+        if mode == _MODEL:
+            return Finding(path, text, "a model", "model") if text.strip() else None
         if mode == _ADDRESS:
             return None if is_public(text) else Finding(path, text, "an address of the account", "address")
         if mode == _REFERENCE:
@@ -237,17 +261,27 @@ class ObjectPlaces:
     def names_in(self, reply: object) -> set[str]:
         """Return the names in parts of a reply, which a later request of the same client may have.
 
-        What a tool or the client wrote into the reply, such as schemas and metadata, gives nobody a name.
+        What a tool, a server or the client wrote into the reply, such as schemas, lists of tools and results, gives
+        nobody a name: a client chooses its servers, and they write what they like.
         """
         found: set[str] = set()
         waiting: list[tuple[object, str, bool]] = [(reply, "", False)]
         while waiting:
             value, parent, is_name = waiting.pop()
             if isinstance(value, Mapping):
-                for key, each in cast("Block", value).items():
+                block = cast("Block", value)
+                kind = block.get("type")
+                is_written = isinstance(kind, str) and _OF_SERVERS.search(kind) is not None
+                for key, each in block.items():
                     number = self.class_of(parent, key)
-                    if number != _DATA or key in _REPLY_KEYS:
-                        is_item = key == "id" and self._items_at is not None
+                    is_item = key == "id" and self._items_at is not None
+                    if is_item or number in _CHECKED:
+                        is_left = is_written and not is_item
+                    else:
+                        is_unknown = number is None and kind is not None
+                        is_data = number == _DATA and key not in _REPLY_KEYS
+                        is_left = is_written or is_unknown or is_data or key in _WRITTEN_KEYS
+                    if not is_left:
                         waiting.append((each, key, is_item or number in _CHECKED))
             elif isinstance(value, (list, tuple)):
                 waiting += [(each, parent, is_name) for each in cast("list[object]", value)]
@@ -266,9 +300,14 @@ def _fold(key: str) -> str:
     return _NOT_FOLDED.sub("", normalize("NFKC", key).casefold())
 
 
+def fold_name(name: str) -> str:
+    """Return a name or an address as the most lenient of servers reads it."""
+    return _HIDDEN.sub("", normalize("NFKC", name[: 4 * _LONGEST_NAME])).lower()
+
+
 def is_public(address: str) -> bool:
     """Whether a provider reads an address without the rights of an account: it is of the web, or the content itself."""
-    start = _HIDDEN.sub("", normalize("NFKC", address[: 4 * _LONGEST_NAME])).lower()
+    start = fold_name(address)
     if not start or start.startswith("data:"):
         return True
     web = _WEB.match(start)

@@ -25,9 +25,12 @@ from segue.foundation.json_text import encode_json
 from segue.gateway.config import SAME
 from segue.gateway.histories import Read
 from segue.gateway.intake import Admission, Refused
-from segue.gateway.object_places import Finding, ObjectPlaces, find_places
+from segue.gateway.object_places import Finding, ObjectPlaces, find_places, fold_name
 from segue.gateway.responses import is_own_reply
+from segue.gateway.routing import is_priced
 from segue.gateway.service import Gateway
+from segue.models.catalogue import Catalogue
+from segue.models.model import Price
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.registry import find_protocol
 
@@ -40,12 +43,14 @@ _WHOLE: Final = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTA
 """What a piece of JSON has before a string that does not end in it."""
 _SHOWN: Final = 80
 _OWN_MODELS: Final = re.compile(
-    r"^ft:|:ft-|^arn:|^ag:|^agent[_:]|@preset/|(?:^|/)(?:tunedModels|projects|accounts|endpoints)/"
+    r"(?:^|/)(?:ft|ag|arn):|:ft-|-ft(?:-|$)|(?:^|/)agent[_:]|@preset/"
+    r"|(?:^|/)(?:ep|bot)-[0-9]|(?:^|/)(?:tunedmodels|projects|accounts|endpoints|agents|dynamic)/"
 )
 """Names of models that an account made: fine-tuned ones, agents, profiles and prompts of Bedrock, endpoints of Vertex.
 
-(OpenAI: `ft:...`; Azure: `...:ft-...`; Mistral: `ag:...`; Bedrock: ARNs; Google: `tunedModels/...`, `projects/...`;
-Fireworks: `accounts/...`; OpenRouter: `@preset/...`; documentation, 2026-11-18)"""
+(OpenAI: `ft:...`; Azure: `...:ft-...`; Cohere: `...-ft`; Alibaba: `...-ft-...`; Mistral: `ag:...`; Bedrock: ARNs;
+Google: `tunedModels/...`, `projects/...`, `dynamic/...`; Fireworks: `accounts/...`; OpenRouter: `@preset/...`; Volcano
+Engine: `ep-2024...`; documentation, 2026-11-19)"""
 
 
 def check_body(raw: bytes, body: Mapping[str, object] | None, protocol: str | None) -> None:
@@ -115,6 +120,8 @@ async def check_objects(
         return frozenset()
     held, may_share = record.held_content, admission.runtime.config.listen.provider_ids
     first, places = 0, find_places(call.body_protocol)
+    rights = admission.key.rights
+    is_limited = bool(rights.routes or rights.models or rights.has_money_budget)
     # The ids that must not be sent are needed whole: a part that is known may still be read again.
     is_split = places is None or not places.has_texts
     if (
@@ -131,6 +138,12 @@ async def check_objects(
     looked_up: set[str] = set()
     left_out: set[str] = set()
     for found in await admission.run(_find, places, held, body):
+        if found.kind == "model":
+            if not may_share and _is_own_model(found.value, admission.runtime.router.catalogue):
+                raise _refuse_model(found.value, call)
+            if is_limited:
+                _check_further(admission, call, found)
+            continue
         if may_share and found.kind != "variant":
             continue
         if (
@@ -187,18 +200,53 @@ def _find(places: ObjectPlaces | None, held: HeldContent, body: Mapping[str, obj
     return [Finding((found.key,), found.id, found.what, "object") for found in held.find_ids(body)]
 
 
+def _is_own_model(name: str, catalogue: Catalogue) -> bool:
+    """Whether only an account can have made a model of this name; those of the catalogue are everybody's."""
+    if _OWN_MODELS.search(fold_name(name)) is None:
+        return False
+    return not any(name in (model.id, model.full_name()) for model in catalogue.models)
+
+
 def _check_model(admission: Admission, call: Call) -> None:
     """Check that the name of the model is not that of an object of the account, unless a route or the key has it."""
-    name = call.model or ""
-    if not _OWN_MODELS.search(name) or admission.key.rights.routes or admission.key.rights.models:
+    name, router = call.model or "", admission.runtime.router
+    if admission.key.rights.routes or admission.key.rights.models or not _is_own_model(name, router.catalogue):
         return
-    route = admission.runtime.config.models.get(name)
-    if route is None and SAME in admission.runtime.router.find(name, call.protocol).route.targets:
-        text = (
-            f"model {name[:_SHOWN]!r} is one that an account at the provider made; ask the operator for a route of this"
-            " gateway that names it, or to set listen.provider_ids"
-        )
-        raise Refused(text, 400, FailureKind.INVALID_REQUEST, call.protocol)
+    if router.config.models.get(name) is None and SAME in router.find(name, call.protocol).route.targets:
+        raise _refuse_model(name, call)
+
+
+def _refuse_model(name: str, call: Call) -> Refused:
+    text = (
+        f"model {name[:_SHOWN]!r} is one that an account at the provider made; ask the operator for a route of this"
+        " gateway that names it, or to set listen.provider_ids"
+    )
+    return Refused(text, 400, FailureKind.INVALID_REQUEST, call.protocol)
+
+
+def _check_further(admission: Admission, call: Call, found: Finding) -> None:
+    """Check a model that the provider would run next to the one that is asked for, with a key that is limited.
+
+    Where money is limited, it must not be dearer: a reply is counted at the price of the model that is asked for.
+    """
+    rights, router = admission.key.rights, admission.runtime.router
+    for model in router.find(call.model or "", call.protocol).models:
+        name = f"{model.provider}/{found.value}"
+        other = model if found.value == model.id else router.catalogue.lookup(name)
+        is_listed = not rights.routes or rights.may_ask(found.value) or other is model
+        if is_listed and rights.may_use(name):
+            if not rights.has_money_budget:
+                continue
+            if other is not None and is_priced(other) and _is_at_most(other.cost, model.cost):
+                continue
+        shown = _show(found.path)
+        text = f"{shown} names the model {found.value[:_SHOWN]!r}, which this key may not use next to {model.id!r}"
+        why = " and its budget in dollars could not count" if is_listed and rights.may_use(name) else ""
+        raise Refused(f"{text}{why}; leave it out", 403, FailureKind.AUTH, call.protocol)
+
+
+def _is_at_most(price: Price, other: Price) -> bool:
+    return price.input <= other.input and price.output <= other.output
 
 
 def _explain(found: Finding, where: str, call: Call) -> str:
@@ -214,7 +262,7 @@ def _explain(found: Finding, where: str, call: Call) -> str:
         case "unknown":
             text = f"{where}{value} may name something at the provider: {call.body_protocol} has no such field"
             return f"{text} that this gateway knows; leave it out, {operator}"
-        case "variant":
+        case "model" | "variant":
             return f"{where} is another form of the key {found.what!r}; send the body with {found.what!r} alone"
 
 

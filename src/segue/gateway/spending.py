@@ -9,7 +9,7 @@ given back when the provider's figure is known. Other keys wait for nothing, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import ceil
 from secrets import token_hex
@@ -32,9 +32,12 @@ from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import StoredValue
 from segue.models.model import Model
 from segue.models.price import find_cost, find_share
+from segue.models.providers import find_row
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.ranges import range_of
+from segue.protocols.kit.server_tools import body_keys, read_definition
+from segue.protocols.registry import find_protocol
 
 _BYTES_PER_TOKEN: Final = 4
 _WINDOW: Final = 200_000
@@ -56,8 +59,17 @@ _INPUT_MORE: Final = 32
 _COUNTS_NAME: Final = "learned_counts"
 _LEARNT_BETWEEN_WRITES: Final = 20
 """Requests after which what was learnt is written again."""
-_CHOICES: Final = (("n",), ("generationConfig", "candidateCount"), ("generation_config", "candidate_count"))
+_PARTS: Final = ("generationConfig", "generation_config", "inferenceConfig")
+"""Objects of a body that have options."""
+_CHOICES: Final = ("n", "best_of", "candidateCount", "candidate_count")
 """Where a body has the number of replies that it asks for; each of them is billed."""
+_MOST_CHOICES: Final = 10_000
+_LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens")
+"""Where a body limits the output. If it has several, the provider decides which one it reads."""
+_TOOL_FIELDS: Final = ("mcp_servers", "plugins", "search_parameters", "connectors")
+"""Fields of a body with tools that the provider runs, next to those of the protocol."""
+_TOOL_RUNS: Final = 10
+"""Runs of its own tools that a provider makes for one reply; more are rare."""
 _AWAY: Final = (
     "the budget of this key cannot be checked, because the database of the gateway does not answer; try again"
 )
@@ -133,7 +145,8 @@ class Spending:
         """Count an attempt that was billed; `is_reserved`: as all that was reserved for it, if that is more."""
         now, amount = self._clock(), amount_of(usage)
         if is_reserved:
-            amount = Amount(max(amount.nano, lease.expected.nano), max(amount.tokens, lease.expected.tokens))
+            reserved = lease.wanted.at_most(lease.output)
+            amount = Amount(max(amount.nano, reserved.nano), max(amount.tokens, reserved.tokens))
         lease.account.count(lease, amount, now, is_priced=usage.cost is not None, is_measured=is_measured)
         self._write_later(lease.account, now)
 
@@ -227,7 +240,8 @@ def _find_granted(lease: Lease, planned: Planned, table: SpendingTable) -> Grant
     asked = None if planned.options is None else planned.options.max_tokens
     if lease.output < lease.wanted.output:
         given = "" if asked is None else f" of {asked}"
-        return Granted(lease.output, f"{lease.output}{given}: no more is left of the budget or limit of this key")
+        granted = lease.output if asked is None else min(asked, lease.output)
+        return Granted(granted, f"{granted}{given}: no more is left of the budget or limit of this key")
     if asked is None and planned.options is not None and table.output_tokens is not None and lease.rights.has_reserve:
         return Granted(lease.output, f"{lease.output}: spending.output_tokens of this gateway")
     return None
@@ -239,7 +253,8 @@ def _reserve(planned: Planned, cap: int | None, correct: Correct) -> Wanted:
     `correct` corrects the estimate of the input for a model.
     """
     options, choices = planned.options or Options(), count_choices(planned.body)
-    made = [_reserve_at(model, planned, options, cap, correct) for model in planned.models]
+    has_more = _reads_more(planned)
+    made = [_reserve_at(model, planned, options, cap, correct, has_more=has_more) for model in planned.models]
     share = max(_find_share(model, planned) or 1.0 for model in planned.models)
     return Wanted(
         input=Amount(ceil(max(each.input.nano for each in made) * share), max(each.input.tokens for each in made)),
@@ -247,14 +262,18 @@ def _reserve(planned: Planned, cap: int | None, correct: Correct) -> Wanted:
         rate=max(each.rate for each in made) * share,
         choices=choices,
         least=max(each.least for each in made),
+        more=Amount(ceil(max(each.more.nano for each in made) * share), max(each.more.tokens for each in made)),
     )
 
 
-def _reserve_at(model: Model, planned: Planned, options: Options, cap: int | None, correct: Correct) -> Wanted:
+def _reserve_at(
+    model: Model, planned: Planned, options: Options, cap: int | None, correct: Correct, *, has_more: bool
+) -> Wanted:
     endpoint = resolve_endpoint(model)
     window = model.max_input or model.context_window or _WINDOW
     limit = model.max_tokens or model.context_window or _MOST_OUTPUT
-    output = min(options.max_tokens or cap or limit, limit)
+    given = _figures(planned.body, _LIMITS)
+    output = min(max(given) if options.max_tokens in given else options.max_tokens or cap or limit, limit)
     if planned.is_held:
         read = window
     else:
@@ -268,22 +287,45 @@ def _reserve_at(model: Model, planned: Planned, options: Options, cap: int | Non
         _price(model, Usage(cache_write=read)),
         _price(model, Usage(cache_write=read), long=read),
     )
+    more = Amount()
+    if has_more and read < window:
+        row = find_row(model.provider, model.base_url)
+        fee = 0.0 if row is None else max((fee.dollars for fee in row.tool_fees), default=0.0)
+        dollars = _price(model, Usage(cache_write=window)).nano - _price(model, Usage(cache_write=read)).nano
+        more = Amount(max(dollars, 0) + round(fee * _TOOL_RUNS * NANO), window - read)
     whole = _price(model, Usage(input=read, output=_MILLION)).nano - _price(model, Usage(input=read)).nano
     is_fixed = "max_tokens" in endpoint.rules.refused_options or endpoint.dialect.max_tokens_field == "none"
     least = limit if is_fixed else max(_LEAST_OUTPUT, int(range_of("max_tokens", endpoint.rules)[0]))
-    return Wanted(input=amount, output=limit if is_fixed else output, rate=whole / _MILLION, least=least)
+    return Wanted(input=amount, output=limit if is_fixed else output, rate=whole / _MILLION, least=least, more=more)
 
 
 def count_choices(body: Mapping[str, object]) -> int:
     """Return how many replies a body asks for."""
-    most = 1
-    for path in _CHOICES:
-        value: object = body
-        for name in path:
-            value = object_of(value).get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
-            most = max(most, value)
-    return most
+    return min(max(1, *_figures(body, _CHOICES)), _MOST_CHOICES)
+
+
+def _figures(body: Mapping[str, object], names: Sequence[str]) -> list[int]:
+    """Return the numbers that a body has at some keys, whatever their form; 0 if there is none."""
+    parts = (body, *(object_of(body.get(name)) for name in _PARTS))
+    given = [part.get(name) for part in parts for name in names]
+    texts = [int(each) for each in given if isinstance(each, str) and each.isdecimal() and len(each) < 20]
+    return [0, *texts, *(int(each) for each in given if isinstance(each, (int, float)))]
+
+
+def _reads_more(planned: Planned) -> bool:
+    """Whether the provider may read more than a request has: results of tools that it runs, and files by address."""
+    record, body = find_protocol(planned.protocol), planned.body
+    rows = () if record is None else record.server_tools
+    if any(body.get(name) for name in (*_TOOL_FIELDS, *body_keys(rows))):
+        return True
+    for tool in planned.context.tools:
+        if tool.kind == "native":
+            use = read_definition(rows, tool.definition)
+            if "mcp" in str(tool.definition.get("type")) if use is None else use.tool.kind != "tool_search":
+                return True
+    return any(
+        piece.kind == "file" and piece.data is None for message in planned.context.messages for piece in message.content
+    )
 
 
 def _expect(planned: Planned, size: int) -> Wanted:

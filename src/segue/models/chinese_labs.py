@@ -46,6 +46,7 @@ _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     "schema_references": Rule(
         '"references must start with #/$defs/" (command-code #594, 2026-07-27; kimi-cli #1903, 2026-04-15)', _READ
     ),
+    "max_tools": 128,  # Moonshot documentation: tool use
     "tool_name_first": "a-zA-Z_",  # Moonshot documentation: tool use, names begin with a letter
     "temperature": Rule("Moonshot documentation: chat, from 0 to 1", _READ, most=1.0),
     "stop": Rule("Moonshot API reference: chat, up to 5 sequences of 32 bytes", _READ, most=5),
@@ -90,6 +91,7 @@ _DEEPSEEK_USER: Final[Mapping[str, object]] = {
 }
 _ZAI_CHAT: Final[Mapping[str, object]] = {
     "tool_choices": frozenset({"auto"}),
+    "max_tools": 128,  # the same page
     "temperature": Rule("Z.ai documentation: chat completion, from 0 to 1", "2026-11-17", most=1.0),
     "stop": Rule("Z.ai documentation: chat completion, one stop", "2026-11-17", most=1),
 }
@@ -190,6 +192,7 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
         rules={
             "openai-chat": {
                 **_REQUIRED_REASONING,
+                "max_tools": 128,  # DeepSeek documentation: chat completion
                 "stop": Rule("DeepSeek documentation: 16 stops", _READ, most=16),
                 "top_p": Rule('"the valid range of top_p is (0, 1.0]" (DeepSeek API)', _READ, least=0.01, most=1.0),
                 "tool_types": frozenset({"function"}),  # "unknown variant `web_search`, expected `function`"

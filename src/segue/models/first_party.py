@@ -91,6 +91,12 @@ OPENAI_SCHEMAS: Final[Mapping[str, object]] = {
         for key in ("logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty")
     ),
 }
+_OPENAI_SIZES: Final[Mapping[str, object]] = {
+    # "Invalid 'tools': array too long. Expected an array with maximum length 128" (claude-code-router #686)
+    "max_tools": 128,
+    "stop": Rule("openai-openapi 2.3.0; OpenAI help: up to four stop sequences", _READ, most=4),
+}
+"""Of OpenAI and Azure: other hosts of the protocol have other limits, or none."""
 _OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
 """Others are refused: "is of one the following formats: ['png', 'jpeg', 'gif', 'webp']" (gptpdf #6, 2024-06-30)."""
 _OPENAI_CHAT_MEDIA: Final[Mapping[str, object]] = {
@@ -192,6 +198,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "added_fields": _TAKEN_FIELDS,
                 "max_tokens_refused": True,
                 **OPENAI_SCHEMAS,
+                **_OPENAI_SIZES,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
             },
@@ -244,6 +251,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "body_fields": "closed",
                 "added_fields": _TAKEN_FIELDS | {"data_sources", "enhancements", "user_security_context"},
                 **OPENAI_SCHEMAS,
+                **_OPENAI_SIZES,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
             },
@@ -307,8 +315,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "google-genai": {
                 "server_tools": _GEMINI_TOOLS,
                 "body_fields": "closed",
-                # Unknown name "additionalProperties" in `parameters` (openswarm #24 of 2026-05-06, Gemini 3.1 Pro)
-                "refused_fields": frozenset({"Schema.additionalProperties"}),
+                # Unknown name "additionalProperties" in `parameters` (openswarm #24 of 2026-05-06, Gemini 3.1 Pro),
+                # "ref" (llm-gateway #1858, 2026-05-07); Vertex alone has references (google-genai 3.1.0)
+                "refused_fields": frozenset({"Schema.additionalProperties", "Schema.ref", "Schema.defs"}),
                 "max_tokens_refused": True,
             },
             # 'Unknown name "thinking_config": Cannot find field.' (hermes-agent #17426, 2026-04-29)
@@ -450,8 +459,11 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "server_tools": _NONE,
                 "tool_types": frozenset({"function"}),
                 "refused_text": "empty",  # "Each message must have at least one content element." (crush #964)
+                "max_tools": 200,  # xAI documentation: function calling (CLIProxyAPI #5214: a 400 of 695)
+                "stop": Rule("xAI API reference: chat completions, up to four", _READ, most=4),
             },
-            "openai-responses": {"server_tools": _XAI_TOOLS, "tool_namespaces": False},  # xai-sdk 1.21.0
+            # xai-sdk 1.21.0; as above
+            "openai-responses": {"server_tools": _XAI_TOOLS, "tool_namespaces": False, "max_tools": 200},
         },
         dialect={"openai-chat": {"effort": False}, "openai-responses": {"developer_role": False}},
         stated={

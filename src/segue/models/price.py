@@ -86,9 +86,11 @@ def find_fees(
     if row is None or not row.tool_fees:
         return 0.0
     given, dollars = tuple(blocks), 0.0
+    types = [block.get("type") for block in given]
     for fee in row.tool_fees:
-        if re.match(fee.models, model.id):
-            found = None if counts is None or not fee.count else _inside(counts, fee.count)
+        is_counted = counts is not None and fee.count
+        if (is_counted or fee.block.get("type") in types) and re.match(fee.models, model.id):
+            found = _inside(counts, fee.count) if is_counted else None
             runs = sum(bool(fee.block) and _is_run(block, fee) for block in given) if found is None else _number(found)
             dollars += fee.dollars * (min(runs, 1) if fee.once else runs)
     return dollars

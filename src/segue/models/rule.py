@@ -49,7 +49,7 @@ class Rule(Evidence, frozen=True, kw_only=True):
 
 OptionPlace: TypeAlias = Literal[  # noqa: RUF041 - a line for each group
     Literal["temperature", "top_p", "greedy_top_p", "seed", "max_tokens", "stop", "stop_bytes", "blank_stop"],
-    Literal["session_id", "user_id"],
+    Literal["session_id", "user_id", "unstreamed_max_tokens"],
 ]
 """Values of options.
 
@@ -59,6 +59,7 @@ OptionPlace: TypeAlias = Literal[  # noqa: RUF041 - a line for each group
 - `stop_bytes`: the longest stop text, in bytes of UTF-8.
 - `blank_stop`: a stop text of white space only. An empty one is never sent.
 - `session_id`: the longest session id, in characters; it is cut there.
+- `unstreamed_max_tokens`: the largest limit of output of a reply that is not streamed.
 - `user_id`: the length in characters, and a pattern of ids that are refused; a hash of the id is sent instead.
 """
 

@@ -40,8 +40,6 @@ _LOCAL_SERVER: Final[Mapping[str, object]] = {
     "image_sources": frozenset({"data"}),
     "file_sources": frozenset[str](),
     # OpenAI's limits, which these servers do not have (source of llama.cpp and vLLM: a temperature is not negative)
-    "stop": None,
-    "max_tools": 0,
     "temperature": None,
 }
 _OPENROUTER_AUDIO: Final = (
@@ -161,6 +159,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "max_images": 5,
                 "server_tools": frozenset[str](),
                 "result_text_only": True,  # "content: value must be a string"
+                "max_tools": 128,  # "'tools' : maximum number of items is 128" (gsd-2 #4376, ha-groq-cloud-api #25)
+                "stop": Rule("Groq API reference: chat completions, up to four", _READ, most=4),
                 "user_media": ("image/*",),
                 # "property 'store' is unsupported" (chatbot #21); Groq documentation: OpenAI compatibility
                 "body_fields": "closed",
@@ -230,6 +230,11 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "added_fields": _FIREWORKS_FIELDS,
                 "tool_types": frozenset({"function"}),  # fireworks-ai 1.2.30
                 "user_media": ("image/*", "audio/*", "video/*"),  # no files (the same)
+                "unstreamed_max_tokens": Rule(
+                    '"Requests with max_tokens > 4096 must have stream=true" (nullclaw #231, goclaw #660)',
+                    "2026-11-19",
+                    most=4096,
+                ),
             },
             "anthropic-messages": {
                 "refused_options": _SESSION_TAKEN,

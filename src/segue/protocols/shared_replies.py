@@ -20,9 +20,14 @@ Facts (read 2026-11-18; openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, boto
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from segue.protocols.kit.json_values import Block, Wire, is_object, list_of, object_of
+from segue.protocols.kit.sources import Source
 
 Convert: TypeAlias = Callable[[object], object]
 
@@ -391,6 +396,40 @@ forms of what is read. Recorded replies of 8 protocols have them (2025 and 2026)
 new, is shown or reported."""
 
 
+ANSWERS: Final[Mapping[str, str]] = {"openai-chat": "choices", "mistral-chat": "choices", "google-genai": "candidates"}
+"""Protocols whose replies may have several answers -> the key of their list."""
+_WINDOW_FULL: Final = "model_context_window_exceeded"
+_STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
+    {
+        "anthropic-messages": "stop_sequence",
+        "bedrock-converse": "stop_sequence",
+        "cohere-chat": "STOP_SEQUENCE",
+    },
+    {"anthropic-messages": _WINDOW_FULL, "bedrock-converse": _WINDOW_FULL, "mistral-chat": "model_length"},
+    {"google-genai": "MALFORMED_FUNCTION_CALL", "bedrock-converse": "malformed_tool_use"},
+    {"anthropic-messages": "pause_turn"},
+)
+"""Reasons why a reply ended that several wires have a word for, and no neutral type."""
+STOP_REASONS: Final[Mapping[tuple[str, str | None], Mapping[str, str]]] = {
+    own: words for words in _STOP_REASONS for own in words.items()
+}
+"""The same by protocol and word."""
+
+
+@lru_cache(maxsize=64)
+def reply_keys(protocol: str) -> AbstractSet[str]:
+    """Return the keys of a reply that say nothing of the answer, or that a row reads."""
+    rows = (place.path.split(".") for row in REPLY_FIELDS for place in row.places.get(protocol, ()))
+    return HOUSEKEEPING.union(*rows).difference(ANSWERS.values())
+
+
+@lru_cache(maxsize=64)
+def places_of(source: str) -> tuple[tuple[str, ReplyPlace, str], ...]:
+    """Return the places of a protocol: the field, the place, and its first key."""
+    places = ((row.name, place) for row in REPLY_FIELDS for place in row.places.get(source, ()))
+    return tuple((name, place, place.path.partition(".")[0]) for name, place in places)
+
+
 # -- texts -------------------------------------------------------------------------------------------------------------
 
 _LOCATIONS: Final[Mapping[str, tuple[str, str, str, str]]] = {
@@ -481,3 +520,33 @@ def share_citations(part: Block, source: str, client: str) -> Mapping[str, list[
             shown = [convert(object_of(one)) for one in given]
             return {} if None in shown else {key: [one for one in shown if one is not None]}
     return {}
+
+
+# -- places of citations -----------------------------------------------------------------------------------------------
+
+
+def moved(source: Source, offset: int, size: int) -> Source:
+    """Return a source for a text that begins at an offset; without a place if that is not in this text."""
+    if source.span is None:
+        return source
+    start, end = (place - offset for place in source.span)
+    return replace(source, span=(start, end) if 0 <= start <= end <= size else None)
+
+
+def read_span(text: str, start: object, end: object, *, in_bytes: bool = False) -> tuple[int, int] | None:
+    """Read a place in a text; None if it is not one."""
+    if not isinstance(end, int) or not isinstance(start, int | None):
+        return None
+    first, last = start or 0, end
+    if in_bytes:
+        data = text.encode("utf-8", "replace")
+        first, last = (len(data[:place].decode("utf-8", "ignore")) for place in (first, last))
+    return (first, last) if 0 <= first < last <= len(text) else None
+
+
+def write_span(text: str, source: Source, *, in_bytes: bool = False) -> Mapping[str, int]:
+    """Return the place of a source in a text, which is its end if none is known."""
+    places = source.span or (len(text), len(text))
+    if in_bytes:
+        places = tuple(len(text[:place].encode("utf-8", "replace")) for place in places)
+    return dict(zip(("start_index", "end_index"), places, strict=True))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
 
+import jsonschema
 import msgspec
 import pydantic
+import pydantic.dataclasses
 import pytest
 
 from segue import (
@@ -98,6 +101,82 @@ class Trip:
     guide: PlaceModel | None = None
 
 
+@dataclass
+class Leaf:
+    size: int = 0
+
+
+@dataclass
+class Branch:
+    """What has branches and leaves."""
+
+    children: list[Branch | Leaf]
+
+
+@dataclass
+class Choice:
+    place: PlaceModel | Refusal | None
+    more: Annotated[list[Place | Leaf], msgspec.Meta(max_length=1)] = field(default_factory=list)
+
+
+class ChoiceDict(TypedDict):
+    name: str
+    choice: NotRequired[Place | Leaf]
+
+
+class Tagged(msgspec.Struct, tag="first", rename="camel"):
+    first_choice: Place | Leaf
+
+
+class Other(msgspec.Struct, tag="other"):
+    size: int = 0
+
+
+Item = TypeVar("Item")
+
+
+@dataclass
+class Box(Generic[Item]):
+    item: Item | Place
+
+
+class Mixed(Enum):
+    NAME = "name"
+    HALF = 0.5
+    NOTHING = None
+
+
+@pydantic.dataclasses.dataclass
+class Adult:
+    age: int
+
+    @pydantic.field_validator("age")
+    @classmethod
+    def check_age(cls, age: int) -> int:
+        if age < 18:
+            raise ValueError("has to be an adult")
+        return age
+
+
+@dataclass
+class Even:
+    number: int
+
+    def __post_init__(self) -> None:
+        assert self.number % 2 == 0, "has to be even"
+
+
+def make_place() -> type[Any]:
+    """Make another class of the same name."""
+
+    @dataclass
+    class Place:
+        city: str
+
+    return Place
+
+
+City: Any = make_place()
 BERGEN = {"name": "Bergen", "population": 290000}
 TEXT = json.dumps(BERGEN)
 TOOL = ToolDefinition(name="look", description="Look it up", parameters={"type": "object", "properties": {}})
@@ -125,6 +204,33 @@ VALUES: dict[str, tuple[Any, str, object]] = {
     "a text": (str, '{"value": "three"}', "three"),
     "a dict whose only key is that of the wrapper": (dict[str, int], '{"value": 3}', {"value": 3}),
     "named tuples inside": (Trip, f'{{"stops": [{TEXT}]}}', Trip([PlaceTuple("Bergen", 290000)])),
+    "classes that contain each other": (
+        Branch,
+        '{"children": [{"size": 1}, {"children": []}]}',
+        Branch([Leaf(1), Branch([])]),
+    ),
+    "a list of two classes": (list[Place | Leaf], f'[{TEXT}, {{"size": 2}}]', [Place("Bergen", 290000), Leaf(2)]),
+    "the class that has the fields": (list[Other | Leaf], '[{"size": 3}]', [Other(3)]),
+    "two classes in a dataclass": (Choice, '{"place": {"reason": "no"}}', Choice(Refusal(reason="no"))),
+    "two classes in a typed dict": (
+        ChoiceDict,
+        f'{{"name": "x", "choice": {TEXT}}}',
+        {"name": "x", "choice": Place("Bergen", 290000)},
+    ),
+    "a typed dict without the field": (ChoiceDict, '{"name": "x"}', {"name": "x"}),
+    "two classes in a struct": (
+        Tagged | Other,
+        f'{{"type": "first", "firstChoice": {TEXT}}}',
+        Tagged(Place("Bergen", 290000)),
+    ),
+    "two classes in a generic one": (Box[Leaf], '{"item": {"size": 1}}', Box(Leaf(1))),
+    "two classes of the same name": (list[Place | City], '[{"city": "Bergen"}]', [City("Bergen")]),
+    "an enumeration of several kinds": (list[Mixed], '["name", 0.5, null]', list(Mixed)),
+    "a member of an enumeration": (Literal[Colour.RED], '"red"', Colour.RED),
+    "a dataclass of pydantic": (Adult, '{"age": 18}', Adult(18)),
+    "a text without quotes": (str, "three cities", "three cities"),
+    "an enumeration without quotes": (Colour, "blue", Colour.BLUE),
+    "the text null": (str | None, '"null"', "null"),
     "in a code fence": (Place, f"Here it is:\n```json\n{TEXT}\n```\nSee [1].", Place("Bergen", 290000)),
     "between sentences with brackets": (Place, f"As [1] says: {TEXT} (see [docs])", Place("Bergen", 290000)),
     "with a number in a text": (Place, '{"name": "Bergen", "population": "290000"}', Place("Bergen", 290000)),
@@ -152,6 +258,14 @@ MISFITS: dict[str, tuple[Any, str, str, str]] = {
     "what pydantic refuses": (PlaceModel, '{"name": "x", "population": -1}', "greater than or equal", "$.population"),
     "not JSON": (Place, "Bergen, I think.", "not JSON", ""),
     "empty": (Place, " ", "empty", ""),
+    "what pydantic refuses in a dataclass": (list[Adult], '[{"age": 1}]', "has to be an adult", "$[0].age"),
+    "what no class of a union is": (Choice, '{"place": {"name": 1}}', "$.name", "$.place"),
+    "below a union": (Choice, '{"place": null, "more": [{"size": "x"}]}', "Expected `int`", "$.more[0]"),
+    "too many": (Choice, '{"place": null, "more": [{}, {}]}', "length <= 1", "$.more"),
+    "another tag": (Tagged, '{"type": "other", "firstChoice": {}}', "Invalid value", "$.type"),
+    "a required key": (ChoiceDict, "{}", "missing required field `name`", ""),
+    "a value that an enumeration does not have": (list[Mixed], '["x"]', "Invalid enum value", "$[0]"),
+    "what an assertion refuses": (Even, '{"number": 3}', "has to be even", ""),
     "a field too many in a tuple": (PlaceTuple, '{"name": "x", "size": 1}', "unknown field `size`", ""),
 }
 
@@ -163,6 +277,35 @@ def test_a_reply_that_does_not_fit_says_where_and_why(type_: Any, text: str, rea
     assert reason in caught.value.reason
     assert caught.value.place == place
     assert "errors.pydantic.dev" not in str(caught.value)
+
+
+@pytest.mark.parametrize("row", VALUES.values(), ids=VALUES.keys())
+def test_a_value_that_is_read_fits_the_schema(row: tuple[Any, str, object]):
+    type_, text, _ = row
+    output = OutputType(type_)
+    jsonschema.Draft202012Validator.check_schema(output.object_schema)
+    with contextlib.suppress(json.JSONDecodeError):  # sentences
+        value = json.loads(text)
+        is_whole = output.is_object or (isinstance(value, dict) and list(value) == ["value"])
+        lenient = text.replace('"290000"', "290000")  # a number in a text
+        jsonschema.validate(json.loads(lenient) if is_whole else {"value": value}, output.object_schema)
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ([Place], "use list[Place]"),
+        (Place("Bergen", 1), "use the type Place, not a value"),
+        ({"type": "object"}, "Options(output_schema=...)"),
+        (pydantic.BaseModel, "use a dataclass"),
+        ("Place", "use a dataclass"),
+    ],
+    ids=str,
+)
+def test_what_is_no_type_is_refused_with_advice(given: Any, advice: str):
+    with pytest.raises(SettingsError) as caught:
+        OutputType(given)
+    assert advice in str(caught.value)
 
 
 @pytest.mark.parametrize("type_", [list[Place], Colour, PlaceModel | Refusal, int, Place | None], ids=str)

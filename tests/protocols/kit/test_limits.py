@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from segue.models.model import Model
 from segue.protocols.api import check, find_endpoint
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.limits import Limit, Limits
+from segue.protocols.kit.limits import NULL, Limit, Limits
 from segue.protocols.registry import _FOLDERS
 
 PROTOCOLS = (
@@ -38,6 +38,7 @@ MODELS = (
         "gpt-5.6-sol",
         "gemini-3.6-flash",
         "kimi-k2.6",
+        "minimax-m3",
         "gpt-5.2",
         "moonshotai/kimi-k2-instruct",
         "nomic-embed-text",
@@ -88,7 +89,7 @@ def meet(body: dict[str, Any], limit: Limit, condition: str) -> None:
 def values_outside(limit: Limit) -> Iterator[Any]:
     """Give values of which at least one is outside of a limit."""
     if limit.equals is not None:
-        yield limit.equals
+        yield None if limit.equals is NULL else limit.equals
         return
     if limit.unique:
         item: dict[str, Any] = {}

@@ -14,6 +14,7 @@ from typing import Protocol, TypeAlias, final
 import msgspec
 from msgspec.structs import replace
 
+from segue.client.flow.recall import RECALL, Recall
 from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.context import Context, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
@@ -71,7 +72,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 class ToolLoop:
     """Counts the steps of one loop, and refuses those beyond its limits."""
 
-    def __init__(self, tools: Tools, limits: RunLimits | None) -> None:
+    def __init__(self, tools: Tools, limits: RunLimits | None, recall: Recall | None = None) -> None:
         if not hasattr(tools, "definitions"):
             raise SettingsError(
                 f"run(tools=...) takes a Toolbox, got a value of type {type(tools).__name__}; write"
@@ -79,6 +80,7 @@ class ToolLoop:
                 key="tools",
             )
         self.tools = tools
+        self.recall: Recall | None = None if any(tool.name == RECALL.name for tool in tools.definitions) else recall
         self._limits = limits or RunLimits()
         self._requests = self._calls = 0
         self._usages: list[Usage] = []
@@ -99,6 +101,22 @@ class ToolLoop:
         if limit is not None and self._calls + len(calls) > limit:
             self._stop(f"{limit} calls", context)
         self._calls += len(calls)
+
+    def own_calls(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        """Return the calls that the tools run: all but those that look something up in the conversation."""
+        return tuple(calls) if self.recall is None else tuple(call for call in calls if call.name != RECALL.name)
+
+    def with_recalled(
+        self, calls: Sequence[ToolCall], results: Sequence[ToolResultMessage], context: Context, now: int
+    ) -> tuple[ToolResultMessage, ...]:
+        """Return a result for each call: the given ones for the calls of the tools, in their order."""
+        if self.recall is None or len(results) == len(calls):
+            return tuple(results)
+        given, recall = iter(results), self.recall
+        return tuple(
+            _make_result(call, recall.answer(call, context), now) if call.name == RECALL.name else next(given)
+            for call in calls
+        )
 
     def begin_request(self, context: Context) -> None:
         """Count a request before it is sent.
@@ -155,8 +173,12 @@ def all_results(
 
 
 def _refusal(call: ToolCall, text: str, now: int) -> ToolResultMessage:
+    return replace(_make_result(call, text, now), is_error=True)
+
+
+def _make_result(call: ToolCall, text: str, now: int) -> ToolResultMessage:
     content = (TextContent(text=text),)
-    return ToolResultMessage(tool_call_id=call.id, tool_name=call.name, content=content, is_error=True, timestamp=now)
+    return ToolResultMessage(tool_call_id=call.id, tool_name=call.name, content=content, timestamp=now)
 
 
 def pending_calls(messages: Sequence[Message]) -> tuple[ToolCall, ...]:

@@ -8,6 +8,7 @@ from functools import partial
 from inspect import isawaitable
 from typing import Generic, NamedTuple, Required, TypeAlias, TypedDict, TypeVar
 
+from segue.client.flow.recall import Recall
 from segue.client.flow.tool_loop import (
     Run,
     RunLimits,
@@ -27,6 +28,7 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.protocols.context_input import ContextInput, read_input
+from segue.requests.prepare import prepare
 
 Approve: TypeAlias = Callable[[ToolCall], Verdict | Awaitable[Verdict]]
 """Asked before each call: True runs it; False, or a text for the model, refuses it. May be async in async loops."""
@@ -46,6 +48,8 @@ class RunSettings(TypedDict, total=False):
     """Asked before each call: True runs it; False, or a text for the model, refuses it."""
     options: Options | None
     policy: Policy | None
+    recall: bool
+    """Whether the model may look up what does not fit its window, with the tool `recall`; True by default."""
 
 
 class RunPlace(NamedTuple, Generic[_Reply]):
@@ -84,9 +88,11 @@ def start_loop(
     emits: bool,
 ) -> tuple[ToolLoop, RunPlace[_Reply]]:
     """Return a loop with its tools and limits, and the conversation that it runs in."""
-    loop = ToolLoop(settings["tools"], settings.get("limits"))
+    recall = Recall() if settings.get("recall", True) else None
+    loop = ToolLoop(settings["tools"], settings.get("limits"), recall)
     begins = partial(
         begin,
+        prepare=None if loop.recall is None else partial(loop.recall.prepare, prepare),
         model=model,
         options=settings.get("options"),
         policy=settings.get("policy"),
@@ -107,9 +113,11 @@ def run_tools(loop: ToolLoop, place: RunPlace[Stream], approve: Approve | None, 
     while True:
         if calls:
             loop.begin_calls(calls, place.context())
-            verdicts = [_decide(call, approve) for call in calls]
-            ran = loop.tools.run(allowed_calls(calls, verdicts))
-            results = all_results(calls, verdicts, ran, time.time_ns() // 1_000_000)
+            own = loop.own_calls(calls)
+            verdicts = [_decide(call, approve) for call in own]
+            ran = loop.tools.run(allowed_calls(own, verdicts))
+            now = time.time_ns() // 1_000_000
+            results = loop.with_recalled(calls, all_results(own, verdicts, ran, now), place.context(), now)
             place.keep(*results)
             yield from results
         loop.begin_request(place.context())
@@ -131,9 +139,11 @@ async def run_tools_async(
     while True:
         if calls:
             loop.begin_calls(calls, place.context())
-            verdicts = [await _decide_async(call, approve) for call in calls]
-            ran = await loop.tools.run_async(allowed_calls(calls, verdicts))
-            results = all_results(calls, verdicts, ran, time.time_ns() // 1_000_000)
+            own = loop.own_calls(calls)
+            verdicts = [await _decide_async(call, approve) for call in own]
+            ran = await loop.tools.run_async(allowed_calls(own, verdicts))
+            now = time.time_ns() // 1_000_000
+            results = loop.with_recalled(calls, all_results(own, verdicts, ran, now), place.context(), now)
             place.keep(*results)
             for result in results:
                 yield result

@@ -5,7 +5,6 @@ Facts:
   enumerations.        (OpenAI: structured outputs; cohere 7.3.1: JsonResponseFormatV2; google-genai 3.1.0: types)
 - Models that are asked in words put their JSON into a code fence or between sentences, some also in JSON mode; the
   sentences may have brackets, the texts raw line breaks.  (hindsight #645, dify #42452, pr-reviewer-action #449; 2026)
-- msgspec describes a NamedTuple as a list, which tells a model nothing about the fields.         (msgspec 0.22, tried)
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from types import UnionType
-from typing import Any, Final, NamedTuple, Union, cast, final, get_args, get_origin
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, cast, final
 
 import msgspec
 
 from segue.client.output.schemas import json_schema, read_value
 from segue.conversation.arguments import parse_arguments
-from segue.errors import SettingsError
 
 WRAPPER: Final = "value"
 """The only property of the object around a value that is not an object itself."""
@@ -28,6 +26,8 @@ _FENCE: Final = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
 _PLACE: Final = re.compile(r"at `(\$[^`]*)`")
 _LINK: Final = re.compile(r"\n\s*For further information visit \S+")
 _BRACKET: Final = re.compile(r"[{\[]")
+_STARTS: Final = frozenset({"", "{", "[", '"', "`"})
+"""What JSON and code begin with; an empty text says nothing."""
 _MOST_TRIED: Final = 50
 """Brackets of a text at which JSON is looked for."""
 
@@ -49,29 +49,12 @@ class OutputType:
 
     def __init__(self, type_: Any) -> None:  # noqa: ANN401 - a type form, such as `list[Place] | None`
         self.type = type_
-        self._members: tuple[Any, ...] = ()
-        self.schema: dict[str, Any] = self._describe()
+        self.schema: dict[str, Any] = json_schema(type_)
         self.is_object: bool = self.schema.get("type") == "object"
         self.object_schema: dict[str, Any] = self.schema if self.is_object else _wrap(self.schema)
 
     def __repr__(self) -> str:
         return f"OutputType({self.type!r})"
-
-    def _describe(self) -> dict[str, Any]:
-        try:
-            return _named(json_schema(self.type), self.type)
-        except SettingsError:
-            # msgspec reads no union of two classes without a tag, so each of them is tried.
-            if get_origin(self.type) not in (Union, UnionType):
-                raise
-        self._members = get_args(self.type)
-        definitions: dict[str, Any] = {}
-        choices: list[dict[str, Any]] = []
-        for member in self._members:
-            schema = _named(json_schema(member), member)
-            definitions |= schema.pop("$defs", {})
-            choices.append(schema)
-        return {"anyOf": choices} | ({"$defs": definitions} if definitions else {})
 
     def read(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - a value of the type, or a `Misfit`
         """Read the value that one of the texts holds; the reason of the first one if none does."""
@@ -85,12 +68,18 @@ class OutputType:
 
     def _read_text(self, text: str) -> Any:  # noqa: ANN401 - as above
         problem: ValueError | None = None
-        for found in find_json(text):
-            for given in self._unwrapped(found):
-                try:
-                    return self._read_value(given)
-                except ValueError as error:
-                    problem = problem or error
+        try:
+            for found in find_json(text):
+                for given in self._unwrapped(found):
+                    try:
+                        return read_value(given, self.type)
+                    except ValueError as error:
+                        problem = problem or error
+        except ValueError as error:  # no JSON
+            problem = error
+        if not self.is_object and text.strip()[:1] not in _STARTS:
+            with suppress(ValueError):  # a text may come without quotes
+                return read_value(text.strip(), self.type)
         assert problem is not None, "there is at least one value to try"
         raise problem
 
@@ -99,17 +88,6 @@ class OutputType:
         if not self.is_object and isinstance(value, dict) and list(cast("dict[str, object]", value)) == [WRAPPER]:
             yield cast("dict[str, object]", value)[WRAPPER]
         yield value
-
-    def _read_value(self, value: object) -> Any:  # noqa: ANN401 - as above
-        if not self._members:
-            return read_value(_arranged(value, self.type), self.type)
-        reasons: list[str] = []
-        for member in self._members:
-            try:
-                return read_value(_arranged(value, member), member)
-            except ValueError as error:
-                reasons.append(str(error))
-        raise ValueError("; or ".join(reasons))
 
     def read_partial(self, text: str) -> Any:  # noqa: ANN401 - JSON
         """Read what there is of a value, as plain JSON; None if nothing has begun."""
@@ -129,10 +107,6 @@ def _explain(error: ValueError) -> Misfit:
     text = _LINK.sub("", str(error))
     place = _PLACE.search(text)
     found = "" if place is None else place[1]
-    inner = getattr(error if error.__cause__ is None else error.__cause__, "errors", None)
-    if callable(inner):  # of pydantic: the place below the one that msgspec names
-        steps = cast("Sequence[Mapping[str, Any]]", inner())[0].get("loc", ())
-        found = (found or "$") + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return Misfit(text, found)
 
 
@@ -189,88 +163,3 @@ def _wrap(schema: Mapping[str, Any]) -> dict[str, Any]:
         "additionalProperties": False,
     }
     return wrapped | ({"$defs": schema["$defs"]} if "$defs" in schema else {})
-
-
-# -- named tuples ------------------------------------------------------------------------------------------------------
-
-
-def _named(schema: dict[str, Any], type_: Any) -> dict[str, Any]:  # noqa: ANN401 - a type form
-    """Describe NamedTuples as objects with the names of their fields."""
-    tuples = {found.cls.__name__: found for found in _find_tuples(msgspec.inspect.type_info(type_), set())}
-    return cast("dict[str, Any]", _name_fields(schema, tuples)) if tuples else schema
-
-
-def _find_tuples(info: object, seen: set[int]) -> Iterator[msgspec.inspect.NamedTupleType]:
-    if isinstance(info, (list, tuple)):
-        for each in cast("Sequence[object]", info):
-            yield from _find_tuples(each, seen)
-    elif isinstance(info, (msgspec.inspect.Type, msgspec.inspect.Field)) and id(info) not in seen:
-        seen.add(id(info))
-        if isinstance(info, msgspec.inspect.NamedTupleType):
-            yield info
-        for name in info.__struct_fields__:
-            yield from _find_tuples(getattr(info, name), seen)
-
-
-def _name_fields(schema: object, tuples: Mapping[str, msgspec.inspect.NamedTupleType]) -> object:
-    if isinstance(schema, list):
-        return [_name_fields(each, tuples) for each in cast("list[object]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    given = {key: _name_fields(value, tuples) for key, value in cast("dict[str, object]", schema).items()}
-    found = tuples.get(str(given.get("title")))
-    if found is None or "prefixItems" not in given:
-        return given
-    items = cast("list[object]", given.pop("prefixItems"))
-    for key in ("minItems", "maxItems", "items"):
-        given.pop(key, None)
-    names = [field.name for field in found.fields]
-    return given | {
-        "type": "object",
-        "properties": dict(zip(names, items, strict=True)),
-        "required": [field.name for field in found.fields if field.required],
-        "additionalProperties": False,
-    }
-
-
-def _arranged(value: object, type_: Any) -> object:  # noqa: ANN401 - a type form
-    """Put the fields of NamedTuples into their order, where they came as an object."""
-    info = msgspec.inspect.type_info(type_)
-    return _arrange(value, info) if any(_find_tuples(info, set())) else value
-
-
-def _arrange(value: object, info: object) -> object:
-    match info:
-        case msgspec.inspect.Metadata():
-            return _arrange(value, info.type)
-        case msgspec.inspect.UnionType():
-            return next((out for each in info.types if (out := _arrange(value, each)) is not value), value)
-        case msgspec.inspect.NamedTupleType() if isinstance(value, dict):
-            given = cast("dict[str, object]", value)
-            if unknown := sorted(given.keys() - {field.name for field in info.fields}):
-                raise ValueError(f"Object contains unknown field `{unknown[0]}`")
-            names = [field.name for field in info.fields]
-            missing = [field.name for field in info.fields if field.required and field.name not in given]
-            if missing:
-                raise ValueError(f"Object missing required field `{missing[0]}`")
-            return [
-                _arrange(given[field.name], field.type) if field.name in given else field.default
-                for field in info.fields[: max((names.index(name) + 1 for name in given), default=0)]
-            ]
-        case (
-            msgspec.inspect.ListType()
-            | msgspec.inspect.SetType()
-            | msgspec.inspect.FrozenSetType()
-            | msgspec.inspect.VarTupleType()
-        ) if isinstance(value, list):
-            return [_arrange(each, info.item_type) for each in cast("list[object]", value)]
-        case msgspec.inspect.DictType() if isinstance(value, dict):
-            return {key: _arrange(each, info.value_type) for key, each in cast("dict[str, object]", value).items()}
-        case msgspec.inspect.StructType() | msgspec.inspect.DataclassType() | msgspec.inspect.TypedDictType() if (
-            isinstance(value, dict)
-        ):
-            types = {field.encode_name: field.type for field in info.fields}
-            given = cast("dict[str, object]", value)
-            return {key: _arrange(each, types[key]) if key in types else each for key, each in given.items()}
-        case _:
-            return value

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar, Unpack, cast
 from weakref import ref
 
 from segue.client.flow.attempts import Attempt
+from segue.client.flow.recall import Recall
 from segue.client.flow.steps import Summarise as SummariseStep
 from segue.client.flow.steps import Summarised
 from segue.client.flow.tool_loop import ToolLoop, pending_calls
@@ -80,6 +81,7 @@ class BaseConversation(Generic[_Reply, _Events]):
         self._reply: ref[Shell] | None = None  # the last reply; weak, so that an unreferenced reply is closed
         self._turn = Lock()  # when two threads ask at once, one of them is refused
         self._outboxes = Outboxes()
+        self._recall = Recall()
         self._attempts: tuple[Attempt, ...] = ()
         self._unkept: AssistantMessage | None = None
         self._settings = settings
@@ -261,7 +263,8 @@ class BaseConversation(Generic[_Reply, _Events]):
         self, content: tuple[str | UserContent, ...], model: Model | str | None, settings: RunSettings, *, emits: bool
     ) -> tuple[ToolLoop, RunPlace[_Reply]]:
         """Return a loop with its tools and limits, and this conversation as the place where it runs."""
-        loop, given = ToolLoop(settings["tools"], settings.get("limits")), [content]
+        recall = self._recall if settings.get("recall", True) else None
+        loop, given = ToolLoop(settings["tools"], settings.get("limits"), recall), [content]
 
         def ask() -> _Reply:
             asked, options, policy = given.pop() if given else (), settings.get("options"), settings.get("policy")
@@ -301,6 +304,7 @@ class BaseConversation(Generic[_Reply, _Events]):
             asked_of, fallbacks = self.model if model is None else self.find_model(model), self._fallback_models
             if model is None and self._first is not None and isinstance(fallbacks, FallbackPolicy):
                 asked_of, fallbacks = self._choose_first(context, self._first, fallbacks)
+            make = self._outboxes.prepare
             reply = self._begin(turn)(
                 context if tools is None else tools.with_tools(context),
                 asked_of,
@@ -308,7 +312,7 @@ class BaseConversation(Generic[_Reply, _Events]):
                 policy=policy or self._policy,
                 fallback_models=fallbacks,
                 emits=emits,
-                prepare=self._outboxes.prepare,
+                prepare=make if tools is None or tools.recall is None else partial(tools.recall.prepare, make),
                 on_end=keep,
                 summarise=None if self._summarise is None else partial(self._perform_summary, turn),
                 output=asked,

@@ -30,6 +30,7 @@ from segue.gateway.store.ledger import (
     advance,
     decide,
     dump_ledger,
+    find_more,
     find_room,
     is_recent,
     load_ledger,
@@ -187,9 +188,9 @@ class Lease:
         self.is_taken: bool = False
         self.is_ended: bool = False
 
-    def grant(self, output: int, room: int | None) -> None:
-        """Allow the request so many output tokens; all that is left has `room` for more."""
-        self.output, self.room, self.expected = output, room, self.wanted.at_most(output)
+    def grant(self, output: int, room: int | None, more: Amount) -> None:
+        """Allow the request so many output tokens, and hold `more` as well; all that is left has `room` for more."""
+        self.output, self.room, self.expected = output, room, self.wanted.at_most(output).plus(more)
 
     def output_again(self) -> int:
         """Return the output tokens of an attempt after those that were counted: they used what was left."""
@@ -240,7 +241,8 @@ class Syncing:
                 lease.denied = decided if isinstance(decided, Denied) else None
                 if isinstance(decided, Denied):
                     continue
-                lease.grant(decided, find_room(ledger, lease.rights, lease.wanted, now))
+                more = find_more(ledger, lease.rights, lease.wanted, decided, now)
+                lease.grant(decided, find_room(ledger, lease.rights, lease.wanted, now), more)
                 if account.take(lease, now):
                     self._taken.append(lease)
                     snapshot = _write_snapshot(ledger, account, now)

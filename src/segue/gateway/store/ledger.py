@@ -108,7 +108,8 @@ class Ledger(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Wanted(NamedTuple):
     """What a request may cost: its input, and `output` tokens at most, at `rate` billionths of a dollar each.
 
-    `choices` is how many replies it asks for; `least` is the smallest number of output tokens that makes sense.
+    `choices` is how many replies it asks for; `least` is the smallest number of output tokens that makes sense. `more`
+    is what its provider may read beyond the input, as results of its own tools: that is reserved as far as it is left.
     """
 
     input: Amount = Amount()
@@ -116,6 +117,7 @@ class Wanted(NamedTuple):
     rate: float = 0.0
     choices: int = 1
     least: int = 0
+    more: Amount = Amount()
 
     def at_most(self, output: int) -> Amount:
         """Return what the request costs at most with so many output tokens."""
@@ -255,6 +257,8 @@ def decide(ledger: Ledger, rights: Rights, wanted: Wanted, now: int, reserving: 
         return denied
     if reserving == "loose":
         return wanted.output
+    if reserving == "refuse":
+        wanted = wanted._replace(input=wanted.input.plus(wanted.more))
     granted, least = wanted.output, wanted.output if reserving == "refuse" else min(wanted.least, wanted.output)
     for limit in _limits_of(ledger, rights, now):
         fits = wanted.affordable(limit.left, in_tokens=limit.in_tokens)
@@ -268,6 +272,17 @@ def find_room(ledger: Ledger, rights: Rights, wanted: Wanted, now: int) -> int |
     """Return how many output tokens all that is left has room for; None if nothing limits them."""
     limits = _limits_of(ledger, rights, now)
     return min((wanted.affordable(limit.left, in_tokens=limit.in_tokens) for limit in limits), default=None)
+
+
+def find_more(ledger: Ledger, rights: Rights, wanted: Wanted, output: int, now: int) -> Amount:
+    """Return how much of what the provider may read in addition is reserved: as much as is left."""
+    (nano, tokens), asked = wanted.more, wanted.at_most(output)
+    for limit in _limits_of(ledger, rights, now) if any(wanted.more) else ():
+        if limit.in_tokens:
+            tokens = min(tokens, max(0, limit.left - asked.tokens))
+        else:
+            nano = min(nano, max(0, limit.left - asked.nano))
+    return Amount(nano, tokens)
 
 
 def find_denial(ledger: Ledger, rights: Rights, now: int) -> Denied | None:

@@ -511,6 +511,8 @@ class _Options:
             self.remove("max_tokens", "a negative number means no limit", Loss.NONE)
             return
         most = self.model.max_tokens
+        if not self.changed.get("stream", self.given.stream):
+            most = min(most or limit, int(self.rules.most("unstreamed_max_tokens") or limit))
         fitted = max(int(range_of("max_tokens", self.rules)[0]), min(limit, most) if most else limit)
         if fitted != limit:
             self.clamp("max_tokens", fitted, Loss.NONE, f"{fitted} instead of {limit}")

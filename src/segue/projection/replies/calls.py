@@ -48,7 +48,8 @@ class CallForms:
     def _show(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:
         client = self._client
         call_id = self._ids.pop(index, None) or self._id(call.id, index)
-        shown, first = self._declared(call if client.is_same else replace(call, extra=None), index)
+        plain = call if client.is_same or call.extra is None else replace(call, extra=None)
+        shown, first = self._declared(plain, index)
         return (shown if shown.id == call_id else replace(shown, id=call_id)), first
 
     def _declared(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:
@@ -62,8 +63,8 @@ class CallForms:
             if call.arguments and shown.arguments != call.arguments:
                 client.note(ChangeCode.ARGUMENTS_UNPARSED, ("content", index), Loss.NONE, "text of a freeform tool")
             return shown, first
-        named = call if client.is_same or tool is not None else replace(call, name=self._name(call.name, index))
-        return named, EMPTY
+        name = call.name if client.is_same or tool is not None else self._name(call.name, index)
+        return (call if name == call.name else replace(call, name=name)), EMPTY
 
     def _id(self, given: str, index: int) -> str:
         rules = self._client.rules

@@ -62,7 +62,8 @@ from segue.protocols.kit.json_values import EMPTY
 from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
-from segue.protocols.kit.sources import Source, moved
+from segue.protocols.kit.sources import Source
+from segue.protocols.shared_replies import moved
 
 _Treatment: TypeAlias = Literal["thinking", "text", "drop"]
 _DEFAULT_POLICY: Final = Policy()

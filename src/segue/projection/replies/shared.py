@@ -10,7 +10,6 @@ Facts:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
@@ -20,31 +19,17 @@ from segue.conversation.content import AssistantContent, Extra, TextContent
 from segue.conversation.messages import AssistantMessage, Usage
 from segue.errors import SegueError
 from segue.protocols.api import decode_response, encode_response
-from segue.protocols.kit.json_values import EMPTY, Wire, list_of, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
 from segue.protocols.kit.verbatim import VERBATIM, choose
-from segue.protocols.shared_replies import HOUSEKEEPING, REPLY_FIELDS, ReplyField, share_citations
+from segue.protocols.shared_replies import ANSWERS, REPLY_FIELDS, STOP_REASONS, ReplyField, places_of, share_citations
 
-_WINDOW_FULL: Final = "model_context_window_exceeded"
-STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
-    {
-        "anthropic-messages": "stop_sequence",
-        "bedrock-converse": "stop_sequence",
-        "cohere-chat": "STOP_SEQUENCE",
-    },
-    {"anthropic-messages": _WINDOW_FULL, "bedrock-converse": _WINDOW_FULL, "mistral-chat": "model_length"},
-    {"google-genai": "MALFORMED_FUNCTION_CALL", "bedrock-converse": "malformed_tool_use"},
-    {"anthropic-messages": "pause_turn"},
-)
-"""Reasons why a reply ended that several wires have a word for, and no neutral type."""
 _REFUSAL: Final = "refusal"
 _REFUSALS: Final[Mapping[str, str]] = {"openai-chat": "content", "openai-responses": "text"}
 """Protocols with a separate place for a refusal -> the field that a text has otherwise."""
 
 
-ANSWERS: Final[Mapping[str, str]] = {"openai-chat": "choices", "mistral-chat": "choices", "google-genai": "candidates"}
-"""Protocols whose replies may have several answers -> the key of their list."""
 _PRESENT: Final = frozenset({"usage", "usageMetadata", "choices", "candidates"})
 """Keys that every written reply has."""
 _EMPTY: Final = frozenset({"stop_sequence"})
@@ -93,10 +78,11 @@ def share_reply(message: AssistantMessage, client: str, show: Callable[[Assistan
     source, usage = message.protocol, message.usage
     patch, text, details = Wire(), Wire(), Wire()
     names: set[str] = set()
-    for row in REPLY_FIELDS if message.extra is not None or usage is not None else ():
-        if source not in row.places or client not in row.places:
+    entry, begins = _kept_reply(message)
+    for row, firsts in common_rows(source, client):
+        if begins.isdisjoint(firsts):
             continue
-        path, value = _shared(row, message, client)
+        path, value = _shared(row, message, entry, client)
         first, _, rest = path.partition(".")
         if value is None or (first.startswith("usage") and usage is None):
             continue
@@ -121,10 +107,10 @@ def share_reply(message: AssistantMessage, client: str, show: Callable[[Assistan
     return SharedReply(extra, {client: text} if text else {}, usage, frozenset(names))
 
 
-def _shared(row: ReplyField, message: AssistantMessage, client: str) -> tuple[str, object]:
+def _shared(row: ReplyField, message: AssistantMessage, entry: Block, client: str) -> tuple[str, object]:
     """Return a field as the client's wire has it, with its path; None if the reply has none."""
     for place in row.places[message.protocol]:
-        held = received(message, place.path)
+        held = _received(message, entry, place.path)
         neutral = None if held is None else place.read(held)
         if neutral is not None and row.name in _COUNTED and message.usage is not None:
             rest = _COUNTED[row.name](message.usage) - sum(cast("Mapping[str, int]", neutral).values())
@@ -136,24 +122,32 @@ def _shared(row: ReplyField, message: AssistantMessage, client: str) -> tuple[st
     return "", None
 
 
-def lost_replies(message: AssistantMessage) -> Mapping[str, object]:
+def lost_replies(message: AssistantMessage) -> dict[str, object]:
     """Return the shared fields that a reply has, by name."""
     found: dict[str, object] = {}
-    for row in REPLY_FIELDS:
-        for place in row.places.get(message.protocol, ()):
-            held = received(message, place.path)
-            neutral = None if not held else place.read(held)
-            if neutral is None and row.name == "logprobs":
-                neutral = held  # in a form that no other wire has
-            found |= {row.name: neutral} if neutral else {}
+    entry, begins = _kept_reply(message)
+    for name, place, first in places_of(message.protocol):
+        held = _received(message, entry, place.path) if first in begins else None
+        neutral = None if not held else place.read(held)
+        if neutral is None and name == "logprobs":
+            neutral = held  # in a form that no other wire has
+        if neutral:
+            found[name] = neutral
     return found
 
 
-@lru_cache(maxsize=64)
-def reply_keys(protocol: str) -> AbstractSet[str]:
-    """Return the keys of a reply that say nothing of the answer, or that a row reads."""
-    rows = (place.path.split(".") for row in REPLY_FIELDS for place in row.places.get(protocol, ()))
-    return HOUSEKEEPING.union(*rows).difference(ANSWERS.values())
+def _kept_reply(message: AssistantMessage) -> tuple[Block, set[str]]:
+    """Return what the message kept of the body of its reply, and the first keys of all paths that may be in it."""
+    entry = object_of(object_of((message.extra or EMPTY).get(REPLY)).get(message.protocol))
+    begins = {_TEXT, *object_of(entry.get("add")), *object_of(entry.get("in"))}
+    return entry, begins if message.usage is None or not message.usage.extra else begins | {"usage"}
+
+
+@lru_cache(maxsize=256)
+def common_rows(source: str, client: str) -> tuple[tuple[ReplyField, frozenset[str]], ...]:
+    """Return the fields that replies of both protocols have, each with the first keys of its paths at the source."""
+    rows = (row for row in REPLY_FIELDS if source in row.places and client in row.places)
+    return tuple((row, frozenset(place.path.partition(".")[0] for place in row.places[source])) for row in rows)
 
 
 @lru_cache(maxsize=64)
@@ -205,10 +199,8 @@ def _further_answers(message: AssistantMessage, key: str) -> list[AssistantMessa
 
 def stop_reason(raw: str | None, source: str, client: str) -> str | None:
     """Return the client's word for the reason why a reply ended, where no neutral type has it."""
-    for words in STOP_REASONS:
-        if raw is not None and words.get(source) == raw:
-            return words.get(client)
-    return None
+    words = STOP_REASONS.get((source, raw))
+    return None if words is None else words.get(client)
 
 
 def refusal_mark(protocol: str) -> Extra | None:
@@ -223,24 +215,19 @@ def begun_refusal(extra: Extra | None, protocol: str) -> Extra | None:
     return {protocol: {"field": _REFUSAL}} if is_refusal and protocol in _REFUSALS else None
 
 
-def received(message: AssistantMessage, path: str) -> object:
+def _received(message: AssistantMessage, entry: Block, path: str) -> object:
     """Return a field of the body of a reply, if the message has kept it."""
-    first, _, rest = path.partition(".")
-    if first == _TEXT:
+    keys = path.split(".")
+    if keys[0] == _TEXT:
         parts = [(piece.extra or {}).get(message.protocol, {}) for piece in message.content if piece.kind == "text"]
-        found = [one for part in parts for one in list_of(part.get(rest))]
+        found = [one for part in parts for one in list_of(part.get(keys[1]))]
         return found or None
-    usage = EMPTY if message.usage is None else object_of((message.usage.extra or {}).get(message.protocol))
-    if first == "usage" and usage:
-        held: object = usage
-        for key in rest.split("."):
+    if keys[0] == "usage" and message.usage is not None and message.usage.extra is not None:
+        held: object = message.usage.extra.get(message.protocol)
+        for key in keys[1:]:
             held = object_of(held).get(key)
         if held is not None:
             return held
-    entry = object_of(object_of((message.extra or {}).get(REPLY)).get(message.protocol))
-    if not entry:
-        return None
-    keys = path.split(".")
     for position, key in enumerate(keys):
         added = object_of(entry.get("add"))
         if key in added:

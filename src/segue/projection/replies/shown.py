@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias, final
 
@@ -14,17 +14,18 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.policy import Policy
-from segue.projection.replies.shared import ANSWERS, STOP_REASONS, lost_replies, missing_usage, reply_keys, stop_reason
+from segue.projection.replies.shared import lost_replies, missing_usage
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_endpoint
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, object_of
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.verbatim import VERBATIM
 from segue.protocols.registry import find_protocol, get_protocol
+from segue.protocols.shared_replies import ANSWERS, STOP_REASONS, reply_keys
 
 Signed: TypeAlias = TextContent | ThinkingContent | ToolCall
 Sign: TypeAlias = Callable[[Signed], str | None]
@@ -115,16 +116,16 @@ class ReplyClient:
         """
         lost: dict[str, object] = {}
         raw, client, protocol = message.raw_stop_reason, self.record.name, message.protocol
-        is_shared = any(raw == words.get(protocol, ...) for words in STOP_REASONS)
-        if is_shared and stop_reason(raw, protocol, client) is None:
+        words = STOP_REASONS.get((protocol, raw))
+        if words is not None and client not in words:
             lost["stop_reason"] = raw
-        usage, others = message.usage, reply_keys(protocol)
-        found = [*lost_replies(message).items()]
+        usage, read = message.usage, reply_keys(protocol)
+        found = lost_replies(message)
         for entry in (message.extra or {}).get(REPLY, {}).values():
-            found += [field for field in _other_fields(object_of(entry)) if field[0] not in others]
+            _note_others(object_of(entry), read, found)
         if usage is not None and usage.extra is not None and protocol != client:
-            found += [field for field in usage.extra.get(protocol, {}).items() if field[0] not in others]
-        lost.update((name, value) for name, value in found if name not in shown and value and value not in _PLAIN)
+            found |= {name: value for name, value in usage.extra.get(protocol, EMPTY).items() if name not in read}
+        lost |= {name: value for name, value in found.items() if name not in shown and value and value not in _PLAIN}
         if usage is not None and (usage.reasoning or usage.cache_read or usage.cache_write):
             counts = {name: getattr(usage, name) for name in sorted(missing_usage(client))}
             lost |= {f"usage.{name}": count for name, count in counts.items() if count}
@@ -136,14 +137,16 @@ class ReplyClient:
         return extra if self.is_same else None
 
 
-def _other_fields(entry: Block, name: str = "") -> Iterator[tuple[str, object]]:
-    """Find what a reply had next to the message, and further answers; `entry` is one of `kit.json_patch`."""
-    yield from object_of(entry.get("add")).items()
-    if "more" in entry and name in ANSWERS.values():
-        yield name, entry["more"]
-    for inside in ("in", "at"):
-        for key, inner in object_of(entry.get(inside)).items():
-            yield from _other_fields(object_of(inner), key if inside == "in" else name)
+def _note_others(entry: Block, read: AbstractSet[str], found: dict[str, object], name: str = "") -> None:
+    """Find what else a reply had next to the message, and further answers; `entry` is one of `kit.json_patch`."""
+    for part, inside in entry.items():
+        if part == "add":
+            found |= {key: value for key, value in object_of(inside).items() if key not in read}
+        elif part in ("in", "at"):
+            for key, inner in object_of(inside).items():
+                _note_others(object_of(inner), read, found, key if part == "in" else name)
+        elif part == "more" and name in ANSWERS.values():
+            found[name] = inside
 
 
 def refusal_in(extra: Extra | None, kept: Extra | None = None) -> Mapping[str, object]:

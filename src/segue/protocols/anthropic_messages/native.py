@@ -66,8 +66,9 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.option_table import wire_ttl
 from segue.protocols.kit.reading import standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay
-from segue.protocols.kit.sources import Source, labelled, objects_in, read_span
+from segue.protocols.kit.sources import Source, labelled, objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
+from segue.protocols.shared_replies import read_span
 
 _LABELS: Final[Mapping[str, str]] = {
     "web_search_tool_result": "web search results",

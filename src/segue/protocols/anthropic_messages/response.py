@@ -54,6 +54,8 @@ from segue.protocols.kit.replies import keep_reply, read_required_stop, restore_
 from segue.protocols.kit.reply_form import TRANSFORMATIONS, ReplyForm, Search
 from segue.protocols.kit.sources import Source, objects_in
 
+_BY_OTHERS: Final = ("advisor_message", "fallback_message")
+"""Rounds of a reply that another model made, at its own price. (anthropic 2.8.0: BetaUsage.iterations; 2026-11-19)"""
 _UNKNOWN_DATE: Final = "1970-01-01T00:00:00Z"
 
 
@@ -211,7 +213,10 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     model = endpoint.model
     share = find_share(model, wire)
     fees = find_fees(model, counts=wire) if wire.get("server_tool_use") else 0.0
-    compacted = [_counted(each) for each in objects_in(wire.get("iterations")) if each.get("type") == "compaction"]
+    rounds = objects_in(wire.get("iterations"))
+    compacted = [_counted(each) for each in rounds if each.get("type") == "compaction"]
+    if any(each.get("type") in _BY_OTHERS for each in rounds):
+        share = None
     if compacted:  # "not included in the top-level `usage` fields" (anthropic 2.8.0: BetaUsage.iterations)
         costs = [find_cost(model.cost, each, cache_write_long=long, share=share) for each, long in compacted]
         fees += sum(cost.total for cost in costs if cost is not None)

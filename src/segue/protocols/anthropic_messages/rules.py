@@ -176,6 +176,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"deepseek-v[4-9]",
+        rules={"thinking_before_calls": True, "forced_choice_with_thinking": False, "thinks_unasked": True},
+        providers=("deepseek",),
+        source="'The `content[].thinking` in the thinking mode must be passed back to the API.' (9router #2397,"
+        " 2026-07-05; Reasonix #8902, 2026-08-14); a forced tool, with nothing set (awesome-deepseek-integration #598)",
+        read="2026-11-19",
+    ),
+    Family(
         pattern=CLAUDE,
         rules={
             "last_assistant": False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model_ids import CLAUDE_3
+from segue.protocols.bedrock_converse.rules import CACHED_FIVE_MINUTES
 from segue.protocols.kit.limits import Limit, Limits
 
 _NO_SYSTEM: Final = "AWS documentation: supported models and features of Converse"
@@ -69,6 +70,17 @@ LIMITS: Final = Limits(
             refused="remove it",
             equals=True,
             models=r"amazon\.nova|meta\.llama|mistral\.(?:mistral-(?:7b|(?:large|small)-2)|mixtral|pixtral)",
+        ),
+        *(
+            Limit(
+                f"{place}.cachePoint.ttl",
+                '"Extra inputs are not permitted" (Claude before 4.5), "Extended TTL prompt caching is only supported'
+                ' for Anthropic models" (Nova): pi #1570, live, 2026-02-20; openclaw #21986',
+                equals="1h",
+                refused="remove it, the cache lasts five minutes",
+                models=rf"amazon\.nova|{CACHED_FIVE_MINUTES}",
+            )
+            for place in ("system.*", "toolConfig.tools.*", "messages.*.content.*")
         ),
         Limit(
             "messages.*.content.*.toolResult.status",

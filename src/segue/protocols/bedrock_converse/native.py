@@ -77,8 +77,9 @@ from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import wire_ttl
 from segue.protocols.kit.reading import standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay
-from segue.protocols.kit.sources import Source, labelled, objects_in, read_span, write_sources
+from segue.protocols.kit.sources import Source, labelled, objects_in, write_sources
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
+from segue.protocols.shared_replies import read_span
 
 _LABELS: Final[Mapping[str, str]] = {
     "nova_code_interpreter_result": "output of executed code",

@@ -50,7 +50,7 @@ PROVIDER: Final = "amazon-bedrock"
 _IMAGES: Final = tuple(FORMATS["image"])
 _DOCUMENTS: Final = tuple(FORMATS["document"])
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
-_CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|sonnet)-4(?:[-.][01])?(?:-\d{8}|$))"
+CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|sonnet)-4(?:[-.][01])?(?:-\d{8}|$))"
 """The Claude models before 4.5: their caches last five minutes."""
 
 _RESULT_CONTENT: Final = frozenset({"result_content"})
@@ -224,7 +224,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-17",
     ),
     Family(
-        pattern=_CACHED_FIVE_MINUTES,
+        pattern=CACHED_FIVE_MINUTES,
         dialect={"cache_long": "none"},
         source="AWS documentation: prompt caching; opencode #23106 (an hour was tried from the 4.5 generation on)",
         read="2026-11-15",

@@ -77,8 +77,8 @@ def without_bytes(value: object) -> object:
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Mapping):
         given = cast("Mapping[str, object]", value)
-        items = {key: without_bytes(inner) for key, inner in given.items()}
-        return items if any(items[key] is not inner for key, inner in given.items()) else given
+        made = {key: new for key, inner in given.items() if (new := without_bytes(inner)) is not inner}
+        return {**given, **made} if made else given
     if isinstance(value, (list, tuple)):
         inners = cast("Sequence[object]", value)
         made = [without_bytes(inner) for inner in inners]

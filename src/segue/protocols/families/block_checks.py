@@ -282,7 +282,8 @@ def check_choice(body: Block, endpoint: Endpoint, form: BlockForm) -> Found:
         # "This model doesn't support the toolConfig.toolChoice.any field" (langchain-aws #620)
         message = f"{endpoint.model.id} does not support forced tool calls; use auto or none"
         yield Violation(CheckCode.TOOL_CHOICE_INVALID, form.choice, message)
-    if _thinking(body, form).get("type") == "enabled" and not rules.forced_choice_with_thinking:
+    unasked = "enabled" if rules.thinks_unasked else None
+    if _thinking(body, form).get("type", unasked) == "enabled" and not rules.forced_choice_with_thinking:
         # "Thinking may not be enabled when tool_choice forces tool use." (documentation: extended thinking)
         message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
         yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, form.choice, message)

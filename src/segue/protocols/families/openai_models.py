@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.family import Family
+from segue.models.first_party import OPENAI_SCHEMAS
 from segue.models.model_ids import OPENAI_ALWAYS_THINKS, OPENAI_GPT_5_1_TO_4, OPENAI_WITHOUT_LONG_CACHE
+from segue.models.rule import Rule
 
 INPUT_ONLY: Final = frozenset({"tool", "assistant"})
 """Where a cache breakpoint is refused: only parts of the input may have one."""
@@ -49,5 +51,16 @@ OPENAI_FAMILIES: Final[tuple[Family, ...]] = (
         providers=("github-copilot",),
         source="'Unsupported parameter: 'temperature' is not supported with this model.' (9router #536, 2026-04-09)",
         read="2026-11-17",
+    ),
+    *(
+        Family(
+            pattern=pattern,
+            rules={place: row for place, row in OPENAI_SCHEMAS.items() if isinstance(row, Rule)},
+            providers=(provider,),
+            source="'Invalid schema for function ...' by OpenAI and Azure behind them (OpenRouter: Alpaca #1027,"
+            " 2025-10-26; codex #7758, 2025-12-09; Copilot: oh-my-pi #206, 2026-02-28; codecompanion.nvim #2314)",
+            read="2026-11-19",
+        )
+        for pattern, provider in ((r"^~?openai/(?!gpt-oss)", "openrouter"), (r"^gpt-", "github-copilot"))
     ),
 )

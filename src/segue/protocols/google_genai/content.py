@@ -85,9 +85,10 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached, list_of, object_of
 from segue.protocols.kit.reading import native_block, standard_base64, text_of
 from segue.protocols.kit.replay import Replay
-from segue.protocols.kit.sources import Source, find_in_reply, labelled, objects_in, read_span
+from segue.protocols.kit.sources import Source, find_in_reply, labelled, objects_in
 from segue.protocols.kit.streaming import ClosedForm
 from segue.protocols.kit.verbatim import data_of, keep, restore
+from segue.protocols.shared_replies import read_span
 
 _FINISHED: Final = ("OUTCOME_OK", "OUTCOME_UNSPECIFIED")
 

@@ -54,7 +54,8 @@ from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm
-from segue.protocols.kit.sources import Source, distinct, write_span
+from segue.protocols.kit.sources import Source, distinct
+from segue.protocols.shared_replies import write_span
 
 _METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens")
 

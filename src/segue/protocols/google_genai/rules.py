@@ -146,6 +146,15 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-18",
     ),
     Family(
+        pattern=GEMINI_1_AND_2,
+        rules={"refused_fields": ["FunctionCall.id", "FunctionResponse.id"]},
+        dialect={"call_ids": False},
+        providers=("google-vertex",),
+        source="'Unknown name \"id\" at 'contents[1].parts[0].function_call': Cannot find field.' (pydantic-ai #5081,"
+        " 2026-04-14; fantasy #265, 2026-06-02); Gemini 3 takes ids there (recorded 200s; litellm #34603)",
+        read="2026-11-19",
+    ),
+    Family(
         pattern=GEMINI_WITHOUT_PREFILL,
         rules={"mixed_results": Rule()},
         providers=("google-vertex",),

@@ -46,7 +46,8 @@ from segue.protocols.kit.json_values import Wire, object_of
 from segue.protocols.kit.reading import number_of, strings_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm, Search
-from segue.protocols.kit.sources import Source, objects_in, write_span
+from segue.protocols.kit.sources import Source, objects_in
+from segue.protocols.shared_replies import write_span
 
 decode_error: Final = decode_google_error
 

@@ -62,6 +62,8 @@ def rows_of(providers: tuple[str, ...], *rows: Limit) -> tuple[Limit, ...]:
     return tuple(row if row.providers else row._replace(providers=providers) for row in rows)
 
 
+NULL: Final = object()
+"""As `equals`: a key that is set to null, which other rows pass over."""
 BESIDE: Final = frozenset(
     {CheckCode.OPTION_NEEDS_OTHER, CheckCode.OPTIONS_CONFLICT, CheckCode.REFERENCE_UNKNOWN, CheckCode.TOOLS_DEFERRED}
 )
@@ -101,7 +103,9 @@ class Limits:
             if not places or not all(facts.hold(one, body) for one in limit.when if one[0] != "."):
                 continue
             for path, value, holder in places:
-                if value is None or (limit.equals is not None and value != limit.equals):
+                if (value is None) != (limit.equals is NULL):
+                    continue
+                if value is not None and limit.equals is not None and value != limit.equals:
                     continue
                 if all(facts.hold(one, holder) for one in limit.when if one[0] == "."):
                     found = _compare(limit, path, value, facts, holder)

@@ -451,6 +451,11 @@ def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
 
 def _check_unstreamed(body: JsonObject, endpoint: Endpoint) -> Found:
     """Thinking: "parameter.enable_thinking must be set to false for non-streaming calls" (Qwen: eino-ext #375)."""
+    limit = real_of(body.get("max_tokens", body.get("max_completion_tokens")))
+    most = endpoint.rules.most("unstreamed_max_tokens")
+    if body.get("stream") is not True and limit and most and limit > most:
+        message = f"a limit of output above {most:,} needs a stream; set `stream`, or lower the limit"
+        yield Violation(CheckCode.STREAM_REQUIRED, ("stream",), message)
     if body.get("stream") is not True and endpoint.rules.has("thinking_unstreamed") and _thinks(body, endpoint):
         message = "the model thinks only in a stream; set `stream`, or turn thinking off"
         yield Violation(CheckCode.STREAM_REQUIRED, ("stream",), message)

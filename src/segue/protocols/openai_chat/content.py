@@ -88,9 +88,10 @@ from segue.protocols.kit.reading import (
     standard_base64,
     text_of,
 )
-from segue.protocols.kit.sources import Source, find_in_reply, objects_in, read_span
+from segue.protocols.kit.sources import Source, find_in_reply, objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.rules import PROTOCOL
+from segue.protocols.shared_replies import read_span
 
 MARK: Final = "cache_control"
 BREAKPOINT: Final = "prompt_cache_breakpoint"

@@ -464,6 +464,20 @@ LIMITS: Final = Limits(
             needs=(".function.parameters",),
             providers=("minimax", "minimax-cn"),
         ),
+        Limit(
+            "tools.*.function",
+            '"invalid params, invalid tool type: (2013)", of a tool without a type (9router #2509, 2026-07-10)',
+            needs=(".type",),
+            providers=("minimax", "minimax-cn"),
+        ),
+        Limit(
+            "thinking.type",
+            '"invalid thinking.type: "enabled" (allowed: adaptive, disabled)" (cherry-studio #16431, #16624; Minnow'
+            " #364, 2026-06-24); its Messages API takes `enabled` with a budget (cherry-studio #15787)",
+            allowed=("adaptive", "disabled"),
+            models=r"minimax-m[3-9]",
+            providers=("minimax", "minimax-cn"),
+        ),
         # -- Z.ai
         Limit(
             "messages",

@@ -52,11 +52,12 @@ from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, number_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm
-from segue.protocols.kit.sources import Source, write_span
+from segue.protocols.kit.sources import Source
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.openai_chat.assistant import decode_reply, encode_assistant
 from segue.protocols.openai_chat.content import text_field
 from segue.protocols.openai_chat.rules import PROTOCOL
+from segue.protocols.shared_replies import write_span
 
 _CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
 _KNOWN: Final = (*_CACHED, "cache_creation_input_tokens", "reasoning_tokens")

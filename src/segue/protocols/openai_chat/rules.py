@@ -20,7 +20,6 @@ from typing import Final
 
 from segue.models.dialect import Dialect
 from segue.models.family import Family
-from segue.models.first_party import OPENAI_SCHEMAS
 from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_4_6,
@@ -60,7 +59,6 @@ RULES: Final = Rules(
     call_id_max=40,
     tool_name_alphabet="a-zA-Z0-9_-",
     tool_name_max=64,
-    max_tools=128,
     tool_error="text",
     schema_root_object=True,
     # -- media
@@ -81,7 +79,6 @@ RULES: Final = Rules(
         "root_keywords": Rule('"schema must be ... type object" (OpenAI API)', READ, values=ROOT_KEYWORDS),
         "session_id": Rule("openai-openapi 2.3.0: prompt_cache_key", READ, most=64),
         "temperature": Rule("openai-openapi 2.3.0", READ, most=2.0),
-        "stop": Rule("openai-openapi 2.3.0", READ, most=4),
     },
 )
 
@@ -89,7 +86,6 @@ SOURCES: Final[Mapping[str, str]] = {
     "call_id_max": '"string too long. Expected a string with maximum length 40" (autogen #6377, vercel/ai #8132)',
     "tool_name_alphabet": "openai 3.49.0",
     "tool_name_max": "openai 3.49.0",
-    "max_tools": "openai-openapi 2.3.0",
     "tool_error": "openai 3.49.0: a tool message has no flag",
     "schema_root_object": '"schema must be a JSON Schema of \'type: "object"\'" (OpenAI API)',
     "user_media": "openai 3.49.0: image_url, file, input_audio",
@@ -395,13 +391,16 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="recorded traffic, 2026-11: claude-sonnet-4-6 with a temperature",
         read="2026-11-15",
     ),
-    Family(
-        pattern=r"^~?openai/(?!gpt-oss)",
-        rules={place: row for place, row in OPENAI_SCHEMAS.items() if isinstance(row, Rule)},
-        providers=("openrouter",),
-        source="'Invalid schema for function ...: schema must be a JSON Schema of 'type: \"object\"'' by OpenAI and"
-        " Azure behind it (Alpaca #1027, 2025-10-26)",
-        read="2026-11-18",
+    *(
+        Family(
+            pattern=pattern,
+            rules={"max_tools": 128},
+            providers=(provider,),
+            source="'Invalid 'tools': array too long. Expected an array with maximum length 128' of GPT behind them too"
+            " (Copilot: copilot-api #188, 2026-04-16)",
+            read="2026-11-19",
+        )
+        for pattern, provider in ((r"^~?openai/(?!gpt-oss)", "openrouter"), (r"^gpt-", "github-copilot"))
     ),
     Family(
         pattern=r"^~?openai/(?!gpt-oss|gpt-4o|gpt-4-|gpt-4$|gpt-3)",

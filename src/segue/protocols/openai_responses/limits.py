@@ -15,7 +15,7 @@ from segue.models.model_ids import (
     OPENAI_WITHOUT_REASONING,
 )
 from segue.protocols.families.openai_cache import CACHE_LIMITS
-from segue.protocols.kit.limits import Limit, Limits, rows_of
+from segue.protocols.kit.limits import NULL, Limit, Limits, rows_of
 
 _OPENAI: Final = ("openai", "azure")
 _SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"
@@ -276,9 +276,31 @@ LIMITS: Final = Limits(
                 for key in ("temperature", "max_output_tokens", "prompt_cache_retention")
             ),
         ),
+        # -- Copilot
+        Limit(
+            "reasoning.summary",
+            "\"Invalid value: 'off'. Supported values are: 'concise', 'detailed', and 'auto'.\" (vscode #323748,"
+            " 2026-06-30)",
+            allowed=("auto", "concise", "detailed"),
+            providers=("github-copilot",),
+        ),
         # -- xAI
         *rows_of(
             ("xai",),
+            Limit(
+                "tools",
+                "xAI documentation: function calling (CLIProxyAPI #5214, 2026-08-24: a 400 of 695)",
+                most=200,
+                advice="remove some",
+            ),
+            Limit(
+                "input.*.content",
+                '"data did not match any variant of untagged enum ModelInput" of Codex\'s `content: null`, found by'
+                " halving a request (sub2api #4237, 2026-07-14)",
+                equals=NULL,
+                refused="remove it",
+                when=('.type="reasoning"',),
+            ),
             *(Limit(key, _XAI, refused="remove it") for key in ("metadata", "truncation", "service_tier")),
             *(
                 Limit("reasoning.effort", _XAI_EFFORTS, equals=effort, refused=f"use {other}", models=_XAI_THINKS)

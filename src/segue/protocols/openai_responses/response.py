@@ -33,7 +33,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.arguments import encode_arguments, parse_arguments
-from segue.conversation.content import Extra, NativeContent, TextContent, ToolCall
+from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ToolCall
 from segue.conversation.context import ToolDefinition
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
@@ -46,7 +46,7 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_
 from segue.protocols.kit.reading import number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.kit.reply_form import TRANSFORMATIONS, ReplyForm, Search, note_withheld
-from segue.protocols.kit.sources import Source, objects_in, write_span
+from segue.protocols.kit.sources import Source, objects_in
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of
 from segue.protocols.openai_responses.options import custom_names
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -57,6 +57,7 @@ from segue.protocols.openai_responses.turns import (
     with_text_input,
     write_turn,
 )
+from segue.protocols.shared_replies import write_span
 
 
 def decode_error(body: object, status: int | None) -> WireError:
@@ -145,8 +146,15 @@ _STATUS_OF: Final[Mapping[StopReason, str]] = {
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
+def decode_response(
+    body: JsonObject,
+    endpoint: Endpoint,
+    tool_names: Mapping[str, str],
+    known: tuple[TurnReader, Sequence[AssistantContent]] | None = None,
+) -> AssistantMessage:
     """Read a reply; an error body gives a failed message.
+
+    `known` is what was read of exactly these items before, and by whom.
 
     Raises:
         DecodeError: it has neither output nor an error.
@@ -154,10 +162,13 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     output = body.get("output")
     if "output" not in body and not _is_failure(body):
         raise DecodeError("the reply has no `output`; pass the body of a response", path=("output",))
-    reader = TurnReader(tool_names, is_reply=True)
     items = [cast("JsonObject", item) for item in list_of(output) if isinstance(item, Mapping)]
     items = [*map(with_text_ids, items)]
-    content = reader.read_all(items)
+    if known is None:
+        reader = TurnReader(tool_names, is_reply=True)
+        content = reader.read_all(items)
+    else:
+        reader, content = known[0], tuple(known[1])
     reason, raw = stop_of(body, called=any(piece.kind == "toolCall" for piece in content), has_content=bool(content))
     usage, written_long = decode_usage(body.get("usage"))
     if usage is not None:

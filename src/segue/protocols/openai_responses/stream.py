@@ -95,6 +95,8 @@ class _Reader:
         self.items: dict[int | str, _Open] = {}  # by output index, and by id
         self.opened: list[_Open] = []
         self.turn: TurnReader | None = None
+        self.done: list[Block] = []  # the items that are finished, and what was read of them
+        self.contents: list[AssistantContent] = []
         self.place: tuple[object, ...] = ()  # type and indexes of the last event
         self.noted: list[Diagnostic] = []
         self.growing: Part | None = None  # the part it added to: a delta of the same place goes there without a search
@@ -108,9 +110,13 @@ class _Reader:
             event = _READ_GROWTH(frame)
         except MISFIT:
             return None
+        text = event.delta
         if (event.type, event.output_index, event.content_index, event.summary_index) != self.place:
             return None
-        return growing.extend(event.delta)
+        if text[:1] == "{" or growing.delta is None:
+            return growing.extend(text)  # a bracket may begin what was received already
+        growing.chunks.append(text)
+        return [growing.delta(index=growing.index, delta=text)]
 
     def read(self, frame: Frame, out: Assembly) -> None:
         """Read one event; events that do not change the message are skipped."""
@@ -299,7 +305,10 @@ class _Reader:
             if self.turn is None:
                 self.turn = TurnReader(out.tool_names, is_reply=True)
             known = len(self.turn.diagnostics)
-            _settle(state.parts, self.turn.read(item), out)
+            contents = self.turn.read(item)
+            _settle(state.parts, contents, out)
+            self.done.append(cast("Block", given))
+            self.contents += contents
             out.diagnostics += self.turn.diagnostics[known:]
 
     def finished(self, frame: Frame, out: Assembly) -> None:
@@ -307,7 +316,9 @@ class _Reader:
         response: Frame = cast("Frame", given) if isinstance(given, Mapping) else {}
         if not isinstance(response.get("output"), list):
             response = {**response, "output": []}
-        message = decode_response(response, self.endpoint, out.tool_names)
+        # Most servers repeat all items here. They are not read again if they are the same.
+        known = None if self.turn is None or response["output"] != self.done else (self.turn, self.contents)
+        message = decode_response(response, self.endpoint, out.tool_names, known)
         _align(message.content, out)
         out.close_all()
         called = any(part.kind == "toolCall" for part in out.parts)

@@ -500,10 +500,10 @@ class TurnReader:
 
 def with_text_ids(item: Block) -> Block:
     """Return a call of a reply without the ids that are null or numbers, as servers write missing ones."""
-    odd = [key for key in ("id", "call_id") if not isinstance(item.get(key, ""), str)]
-    if not odd or kind_of(item) not in _INPUTS:
+    is_odd = type(item.get("id", "")) is not str or type(item.get("call_id", "")) is not str
+    if not is_odd or kind_of(item) not in _INPUTS:
         return item
-    return {key: value for key, value in item.items() if key not in odd}
+    return {key: value for key, value in item.items() if key not in ("id", "call_id") or isinstance(value, str)}
 
 
 _INPUTS: Final[Mapping[object, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
