@@ -11,7 +11,7 @@ limit, the request is compared with the recorded next turn:
 - prefix: the tokens that repeat the request before, of all tokens; tokens: the mean of a request.
 
 With the look-up tool, each of these requests is followed by one look-up, whose answer counts as a part of the request.
-Its query is made from what the request shows alone: the words of its newest messages, the rarest first.
+Its query is made from what the request shows alone: the names in its newest messages, the rarest first.
 
 The measure says what the model can see, not how well it answers. `python benchmarks/recall.py FOLDER` measures the
 sessions of a folder.
@@ -50,10 +50,10 @@ _RUN: Final = 4
 _MOST_RUNS: Final = 400
 """Of the runs of one turn: a whole file that is written would outweigh everything else."""
 _BEGINNING: Final = 200
-_NEWEST: Final = 4
-_LOOKED_AT: Final = 2_000
+_NEWEST: Final = 6
+_LOOKED_AT: Final = 3_000
 _QUERY_WORDS: Final = 24
-"""Of the newest four messages, so many characters of each; so many words of them are a query."""
+"""A query is so many names of the newest six messages, of so many characters of each."""
 _MEASURES: Final = ("names", "rare", "verbatim", "planted", "asked", "task")
 
 
@@ -179,14 +179,13 @@ def play(session: Session, model: Model, tally: Tally, texts: Texts, *, looks_up
 
 
 def make_query(sent: Sequence[Message], texts: Texts) -> str:
-    """Make a query as a model could: of the names and words of the newest messages of a request, the rarest first.
+    """Make a query as a model could: of the names in the newest messages of a request, the rarest first.
 
     The turn that follows is never looked at.
     """
     whole = "\n".join(map(texts.text, sent))
     newest = "\n".join(texts.text(message)[:_LOOKED_AT] for message in sent[-_NEWEST:])
-    words = dict.fromkeys([*_NAME.findall(newest), *_WORD.findall(newest)])
-    return " ".join(sorted(words, key=whole.count)[:_QUERY_WORDS])
+    return " ".join(sorted(dict.fromkeys(_NAME.findall(newest)), key=whole.count)[:_QUERY_WORDS])
 
 
 def _compare(
@@ -259,6 +258,8 @@ def measure_recall(
             value = tally.share(measure)
             if value is not None:
                 figures.append(Figure(f"recall.{measure}.{where}", f"{where}: {measure}", "%", value))
+        if looks_up:
+            figures.append(Figure("", f"{where}: look-ups", "requests", float(tally.look_ups)))
         if tally.requests:
             figures.append(
                 Figure("", f"{where}: tokens of a request, {counted}", "tokens", tally.tokens / tally.requests)
@@ -280,8 +281,9 @@ def main() -> None:
     """Measure the sessions of a folder, or generated ones, and print a table."""
     parser = argparse.ArgumentParser(description="Measure what cut requests still hold.")
     parser.add_argument("folder", nargs="?", type=Path, help="a folder of sessions; without one they are generated")
-    folder: Path | None = parser.parse_args().folder
-    for figure in measure_recall(find_sessions(folder, quick=False)):
+    parser.add_argument("--look-ups", action="store_true", help="with one look-up for each request that was cut")
+    given = parser.parse_args()
+    for figure in measure_recall(find_sessions(given.folder, quick=False), looks_up=given.look_ups):
         print(f"{figure.what:40} {figure.written()}")
 
 

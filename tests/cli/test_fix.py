@@ -9,8 +9,27 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from segue import check
+from segue import (
+    AssistantMessage,
+    Context,
+    DecodeError,
+    ImageContent,
+    Prompt,
+    TextContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+    check,
+    decode_request,
+    encode_request,
+    prepare,
+)
+from segue.cli.fixing import fix
 from segue.cli.program import program
+from segue.histories.opening import OpenedDocument
+from segue.protocols.registry import get_protocol, protocol_names
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 FUNCTION = {"name": "read", "description": "Read a file.", "parameters": SCHEMA}
@@ -114,3 +133,94 @@ def test_a_limit_that_the_provider_requires_is_added(tmp_path: Path) -> None:
     target = "anthropic/claude-sonnet-4-5"
     body = {key: value for key, value in BODIES[target].items() if key != "max_tokens"}
     assert json.loads(run(tmp_path, body, target, "--fix").stdout)["max_tokens"] > 0
+
+
+TURNS = Context(
+    messages=(
+        UserMessage.of("alpha"),
+        AssistantMessage(
+            content=(TextContent(text="beta"), ToolCall(id="callabc12", name="gamma", arguments={"delta": 1}))
+        ),
+        ToolResultMessage(tool_call_id="callabc12", tool_name="gamma", content=(TextContent(text="epsilon"),)),
+        UserMessage(content=(TextContent(text="zeta"), ImageContent(data=PIXEL, mime_type="image/png"))),
+    )
+)
+NAMES = [name for name in protocol_names() if get_protocol(name).turns_key and name != "plain-text"]
+"""Protocols with tools."""
+
+
+def _show(context: Context) -> list[object]:
+    """Return what is said, in its order, without the form."""
+    said: list[object] = []
+    for message in context.messages:
+        for piece in message.content:
+            match piece.kind:
+                case "text":
+                    said.append((message.role, piece.text))
+                case "toolCall":
+                    said.append((piece.name, piece.arguments))
+                case _:
+                    said.append(piece.kind)
+    return said
+
+
+@pytest.mark.parametrize("own_key", [True, False], ids=["under its key", "under the key of the other"])
+@pytest.mark.parametrize("target", NAMES)
+def test_turns_in_the_form_of_any_protocol_are_rewritten(target: str, own_key: bool) -> None:
+    record = get_protocol(target)
+    model = record.example
+    for source in NAMES:
+        other = get_protocol(source)
+        turns = encode_request(TURNS, model=other.example)[other.turns_key or ""]
+        # Keys of another wire that mean something else here stay as they are.
+        body: dict[str, Any] = {(record if own_key else other).turns_key or "": turns}
+        fixed = fix(OpenedDocument(Prompt(context=Context()), target, body), model)
+        assert fixed.left == (), (source, fixed)
+        own = prepare(TURNS, model)
+        assert _show(decode_request(fixed.body, protocol=target).context) == _show(
+            decode_request(own.body, protocol=target).context
+        ), (source, fixed.body)
+
+
+@pytest.mark.parametrize(
+    ("target", "fields", "expected"),
+    [
+        ("openai-chat", {"system": "Be brief."}, {"messages": [{"role": "system", "content": "Be brief."}, TURN]}),
+        ("anthropic/claude-sonnet-4-5", {"stop": ["x"]}, {"stop_sequences": ["x"]}),
+        ("openai/gpt-5.4", {"max_tokens": 50}, {"max_output_tokens": 50}),
+        ("openai/gpt-5.4", {"messages": [TURN], "input": None}, {"input": [TURN]}),
+        ("anthropic/claude-sonnet-4-5", {"messages": "Hi"}, {"messages": [TURN]}),
+    ],
+)
+def test_a_field_of_another_protocol_keeps_its_meaning(
+    tmp_path: Path, target: str, fields: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    given = {**BODIES[target], **fields}
+    fixed = run(tmp_path, {key: value for key, value in given.items() if value is not None}, target, "--fix")
+    assert fixed.exit_code == 0, fixed.stderr
+    body = json.loads(fixed.stdout)
+    assert {key: body.get(key) for key in expected} == expected
+    assert "rewritten: " in fixed.stderr
+
+
+def test_what_no_protocol_reads_is_named(tmp_path: Path) -> None:
+    fixed = run(tmp_path, {**BODIES["openai-chat"], "messages": [None]}, "openai-chat", "--fix")
+    assert isinstance(fixed.exception, DecodeError)
+    assert "request.json: messages[0]: expected an object" in str(fixed.exception)
+
+
+def test_two_turns_of_the_user_are_merged_where_turns_have_to_alternate() -> None:
+    call = {"toolUse": {"toolUseId": "c", "name": "g", "input": {}}}
+    result = {"toolResult": {"toolUseId": "c", "content": [{"text": "x"}]}}
+    texts = [{"role": role, "content": [content]} for role, content in (("user", {"text": "a"}), ("assistant", call))]
+    results = [{"role": "user", "content": [content]} for content in (result, {"text": "z"})]
+    schema = {"type": "object", "properties": {}}
+    body = {
+        "messages": [*texts, *results],
+        "toolConfig": {"tools": [{"toolSpec": {"name": "g", "inputSchema": {"json": schema}}}]},
+    }
+    fixed = fix(
+        OpenedDocument(Prompt(context=Context()), "bedrock-converse", body), get_protocol("bedrock-converse").example
+    )
+    assert fixed.left == ()
+    assert fixed.body["messages"] == [*texts, {"role": "user", "content": [result, {"text": "z"}]}]

@@ -7,16 +7,18 @@ import os
 import re
 import sqlite3
 import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from msgspec.structs import replace
 from rich.cells import cell_len
 
 from cli.running import SESSION, run
 from cli.terminal import Terminal
-from segue import Context, UserMessage, read_history, read_session, write_history
-from segue.cli import progress
+from segue import Context, UserMessage, find_sessions, read_history, read_session, write_history
+from segue.cli import progress, sessions
 from segue.cli.handover import default_model
 from segue.histories.registry import FORMATS, get_format
 from segue.histories.regular_files import WATCH
@@ -495,3 +497,61 @@ def test_a_handover_without_a_fitting_answer_goes_to_a_current_model() -> None:
         assert record.example is not None
         if DEFAULT_MODELS.get(record.example.provider):
             assert chosen.id == DEFAULT_MODELS[record.example.provider], record.name
+
+
+def grow(path: Path, text: str, at: int) -> None:
+    """Add a message to a session of Claude Code, as the program does."""
+    last = json.loads(path.read_bytes().splitlines()[-1])
+    line = {**last, "type": "user", "uuid": f"{at:08d}-0000-4000-8000-000000000000", "parentUuid": last["uuid"]}
+    line |= {"message": {"role": "user", "content": text}, "timestamp": f"2026-11-18T10:00:{at:02d}.000Z"}
+    with path.open("ab") as file:
+        file.write(json.dumps(line).encode() + b"\n")
+
+
+def run_next(steps: Iterator[Callable[[], object]]) -> None:
+    next(steps)()
+
+
+def test_a_session_is_followed_while_its_file_grows(home):
+    path = store(home, "claude-code")
+    (session,) = find_sessions(formats=["claude-code"])
+    steps = iter([
+        lambda: None,  # nothing was added: nothing is shown
+        lambda: grow(path, "And now?", 1),
+        lambda: path.write_bytes(path.read_bytes() + b'{"type": "us'),  # a line that is being written
+        lambda: path.write_bytes(path.read_bytes()[:-12]),
+        lambda: grow(path, "Once more.", 2),
+    ])  # fmt: skip
+    found = sessions.follow_session(session, lambda: run_next(steps))
+    first, second = next(found), next(found)
+    assert first.pieces == [{"role": "user", "text": "And now?"}]
+    assert second.pieces == [{"role": "user", "text": "Once more."}]
+    assert re.match(r"\d+ messages; next request to anthropic/claude-sonnet-4-5: .*tokens", second.length)
+
+
+def test_what_is_undone_in_a_followed_session_is_said(home):
+    path = store(home, "claude-code")
+    grow(path, "A wrong turn.", 1)
+    (session,) = find_sessions(formats=["claude-code"])
+    whole = path.read_bytes()
+    steps = iter([lambda: path.write_bytes(whole[: whole.rstrip().rfind(b"\n") + 1])])
+    (added,) = next(sessions.follow_session(session, lambda: run_next(steps))).pieces
+    assert added == {"role": "program", "text": "1 earlier piece undone or compacted"}
+
+
+def test_following_ends_with_the_interrupt_of_the_user(home, monkeypatch):
+    path = store(home, "claude-code")
+    steps = iter([lambda: grow(path, "And \x1b[31mnow?", 1)])
+
+    def sleep(_: float) -> None:
+        step = next(steps, None)
+        if step is None:
+            raise KeyboardInterrupt
+        step()
+
+    monkeypatch.setattr("segue.cli.sessions.time.sleep", sleep)
+    (session,) = find_sessions(formats=["claude-code"])
+    done = CliRunner().invoke(sessions.command, ["--follow", f"claude-code:{session.id}"])
+    assert (done.exit_code, "\x1b" in done.stdout) == (0, False)
+    assert re.fullmatch(r"user +And .*now\?\n", done.stdout)
+    assert done.stderr.startswith(f"following claude-code:{session.id}")

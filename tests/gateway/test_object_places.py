@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,8 @@ def test_no_form_hides_a_name(name: str) -> None:
         "https://storage.googleapis.com./b/a",
         "https://storage.googleapis.com:443/b/a",
         "https://u:p@storage.googleapis.com/b/a",
+        f"https://{'u' * 3_000}@storage.googleapis.com/b/a",
+        f"https://{'u' * 390}@storage.googleapis.com/b/a",
         "https://storage.googleapis%2ecom/b/a",
         "https://storage\uff0egoogleapis.com/b/a",
         "https://sto\nrage.googleapis.com/b/a",
@@ -214,3 +217,16 @@ def test_recorded_requests_have_no_unknown_names() -> None:
         found = [each for each in places.find(body) if each.kind in ("unknown", "variant")]
         assert not found, (row["file"], found[:3])
     assert count > 100
+
+
+@pytest.mark.parametrize("name", TYPED)
+@pytest.mark.parametrize("piece", ["\u0315\u0300", "\ufdfa", "aA", "_a", "\u0130"], ids=ascii)
+def test_long_keys_and_names_take_no_time(name: str, piece: str) -> None:
+    """Their letters are compared with others, and some forms take quadratic time with the interpreter's lock."""
+    places = ObjectPlaces(read(name, "object_places.json"), read(name, "request_fields.json"))
+    long = "a" + piece * 40_000
+    urls = [{"url": long[:5_000], "uri": long[:5_000], "fileUri": long[:5_000]} for _ in range(20)]
+    body = {long: long, "thing_id": long, "tools": [{long: "x"}], "messages": urls, "contents": urls, "input": urls}
+    began = time.thread_time()
+    list(places.find(body))
+    assert time.thread_time() - began < 0.5

@@ -592,6 +592,32 @@ def test_an_item_of_another_is_sent_as_its_text_alone(
     assert [each for each in upstream.sent if b"rs_V" in each.content] == []
 
 
+def test_an_item_that_is_named_often_is_looked_up_once(tmp_path: Path, upstream: Upstream) -> None:
+    own = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "my own"}]}
+    looked_up: list[str] = []
+
+    async def run() -> int:
+        gateway = make(tmp_path)
+        await gateway.start()
+        store = gateway.store.store
+        assert store is not None
+        find = store.get_response
+
+        def counting(name: str, tenant: str) -> bytes | None:
+            looked_up.append(name)
+            return find(name, tenant)
+
+        store.get_response = counting
+        body = {"model": "gpt-5.4", "input": [HI, *[own] * 500], "store": False}
+        client = Client(gateway, json.dumps(body).encode(), stays=True)
+        await client.ask("/v1/responses", {"x-api-key": KEY})
+        await gateway.close()
+        return client.status
+
+    asyncio.run(run())
+    assert looked_up == ["rs_1"]
+
+
 @pytest.mark.parametrize("stray", [" ", ""])
 def test_what_was_checked_is_sent(gateway: Gateway, upstream: Upstream, stray: str) -> None:
     """The body that is passed on is the parsed one, written again."""

@@ -379,10 +379,13 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
 
 
 @linux
-def test_budgets_and_changes_of_the_file_reach_all_workers(tmp_path: Path) -> None:
+def test_budgets_outlive_a_killed_worker_and_changes_of_the_file_reach_all(tmp_path: Path) -> None:
     more = '[keys.alice]\nkey = "env:ALICE"\nbudgets = {total = {tokens = 300}}\n[keys.bob]\nkey = "env:BOB"\n'
     with emulate() as upstream, served(upstream.url, tmp_path, more) as gateway:
-        replies = [post(gateway.url, x_api_key=SECRETS["ALICE"]) for _ in range(40)]
+        replies = [post(gateway.url, x_api_key=SECRETS["ALICE"]) for _ in range(3)]
+        assert [reply.status_code for reply in replies] == [200] * 3
+        os.kill(gateway.workers()[0], signal.SIGKILL)  # neither what it spent nor the rest of the budget is lost
+        replies += [post(gateway.url, x_api_key=SECRETS["ALICE"]) for _ in range(37)]
         used = [reply.json()["usage"] for reply in replies if reply.status_code == 200]
         spent = sum(usage["input_tokens"] + usage["output_tokens"] for usage in used)
         assert 150 < spent <= 300

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from segue import UnknownFormat, read_history
+from segue import History, UnknownFormat, read_history
 from segue.errors import SegueError
 from segue.histories.kit.unread import find_unread
 from segue.histories.registry import FORMATS
@@ -170,6 +170,7 @@ NAMES = (
     ("content", "words"),
     ("text", "words"),
 )
+OTHER_ITEM = {"type": "weather.report", "text": "a gale from the north", "data": {"text": "a gale from the north"}}
 SHOWN_NAMES = {"responderUsername"}
 """Fields with the name under which a screen shows the assistant, which no message has."""
 
@@ -212,3 +213,20 @@ def test_a_changed_sample_is_refused_or_every_item_is_explained(name):
             if path is not None and SHOWN_NAMES.isdisjoint(map(str, path)):
                 silent[what] = (history.origin.format, path)
     assert silent == {}
+
+
+def left_out(history: History) -> int:
+    return len(history.records) + len(history.report.of(ChangeCode.LINE_UNREADABLE)) + len(history.branches)
+
+
+@pytest.mark.parametrize("name", [name for name, (kind, _) in PARSED.items() if kind in {"lines", "list"}])
+def test_an_item_of_another_kind_is_read_or_reported_or_refuses_the_file(name):
+    kind, items = PARSED[name]
+    half = len(items) // 2
+    before = read_history(written(kind, items), format=name.partition(",")[0])
+    try:
+        after = read_history(written(kind, [*items[:half], OTHER_ITEM, *items[half:]]), format=before.origin.format)
+    except SegueError:
+        return
+    contents = [message.content for message in after.context.messages]
+    assert find_unread(OTHER_ITEM, contents, names=False) is None or left_out(after) > left_out(before)

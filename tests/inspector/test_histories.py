@@ -23,7 +23,7 @@ from inspector.browsing import (
     window,
 )
 from inspector.serving import inspector
-from segue import AssistantMessage, Context, TextContent, ToolCall, UserMessage
+from segue import AssistantMessage, Context, TextContent, ToolCall, UserMessage, append_message
 from segue.inspector.side_by_side import compare_histories
 
 __all__ = ["address", "bare", "bare_address", "browser", "new_page", "page", "window"]
@@ -184,3 +184,21 @@ def test_a_target_chosen_before_it_is_inspected_is_shown_when_it_is(new_page, ad
     sync_api.expect(page.locator("#nothing")).to_be_visible()
     release()
     sync_api.expect(page.locator("li.row").first).to_be_visible()
+
+
+@needs_browser
+def test_the_page_follows_a_file_that_grows(new_page, tmp_path):
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(SESSION.read_bytes())
+    with inspector(path) as address:
+        page = new_page(address)
+        page.wait_for_selector("#result[data-inspected]")
+        chosen = page.locator("#targets .choose[aria-pressed=true]").inner_text().split("\n")[0]
+        count = int(re.search(r"(\d+) messages", page.locator("#about").inner_text())[1])  # pyright: ignore[reportOptionalSubscript]
+        page.check("#follow")
+        append_message(path, UserMessage.of("A word that is easy to find: cormorant."))
+        sync_api.expect(page.locator("#about")).to_contain_text(f"{count + 1} messages", timeout=30_000)
+        page.fill("#find", "cormorant")
+        page.keyboard.press("Enter")
+        sync_api.expect(page.locator("#found")).to_have_text("1 of 1")
+        assert page.locator("#targets .choose[aria-pressed=true]").inner_text().split("\n")[0] == chosen

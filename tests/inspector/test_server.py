@@ -10,7 +10,17 @@ import pytest
 
 from cli.running import SESSION
 from inspector.serving import inspector
-from segue import check, estimate_tokens, get_model, plan, prepare, read_history, read_session
+from segue import (
+    UserMessage,
+    append_message,
+    check,
+    estimate_tokens,
+    get_model,
+    plan,
+    prepare,
+    read_history,
+    read_session,
+)
 from segue.errors import render_path
 from segue.histories.registry import get_format
 
@@ -392,3 +402,25 @@ def test_sessions_are_not_shown_to_other_machines(tmp_path, claude_session, opti
         assert httpx2.get(address + "api/sessions").json() == []
         refused = ask(address, "api/session", {"source": "claude-code:last"})
         assert (refused.status_code, "only to this machine" in refused.json()["error"]) == (403, True)
+
+
+def test_a_file_that_grows_is_followed(tmp_path):
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(SESSION.read_bytes())
+    before = len(read_session(path).messages)
+    with inspector(path) as page:
+        opened = httpx2.get(page + "api/start", timeout=60).json()["opened"]
+        assert (opened["follows"], opened["messages"]) == (True, before)
+
+        def follow(key: str):
+            return httpx2.post(page + "api/follow", json={"document": key}, timeout=60).json()
+
+        assert follow(opened["document"]) == {"grown": False}
+        append_message(path, UserMessage.of("And now?"))
+        grown = follow(opened["document"])
+        assert (grown["grown"], grown["messages"], grown["follows"]) == (True, before + 1, True)
+        assert httpx2.get(page + "api/start", timeout=60).json()["opened"]["document"] == grown["document"]
+        assert follow(grown["document"]) == {"grown": False}
+        pasted = httpx2.post(page + "api/open", content=b'{"messages":[{"role":"user","content":"Hi"}]}', timeout=60)
+        assert pasted.json()["follows"] is False
+        assert follow(pasted.json()["document"]) == {"grown": False}

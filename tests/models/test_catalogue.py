@@ -610,6 +610,11 @@ NEWER = {
         "anthropic/claude-haiku-6-20270301",
         "anthropic-messages",
     ),
+    "a listed version of a branch that has older ones": (
+        "gpt-5.5-chat-latest",
+        "openai/gpt-5.5-chat-latest",
+        "openai-responses",
+    ),
     "the day of a snapshot": ("kimi-k4-0905", "moonshotai/kimi-k4-0905", "openai-chat"),
     "a folder of a host": (
         "fireworks/accounts/fireworks/models/deepseek-v5",
@@ -645,6 +650,8 @@ MISTAKES = (
     "gpt-4o-2024-13-45",
     # an older version of the newest generation, without a new word
     "groq/qwen/qwen3-32b",
+    # of a branch, a version that no model has, and an older one
+    *("gpt-5.35-chat-latest", "gpt-5.0-chat-latest"),
     # signs that no id has, numbers that are neither versions nor dates
     *("gpt-7?", "gpt-7%20", "gpt-7;rm", "gpt-7-<b>", "gpt-7/../../x", "gpt--7", "gpt-7-", "gpt-7.3.4"),
     *("claude-opus-6-6-6", "claude-fable-5-22", "gemini5pro", "gemini_5_pro", "gpt_7", "minimax-mm4", "grokk-6"),

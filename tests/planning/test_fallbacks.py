@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import cast
+
 import pytest
 from msgspec.structs import replace
 
 from client.flow.driving import bad, good, run
+from segue import Conversation, complete, plan, read_output
 from segue.client.flow.backoff import Retry
 from segue.client.flow.request_flow import Ask
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage, Usage, UserMessage
-from segue.errors import SettingsError
+from segue.errors import SegueError, SettingsError
 from segue.models.catalogue import get_model
 from segue.planning.fallbacks import FallbackPolicy
 from segue.projection.policy import Policy
@@ -133,3 +138,24 @@ def test_a_wrong_setting_is_named(wrong):
 def test_one_model_is_not_a_list_of_models(one):
     with pytest.raises(SettingsError, match=r"write \[model\]"):
         FallbackPolicy(one)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: plan(Context(), ["echo"], turns=cast("int", "3")),
+        lambda: plan(Context(), ["echo"], turns=cast("int", 2.5)),
+        lambda: plan(Context(), "echo"),
+        lambda: plan(Context(), ["echo"], now=cast("int", "today")),
+        lambda: FallbackPolicy(["echo"], turns=cast("int", None)),
+        lambda: FallbackPolicy(["echo"], max_dollars=-1),
+        lambda: FallbackPolicy(["echo"], rest_seconds=cast("float", "long")),
+        lambda: complete("3", "echo", output=int, output_retries=cast("int", "a")),
+        lambda: read_output(cast("AssistantMessage", "3"), int),
+        lambda: Conversation("echo").switch(cast("str", None)),
+    ],
+)
+def test_a_wrong_argument_is_named(call: Callable[[], object]) -> None:
+    with pytest.raises(SegueError) as caught:
+        call()
+    assert re.search("at least|list of models|milliseconds|expected", str(caught.value))

@@ -182,12 +182,23 @@ def test_the_command_prints_a_table_and_json(tmp_path: Path) -> None:
     assert shown.exit_code == 0
     assert "anthropic/claude-sonnet-4-5" in shown.output
     assert "pays from" in shown.output
+    assert "return" in shown.output
     written = CliRunner().invoke(program, ["plan", str(path), "--cheaper", "--turns", "2", "--json"])
     read = json.loads(written.output)
     assert read["present"]["model"] == "anthropic/claude-sonnet-4-5"
     assert all(len(model["requests"]) == 2 for model in read["models"])
     unknown = CliRunner().invoke(program, ["plan", str(path), "--local", "--cheaper"])
     assert "name models with -m" in unknown.output
+
+
+def test_without_a_present_model_nothing_is_compared(tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    path.write_text('{"messages": [{"role": "user", "content": "Hi"}]}')
+    shown = CliRunner().invoke(program, ["plan", str(path), "-m", "openai/gpt-5.4"])
+    assert shown.exit_code == 0
+    assert "never" not in shown.output
+    with pytest.raises(UnknownModel, match="Add a model of your own with --catalogue FILE"):
+        CliRunner().invoke(program, ["plan", str(path), "-m", "nope"], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(

@@ -251,8 +251,7 @@ def test_a_shared_field_of_a_reply_is_shown_or_reported(row: ReplyField, streame
 def test_the_law_finds_a_field_of_a_reply_that_is_lost(monkeypatch: pytest.MonkeyPatch):
     row = next(row for row in REPLY_FIELDS if row.name == "searches")
     assert not is_lost(row, "anthropic-messages", "openai-responses", 2, streamed=False)
-    for rows in ("common_rows", "other_places"):
-        monkeypatch.setattr(shared, rows, lambda *_: ())
+    monkeypatch.setattr(shared, "REPLY_FIELDS", ())
     assert is_lost(row, "anthropic-messages", "openai-responses", 2, streamed=False)
 
 

@@ -575,11 +575,27 @@ def _without_keys(endpoint: Endpoint, *keys: str) -> Pair:
     return {key: value for key, value in body.items() if key not in keys}, body
 
 
+def _with_field(endpoint: Endpoint, kind: str, key: str) -> Pair:
+    """Set a field of every object of a kind that Gemini has: a call, its result, the schema of a function."""
+    plain = make(endpoint, HI, *called(endpoint), tools=(LOOK,))
+    tools = [{"functionDeclarations": [{"name": "look", "parameters": {"type": "object", "properties": {"q": {}}}}]}]
+    plain = {**deepcopy(plain), "tools": tools}
+    body = deepcopy(plain)
+    parts = [part for turn in body["contents"] for part in turn["parts"]]
+    held = {"FunctionCall": "functionCall", "FunctionResponse": "functionResponse"}.get(kind)
+    objects = [part[held] for part in parts if held in part]
+    for one in objects or [body["tools"][0]["functionDeclarations"][0]["parameters"]["properties"]["q"]]:
+        one[key] = "x"
+    return body, plain
+
+
 def aimed_pairs(endpoint: Endpoint, name: str, item: str, value: Any) -> Iterator[Callable[[], Pair]]:
     """Yield pairs about the place of one rule: at its bound and beyond it, with its key and without."""
     plain = partial(make, endpoint, max_tokens=8000)
     most = int(getattr(value, "most", None) or 0)
     shown = partial(_show, endpoint)
+    if name == "refused_fields":
+        yield lambda: _with_field(endpoint, *item.split("."))
     if name in ("refused_extra", "added_fields", "refused_fields"):
         for key in [item] if item else sorted(value):
             yield from _key_pairs(endpoint, key)
@@ -631,6 +647,8 @@ def aimed_pairs(endpoint: Endpoint, name: str, item: str, value: Any) -> Iterato
             yield lambda limit=limit: (make(endpoint, max_tokens=limit), make(endpoint, max_tokens=100))
             for key in ("max_tokens", "max_completion_tokens", "max_output_tokens"):
                 yield lambda limit=limit, key=key: (with_key(plain(), key, limit), with_key(plain(), key, 100))
+    elif name == "unstreamed_max_tokens":
+        yield lambda: (make(endpoint, max_tokens=most + 1), make(endpoint, max_tokens=most))
     elif name == "unstreamed":
         yield lambda: (plain(), plain(stream=True))
         yield lambda: (with_key(plain(), "stream", value=False), with_key(plain(), "stream", value=True))

@@ -51,6 +51,10 @@ def function(schema: dict[str, Any] | None, **rest: Any) -> dict[str, Any]:
     return chat(tools=[{"type": "function", "function": inner}])
 
 
+def named(name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": closed()}}
+
+
 def flat(schema: dict[str, Any] | None) -> dict[str, Any]:
     tool = {"type": "function", "name": "f", "strict": True, **({} if schema is None else {"parameters": schema})}
     return {"input": "hi", "tools": [tool]}
@@ -100,6 +104,7 @@ def level(value: str) -> dict[str, Any]:
 
 
 EMPTY = closed()
+TEXT = {"type": "text", "text": "x"}
 REPLY = {"role": "assistant", "content": "x"}
 K3, GROK, GLM = "moonshotai/kimi-k3", "xai/grok-4.5", "zai/glm-5.2"
 GPT, CLAUDE, BEDROCK = "openai/gpt-4o", "anthropic/claude-sonnet-4-5", "amazon-bedrock/us.anthropic.claude-sonnet-4-6"
@@ -486,6 +491,23 @@ TAKEN: dict[str, tuple[str, str, dict[str, Any]]] = {
         MESSAGES,
         claude(thinking={"type": "enabled", "budget_tokens": 2000}, max_tokens=8000),
     ),
+    **{
+        f"thinking without a signature of {name}": (
+            name,
+            MESSAGES,
+            {
+                "max_tokens": 4000,
+                "temperature": 0.5,
+                "thinking": {"type": "enabled", "budget_tokens": 500},
+                "messages": [HI, {"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}, TEXT]}, HI],
+            },
+        )
+        for name in ("ollama/qwen3:8b", "deepseek/deepseek-v4-pro", "zai/glm-5.2", "openrouter/qwen/qwen3-max")
+    },
+    **{
+        f"130 tools for {name}": (name, CHAT, chat(tools=[named(f"t{at}") for at in range(130)]))
+        for name in ("openrouter/google/gemini-3.5-flash", "together/zai-org/GLM-5", "xai/grok-4.5", "vllm/any")
+    },
     "a long reply of Fireworks in a stream": (
         "fireworks/accounts/fireworks/models/glm-5p3",
         CHAT,

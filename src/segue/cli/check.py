@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import BinaryIO, Final, Literal, NamedTuple, final
+from typing import Any, BinaryIO, Final, Literal, NamedTuple, final
 
 import click
 import msgspec
 
 from segue.cli.fixing import fix
-from segue.cli.inputs import EXAMPLE, SourceFile, choose_input, example_option, open_input
+from segue.cli.inputs import EXAMPLE, SourceFile, choose_input, example_option, open_input, raise_named
 from segue.cli.places import LinesOfPaths
 from segue.cli.progress import Advance, show_progress
 from segue.cli.reports import open_console, show_report
@@ -25,11 +25,11 @@ from segue.cli.targets import (
     source_option,
 )
 from segue.cli.wording import in_program_words
-from segue.conversation.context import Prompt
+from segue.conversation.context import Context, Prompt
 from segue.corpus.pieces import find_again
 from segue.corpus.rows import ID_COLUMN
 from segue.corpus.training import ONLY_REQUESTS, has_weights, is_training_line, writing_model
-from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
+from segue.errors import DecodeError, DoesNotFit, EmptyConversation, Path, render_path
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
 from segue.foundation.safe_text import in_one_line, printable
@@ -168,7 +168,11 @@ def command(
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
     known = open_catalogue(catalogue)
     if is_fixed:
-        ctx.exit(_fix(open_input(inputs[0], source).document, model, known if wire_only else None, output))
+        document = _open_request(inputs[0], source, model)
+        try:
+            ctx.exit(_fix(document, model, known if wire_only else None, output))
+        except DecodeError as error:
+            raise_named(error, inputs[0].name)
     before = None if after is None else _read_before(after, source)
     rows = [] if facts is None else load_facts(facts.read_bytes(), str(facts))
     found: list[Problem] = []
@@ -193,6 +197,23 @@ def command(
     ctx.exit(Status.FOUND if failed else Status.SUCCESS)
 
 
+def _open_request(file: BinaryIO, source: str | None, model: Model) -> OpenedDocument | None:
+    """Open a request; one that its protocol cannot read may have parts in the form of another."""
+    try:
+        return open_input(file, source).document
+    except DecodeError:
+        if source not in (None, model.protocol) or not file.seekable():
+            raise
+        file.seek(0)
+        try:
+            body = msgspec.json.decode(file.read(), type=dict[str, Any])
+        except msgspec.DecodeError:
+            body = None
+        if body is None:
+            raise
+        return OpenedDocument(Prompt(context=Context(), model=body.get("model")), model.protocol, body)
+
+
 def _fix(document: OpenedDocument | None, model: Model, known: Catalogue | None, output: str | None) -> Status:
     """Write the repaired request; say what was changed, removed and left."""
     if document is None or document.protocol != model.protocol or not isinstance(document.body, dict):
@@ -205,6 +226,9 @@ def _fix(document: OpenedDocument | None, model: Model, known: Catalogue | None,
         click.echo(data)
     else:
         FilePath(output).write_bytes(data + b"\n")
+    for part in fixed.rewritten:
+        form = f"the form of {part.protocol}" if part.protocol else "another form"
+        click.echo(f"rewritten: {printable(render_path(part.path))}: it had {form}", err=True)
     show_report(fixed.report)
     for word, violations in (("removed", fixed.removed), ("left", fixed.left)):
         for each in violations:

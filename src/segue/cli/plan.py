@@ -10,7 +10,7 @@ import click
 
 from segue.cli.inputs import SourceFile, choose_input, example_option, open_input
 from segue.cli.reports import open_console
-from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
+from segue.cli.targets import COMPARED, catalogue_option, complete_model, find_target, open_catalogue, source_option
 from segue.client.http.clients import Client
 from segue.errors import SettingsError
 from segue.foundation.json_text import encode_valid_json
@@ -89,14 +89,15 @@ def command(
 
     The first row is the model that answered last. Costs are of the next request and of all that are planned, with an
     interval that nine in ten are in; `warm` is how long a model's cache still holds its last request; `pays from` is
-    the request from which on a switch has been cheaper. Models are named with -m, or chosen by rules, those with a key
-    first; all rules hold together.
+    the request from which on a switch has been cheaper; `return` is the cost of a first request that goes back to the
+    first model after these. Models are named with -m, or chosen by rules, those with a key first; all rules hold
+    together.
     """
     opened = open_input(choose_input(file, example=example), source)
     if opened.document is None:
         raise click.UsageError("the file has several conversations; choose one with `segue import FILE --nth N -o NEW`")
     context, known = opened.document.prompt.context, open_catalogue(catalogue)
-    models = [find_target(name, None, catalogue, FOR) for name in names]
+    models = [find_target(name, None, catalogue, COMPARED) for name in names]
     chosen = [rule for rule in RULES if rules[rule.replace("-", "_")]]
     if chosen:
         present = find_present(context, catalogue=known)
@@ -133,22 +134,22 @@ def _show(console: Console, found: Plan, turns: int) -> None:
     table.add_column("model", overflow="fold")
     for name in ("input", "cached", "output", "next", f"{turns} requests"):
         table.add_column(name, justify="right")
-    for name in ("warm", "pays from", "lost"):
+    for name in ("warm", "pays from", "return", "lost"):
         table.add_column(name, overflow="fold")
     rows = ([] if found.present is None else [found.present]) + [
         each for each in found.models if found.present is None or each.model != found.present.model
     ]
     for each in rows:
-        table.add_row(*_row(each, is_present=each is found.present))
+        table.add_row(*_row(each, found.present))
     console.print(table)
     for each in rows:
         if each.reason:
             console.print(f"{each.model.full_name()}: {printable(each.reason)}", markup=False)
 
 
-def _row(each: ModelPlan, *, is_present: bool) -> list[str]:
+def _row(each: ModelPlan, present: ModelPlan | None) -> list[str]:
     if not each.requests:
-        return [each.model.full_name(), *["-"] * 7, "does not fit"]
+        return [each.model.full_name(), *["-"] * 8, "does not fit"]
     first = each.requests[0]
     return [
         each.model.full_name(),
@@ -158,9 +159,18 @@ def _row(each: ModelPlan, *, is_present: bool) -> list[str]:
         dollars(first.money),
         _interval(each.money),
         _duration(each.warm_seconds),
-        "now" if is_present else ("never" if each.break_even is None else str(each.break_even + 1)),
+        _pays_from(each, present),
+        "-" if each.back is None else dollars(each.back),
         describe_losses(each),
     ]
+
+
+def _pays_from(each: ModelPlan, present: ModelPlan | None) -> str:
+    if each is present:
+        return "now"
+    if present is None or present.money is None or each.money is None:
+        return "-"
+    return "never" if each.break_even is None else str(each.break_even + 1)
 
 
 def dollars(money: Money | None) -> str:

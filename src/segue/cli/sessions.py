@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, final
 
 import click
@@ -16,21 +18,27 @@ from segue.cli.inputs import ACP, FORMAT_NAMES
 from segue.cli.printable import echo_styled
 from segue.cli.progress import show_searching
 from segue.cli.session_rows import pick_session, session_lines
-from segue.conversation.messages import Message
+from segue.conversation.context import Context, Prompt
+from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import SegueError
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
 from segue.foundation.redaction import Redactor
+from segue.foundation.safe_text import in_one_line, printable
 from segue.histories.api import find_sessions, list_source, read_history
 from segue.histories.kit.envelope import is_own_text
 from segue.histories.kit.history import Session
-from segue.histories.opening import describe_folders
-from segue.histories.places import current_projects, may_contain
+from segue.histories.opening import describe_folders, find_listed, parse_session_name
+from segue.histories.places import Watched, current_projects, may_contain
 from segue.histories.redacting import redact
+from segue.models.catalogue import get_model
+from segue.requests.tokens import measure
 
 _AROUND: Final = 40
 """How many characters are shown before what was found."""
 _SHOWN: Final = 300
+_LOOKING: Final = 1.0
+"""Seconds between two looks at a file that is followed."""
 
 
 @click.command("sessions")
@@ -45,6 +53,11 @@ _SHOWN: Final = 300
     "--count", is_flag=True, help="Read whole files, to count the messages, tokens and cost of long sessions."
 )
 @click.option("--pick", is_flag=True, help="Pick one in the terminal; its name is printed to standard output.")
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Wait for what is added to the first of them, print it, and how long the next request is. Ctrl-C ends it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(
@@ -57,17 +70,20 @@ def command(
     grep: str | None,
     count: bool,
     pick: bool,
+    follow: bool,
     as_json: bool,
 ) -> None:
     """List the sessions of agents on this machine; or those in SOURCE, a file, folder, database, or `acp:AGENT`.
 
     Those of the current project come first, then the newest. `segue show ID` prints one, `segue handover ID --to AGENT`
     continues it in another agent; the beginning of the ID is enough, and `last` is the newest. Of long files only the
-    beginning and the end are read; --count and --grep read them whole.
+    beginning and the end are read; --count and --grep read them whole. With --follow, SOURCE can also be AGENT:ID.
     """
     folder = None if cwd is None else os.path.abspath(os.path.expanduser(cwd))  # noqa: PTH100, PTH111 - as agents do
     if source is None:
         found = in_order(find_sessions(formats=agents or None, cwd=folder))
+    elif follow and (name := parse_session_name(source)) is not None:
+        found = [find_listed(name)]
     else:
         listed = _listed(source, agents, folder)
         found = [
@@ -82,6 +98,9 @@ def command(
             matching = best_first(search_sessions(found, grep, searched), limit)
         found, texts = [match.session for match in matching], [match.text for match in matching]
     found = found[:limit]
+    if follow and found:
+        _follow(found[0], as_json=as_json)
+        return
     if count:
         found = [_counted(session) for session in found]
     if as_json:
@@ -97,6 +116,86 @@ def command(
         click.echo(f"{chosen.format}:{chosen.id}")
     else:
         _show(found, texts, total)
+
+
+def _follow(session: Session, *, as_json: bool) -> None:
+    """Print what is added to a session, until the user ends it."""
+    click.echo(f"following {session.format}:{session.id} {printable(session.title or '')}", err=True)
+    with suppress(KeyboardInterrupt):
+        for added in follow_session(session, lambda: time.sleep(_LOOKING)):
+            for piece in added.pieces:
+                click.echo(encode_valid_json(piece).decode() if as_json else _in_a_line(piece))
+            click.echo(added.length, err=True)
+
+
+@final
+class Added(NamedTuple):
+    """What was added to a session, as texts with the role of their message, and how long its next request is."""
+
+    pieces: Sequence[Mapping[str, str]]
+    length: str
+
+
+def follow_session(session: Session, wait: Callable[[], object]) -> Iterator[Added]:
+    """Yield what is added to a session whenever its file has changed; `wait` is called before each look.
+
+    A file that cannot be read is one that is being written, and is read the next time.
+    """
+    watched = Watched(session.path)
+    shown = _pieces(read_history(session).context.messages)
+    while True:
+        wait()
+        if not watched.has_changed():
+            continue
+        try:
+            context = read_history(session).context
+        except SegueError:
+            continue
+        now = _pieces(context.messages)
+        same = next((at for at, (old, new) in enumerate(zip(shown, now, strict=False)) if old != new), None)
+        same = min(len(shown), len(now)) if same is None else same
+        undone = [{"role": "program", "text": f"{counted(len(shown) - same, 'earlier piece')} undone or compacted"}]
+        if now != shown:
+            yield Added([*(undone if same < len(shown) else ()), *now[same:]], _length(context))
+        shown = now
+
+
+def _pieces(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Return the pieces of messages as texts; a reply that is being written grows by pieces."""
+    found: list[dict[str, str]] = []
+    for message in messages:
+        role = "result" if message.role == "toolResult" else message.role
+        for piece in message.content:
+            match piece.kind:
+                case "text":
+                    found.append({"role": role, "text": piece.text})
+                case "thinking":
+                    found.append({"role": role, "thinking": piece.thinking})
+                case "toolCall":
+                    arguments = piece.arguments_text or encode_valid_json(piece.arguments).decode()
+                    found.append({"role": role, "call": f"{piece.name}({arguments})"})
+                case _:
+                    found.append({"role": role, "other": piece.kind})
+    return found
+
+
+def _in_a_line(piece: Mapping[str, str]) -> str:
+    (kind, text), role = next((key, value) for key, value in piece.items() if key != "role"), piece["role"]
+    line = in_one_line(" ".join(text.split()))
+    return f"{role:9} {'' if kind == 'text' else f'[{kind}] '}{line[:_SHOWN]}{'…' if len(line) > _SHOWN else ''}"
+
+
+def _length(context: Context) -> str:
+    """Describe the next request to the model that answered last."""
+    last = next((each for each in reversed(context.messages) if each.role == "assistant" and each.model), None)
+    count = counted(len(context.messages), "message")
+    if not isinstance(last, AssistantMessage):
+        return count
+    try:
+        model = get_model(f"{last.provider}/{last.model}")
+    except SegueError:
+        return count
+    return f"{count}; next request to {model.full_name()}: {measure(Prompt(context=context), model).describe()}"
 
 
 def _listed(source: str, agents: Sequence[str], folder: str | None) -> list[Session]:

@@ -177,6 +177,9 @@ FOR: Final = ModelWords("--for", "--for")
 CHAT: Final = ModelWords("MODEL", "--protocol", alone=False)
 ASK: Final = ModelWords("--model", "--protocol", alone=False)
 MODELS: Final = ModelWords("QUERY", "--protocol", alone=False, other="Add a model of your own with --catalogue FILE")
+COMPARED: Final = ModelWords(
+    "--model", "--protocol", alone=False, other="Add a model of your own with --catalogue FILE"
+)
 IN_CHAT: Final = ModelWords(
     "/model",
     "--protocol",

@@ -18,6 +18,7 @@ from segue.cli.targets import catalogue_option, open_catalogue, source_option
 from segue.errors import DecodeError, LoadError
 
 if TYPE_CHECKING:
+    from segue.inspector.inspection import OpenedConversation
     from segue.inspector.library import Library, OpenConversation
 
 _LOOPBACK: Final = "127.0.0.1"
@@ -112,12 +113,21 @@ def command(
 
 
 def _open_file(library: Library, file: BinaryIO, source: str | None) -> OpenConversation:
+    from segue.histories.places import Watched
     from segue.inspector.inspection import open_conversation
+    from segue.inspector.library import Growing
+
+    path = Path(file.name)
+    watched = Watched(path)
+
+    def open_again() -> OpenedConversation:
+        with path.open("rb") as again:
+            return open_conversation(again, path.name, source)
 
     try:
         with file:
-            name = Path(file.name).name
-            return library.add(name, open_conversation(given_source(file), name, source))
+            opened = open_conversation(given_source(file), path.name, source)
+        return library.add(path.name, opened, Growing(watched, open_again) if path.is_file() else None)
     except (LoadError, DecodeError) as error:
         raise_named(error, file.name)
 

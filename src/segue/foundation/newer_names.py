@@ -149,6 +149,12 @@ def _find_generation(asked: Name, rows: list[tuple[Name, _Value]]) -> list[tuple
     newest = max((name.version[0] for name, _ in rows if name.version), default=0)
     if not newest:
         return rows
+    # `gpt-5.5-chat-latest` continues `gpt-5.3-chat-latest`, although GPT-5.6 is listed: there is a GPT-5.5.
+    branch = [row for row in rows if row[0].rest == asked.rest and row[0].version[:1] == asked.version[:1]]
+    last = max((name.version for name, _ in branch), default=())
+    is_listed = any(name.version == asked.version and name.joint == asked.joint for name, _ in rows)
+    if last and asked.rest and asked.version > last and is_listed:
+        return [row for row in branch if row[0].version == last]
     major, date = min(asked.version[0], newest), max(name.date for name, _ in rows)
     last = max((name.version for name, _ in rows if name.version[:1] == (major,)), default=())
     rows = [row for row in rows if row[0].version == last]

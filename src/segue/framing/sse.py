@@ -22,7 +22,6 @@ import msgspec
 
 _BOM: Final = b"\xef\xbb\xbf"
 _DATA: Final = b"data: "
-_NAME: Final = b"event: "
 _CR: Final = 13
 _LF: Final = 10  # as integers: searching for one byte is many times faster that way
 _MOST_NAMES: Final = 64
@@ -132,8 +131,8 @@ class SseDecoder:
         if not block.startswith(head):
             line = block.partition(b"\n")[0]
             event = self._names.get(line)
-            if event is None and line[:7] == _NAME and len(self._names) < _MOST_NAMES:
-                event = self._names[line] = line[7:].decode("utf-8", "replace")
+            if event is None and line.startswith(b"event:") and len(self._names) < _MOST_NAMES:
+                event = self._names[line] = line[6:].removeprefix(b" ").decode("utf-8", "replace")
             head = _DATA if event is None else line + b"\n" + _DATA
             if not block.startswith(head):
                 return None
@@ -184,8 +183,6 @@ class SseDecoder:
         value = value.removeprefix(b" ")
         if name == b"event":
             self._event = value.decode("utf-8", "replace")
-            if len(self._names) < _MOST_NAMES:
-                self._names[line] = self._event
         elif name == b"data":
             self._data.append(value)
         elif name == b"id" and b"\0" not in value:

@@ -25,6 +25,7 @@ from segue.foundation.quoting import raw_headers
 from segue.framing.writing import frame_encoder
 from segue.gateway.exchange import Exchange, failure_of, is_content
 from segue.gateway.hints import fit_last_frame, status_of_refused_key
+from segue.gateway.looking_up import LookUps
 from segue.gateway.relaying import ENDS, StreamRelay
 from segue.gateway.service import LOG, now_ms
 from segue.gateway.straight_replies import StraightReply
@@ -168,6 +169,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     model: Model | None = None
     leaving: _Leaving | None = None
     try:
+        exchange.let_look_up()
         first = exchange.try_first()
         if first is not None:
             exchange.asked.admission.turn.leave()
@@ -185,6 +187,8 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
                 message = await stream.result()
             finally:
                 model = stream.model
+            if exchange.look_ups is not None:
+                message, model = await _look_up(exchange, message, model, leaving, exchange.look_ups)
         else:
             model = exchange.asked.candidates[0]
         exchange.asked.admission.turn.finish()
@@ -209,6 +213,18 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     exchange.first_byte = now_ms()
     exchange.record(200, "done")  # before the reply ends: its client may ask for the row at once
     await send_json(send, 200, body, exchange.response_headers(model))
+
+
+async def _look_up(
+    exchange: Exchange, message: AssistantMessage, model: Model, leaving: _Leaving, look_ups: LookUps
+) -> tuple[AssistantMessage, Model]:
+    """Answer the look-ups of a reply; return the reply that the client gets, and its model."""
+    while (shown := look_ups.take(message)) is None:
+        stream = await exchange.begin_apart(exchange.next_round(model))
+        await leaving.close_by(stream.close)
+        message = await stream.result()
+        model = stream.model
+    return shown, model
 
 
 def _is_refusal(exchange: Exchange, failure: Failure, message: AssistantMessage) -> bool:
@@ -282,6 +298,7 @@ class _Leaving:
 
 async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> None:
     """Send a streamed reply; try the next model as long as nothing of a reply was sent."""
+    exchange.let_look_up()
     candidates = exchange.asked.candidates
     call, limits = exchange.asked.call, exchange.asked.admission.limits
     assert call.prompt is not None, "only requests with a prompt are streamed"
@@ -336,6 +353,9 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
                 await stream.close()
             exchange.learn()
             if failure is None:
+                candidates = exchange.next_round(stream.model)
+                if candidates:
+                    continue
                 return
             if exchange.is_left:
                 exchange.record(499, "aborted")
@@ -367,7 +387,11 @@ async def _relay(
     has_content = False
     straight: StraightReply | None = None
     async for first in stream:
-        events = [first, *stream.take_ready()]
+        events: list[Event] = [first, *stream.take_ready()]
+        if exchange.look_ups is not None:
+            events = exchange.look_ups.feed(events)
+            if not events:
+                continue
         last = events[-1]
         if last.type == "error" and last.reason == StopReason.ABORTED:
             exchange.record(499, "aborted")  # the client left
@@ -390,6 +414,8 @@ async def _relay(
             return failure
         if last.type in ("done", "error"):
             return None
+    if exchange.next_round(stream.model):  # what the model asked for is looked up
+        return None
     return failure_of(stream)
 
 

@@ -128,6 +128,8 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
     - `instructions`: whether a changed system prompt or tool list is appended (`Policy.instructions`).
     - `fit`: a history that is too long for the window is cut instead of refused; with "clear" or "compact" by the
       provider itself, where it can (`Fit.server`).
+    - `recall`: where a history is cut, the model may look up what was cut (tool `recall`). The gateway answers; clients
+      see one reply.
     - `caching`: requests of a conversation ask for prompt caching where the client did not.
     - `listed`: whether lists of models have the name.
     """
@@ -142,6 +144,7 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
     reasoning: ReasoningPolicy = "auto"
     instructions: InstructionsPolicy = "replace"
     fit: bool | ServerEdit = False
+    recall: bool = True
     caching: bool = True
     listed: bool = True
 

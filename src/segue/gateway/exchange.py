@@ -29,11 +29,13 @@ from segue.envelope.keys import keys_of_reply
 from segue.errors import EncodeError
 from segue.failures.failure import Failure, FailureKind
 from segue.foundation.json_text import encode_json
+from segue.foundation.plurals import counted
 from segue.gateway.asking import Asked, Continuation
 from segue.gateway.caching import find_saving, with_caching
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.contents import dump_content
 from segue.gateway.fallbacks import make_policy
+from segue.gateway.looking_up import MOST, LookUps
 from segue.gateway.records import Figures, RequestRow, attempt_rows, change_rows, describe_failure
 from segue.gateway.responses import is_stored, keep_id, keep_made_ids, keep_reply, turns_of_reply
 from segue.gateway.routing import name_of
@@ -119,6 +121,8 @@ class Exchange:
         self._request: Request | None = None
         self._first: Request | None = None
         """The request of an attempt that was made already."""
+        self.look_ups: LookUps | None = None
+        """The look-ups of the model in what was cut, if the route lets it look up."""
         self._given: _Given | None = None
         """What the last request was made of."""
         tracing = gateway.tracing
@@ -145,9 +149,10 @@ class Exchange:
         """
         asked = self.asked
         self._first = None if first is None else first.request
+        context = asked.context if self.look_ups is None else self.look_ups.begin()
         with nullcontext() if self._trace is None else self._trace:
             self._stream = asked.admission.runtime.client.begin(
-                asked.context,
+                context,
                 candidates[0],
                 options=asked.options,
                 policy=asked.policy,
@@ -269,12 +274,34 @@ class Exchange:
         # in another form, and its reasoning would be invalid after that.
         if asked.routed.route.caching and options is not None and not asked.raw:
             options = with_caching(options, context, model, asked.conversation)
+        make = partial(prepare_again, cache=self.gateway.digests.of(self.asked.tenant))
         if asked.outboxes is not None:
-            return asked.outboxes.prepare(context, model, options, policy, account=account, refused=known)
-        cache = self.gateway.digests.of(self.asked.tenant)
-        return prepare_again(
-            context, model, options=options, policy=policy, account=account, refused=known, cache=cache
-        )
+            make = asked.outboxes.prepare
+        if self.look_ups is not None:
+            make = partial(self.look_ups.recall.prepare, make)
+        return make(context, model, options=options, policy=policy, account=account, refused=known)
+
+    def let_look_up(self) -> None:
+        """Let the model look up what is cut, unless the route or the budget of the key forbids it.
+
+        A further request cannot be reserved beforehand.
+        """
+        route = self.asked.routed.route
+        if route.fit and route.recall and not self.is_reserved:
+            self.look_ups = LookUps(self.asked.context)
+
+    def next_round(self, model: Model) -> tuple[Model, ...]:
+        """Return the models for the request with the answer to a look-up of a model; none if there was none."""
+        if self.look_ups is None or not self.look_ups.is_due:
+            return ()
+        return (model, *(each for each in self.asked.candidates if name_of(each) != name_of(model)))
+
+    def _note_look_ups(self) -> None:
+        found = self.look_ups
+        if found is not None and found.rounds:
+            self._notes.append(f"the model looked up what does not fit its window, {counted(found.rounds, 'time')}")
+        if found is not None and found.left_out:
+            self._notes.append(f"{counted(found.left_out, 'look-up')} next to calls, or after {MOST}, had no answer")
 
     def _pass(
         self, context: Context, model: Model, options: Options | None, account: str | None, refused: frozenset[str]
@@ -580,6 +607,7 @@ class Exchange:
         drift = () if message is None else find_drift(message)
         usage = self._find_usage()
         self._note_left_out()
+        self._note_look_ups()
         if self.first_byte is None and outcome == "done":
             self.first_byte = now_ms()  # the whole reply is sent next
         self.gateway.count_drift(drift)

@@ -136,6 +136,7 @@ async def check_objects(
     if not first and not may_share:
         _check_model(admission, call)
     looked_up: set[str] = set()
+    items: set[str] = set()
     left_out: set[str] = set()
     for found in await admission.run(_find, places, held, body):
         if found.kind == "model":
@@ -154,8 +155,10 @@ async def check_objects(
         ):
             continue
         if found.kind == "item":
-            if len(left_out) >= _MOST_IDS or not await is_own_reply(gateway, found.value, admission, call):
-                left_out.add(found.value)
+            if found.value not in items:
+                items.add(found.value)
+                if len(items) > _MOST_IDS or not await is_own_reply(gateway, found.value, admission, call):
+                    left_out.add(found.value)
             continue
         if found.value in looked_up:
             continue

@@ -115,9 +115,11 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", first=("role=meta", "type"), over=_STREAMED),
         Form(where="lines", needs=("role=meta", "session_id"), over=_STREAMED),
         Form(where="object", needs=("num_turns", "type=result", "session_id", "result")),
+        Form(where="object", needs=("stats.models:object", "session_id", "response:text")),
         Form(
             where="items", needs=("session_id", "type"), own=("claude_code_version", "qwen_code_version", "num_turns")
         ),
+        Form(where="items", needs=("type", "timestamp"), own=("tool_name&tool_id",), over=("roo-code",)),
     ),
     "kimi-code": (
         Form(where="lines", first=("protocol_version", "type=metadata")),
@@ -178,8 +180,15 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="object", needs=("eval_set_id", "eval_cases:list")),
         Form(where="object", needs=("evalSetId", "evalCases:list")),
     ),
-    "smolagents": (Form(where="items", needs=(), own=("model_input_messages",)),),
-    "dspy": (Form(where="items", needs=("outputs", "messages", "kwargs")),),
+    "smolagents": (
+        Form(where="items", needs=(), own=("model_input_messages",)),
+        Form(where="object", needs=("steps[].model_input_messages",)),
+        Form(where="object", needs=("steps[].step_number", "token_usage")),
+    ),
+    "dspy": (
+        Form(where="items", needs=("outputs", "messages", "kwargs")),
+        Form(where="lines", needs=("outputs", "messages", "kwargs"), over=("openai-chat", "segue session")),
+    ),
     "grok-build": (
         Form(
             where="lines",

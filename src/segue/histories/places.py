@@ -25,6 +25,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from io import BufferedReader, FileIO
 from itertools import chain
+from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Final, TypeAlias, final
 
@@ -84,7 +85,8 @@ class DiskFiles:
             return None
         try:
             path = self._root / name
-            return read_regular(path.resolve()) if is_below(path, (self._root.resolve(),)) else None
+            data = read_regular(path.resolve()) if is_below(path, (self._root.resolve(),)) else None
+            return as_utf8(data) if data is not None and path.suffix in _TEXTS else data
         except (OSError, ValueError, RuntimeError, LoadError):
             return None
 
@@ -358,6 +360,8 @@ def read_settings(
 
 _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 """The marks that programs on Windows put before a text, and what they say about it."""
+_TEXTS: Final = frozenset({".json", ".jsonl", ".md", ".txt", ".yaml"})
+"""Files that are texts; a picture or a sound can begin with the same bytes."""
 
 
 def as_utf8(data: bytes) -> bytes:
@@ -367,6 +371,31 @@ def as_utf8(data: bytes) -> bytes:
             rest = data[len(mark) :]
             return rest if encoding == "utf-8" else rest.decode(encoding, "replace").encode("utf-8", "replace")
     return data
+
+
+@final
+class Watched:
+    """A file that its program may be writing, and whether it has changed since it was looked at."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._path: Final = Path(path)
+        self._seen = self._look()
+
+    def has_changed(self) -> bool:
+        """Whether the file, the log of its database or its folder is another one than when this was called before."""
+        before, self._seen = self._seen, self._look()
+        return self._seen != before
+
+    def _look(self) -> list[tuple[int, int] | None]:
+        return [_size_and_time(path) for path in (self._path, Path(f"{self._path}-wal"), self._path.parent)]
+
+
+def _size_and_time(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def is_binary(head: bytes) -> bool:

@@ -16,9 +16,10 @@ from segue.errors import DecodeError, LoadError, SegueError
 from segue.failures.classify import classify
 from segue.failures.failure import FailureKind
 from segue.foundation.json_text import encode_valid_json
-from segue.histories.opening import parse_session_name
+from segue.histories.opening import find_listed, parse_session_name
+from segue.histories.places import Watched
 from segue.inspector.inspection import describe_given, find_target, open_conversation, wire_json
-from segue.inspector.library import SHORT, Library, OpenConversation
+from segue.inspector.library import SHORT, Growing, Library, OpenConversation
 from segue.inspector.local_sessions import list_sessions
 from segue.inspector.pieces import find_image
 from segue.inspector.side_by_side import SideBySide
@@ -100,6 +101,7 @@ class Answers:
         }
         self._of_one: Final[Mapping[str, Callable[[_Query, OpenConversation], object]]] = {
             "inspect": self._summary,
+            "follow": self._follow,
             "given": lambda _, found: describe_given(found.document),
             "facts": lambda query, found: found.inspect(query.target, query.reasoning).facts,
             "rows": self._rows,
@@ -177,8 +179,10 @@ class Answers:
         name = parse_session_name(query.source)  # the page names sessions, never files
         if name is None:
             raise LoadError(f"{query.source!r} is not AGENT:ID of a session; choose one of the list")
-        found = open_conversation(name, query.source, None)
-        return PageAnswer(encode_valid_json(self._library.add(query.title or query.source, found).describe()))
+        session = find_listed(name)
+        growing = Growing(Watched(session.path), lambda: open_conversation(session, query.source, None))
+        added = self._library.add(query.title or query.source, growing.open(), growing)
+        return PageAnswer(encode_valid_json(added.describe()))
 
     def _side(self, query: _Query, found: OpenConversation) -> SideBySide:
         if query.other:
@@ -193,6 +197,11 @@ class Answers:
     def _rows(self, query: _Query, found: OpenConversation) -> object:
         length = min(max(query.length, 1), _LONGEST)
         return self._side(query, found).rows(query.rows[:_MOST_ROWS], length, found.keep_image)
+
+    def _follow(self, _: _Query, found: OpenConversation) -> object:
+        """Describe the conversation again if its file has grown."""
+        grown = self._library.follow(found)
+        return {"grown": False} if grown is None else {"grown": True, **grown.describe()}
 
     def _plan(self, query: _Query, found: OpenConversation) -> object:
         """Compare what the next requests would cost at the targets; a protocol has no price, and is left out."""

@@ -7,13 +7,15 @@ few inspections; a conversation of the command line stays open.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import cached_property
 from secrets import token_urlsafe
 from threading import Lock
-from typing import Final, TypeVar, final
+from typing import Final, NamedTuple, TypeVar, final
 
-from segue.errors import SettingsError
+from segue.errors import SegueError, SettingsError
 from segue.histories.opening import OpenedDocument
+from segue.histories.places import Watched
 from segue.histories.redacting import new_redactor, redact_document
 from segue.inspector.inspection import Inspection, OpenedConversation, describe, find_target, suggest_targets
 from segue.inspector.pieces import Json, digest
@@ -34,10 +36,21 @@ _Value = TypeVar("_Value")
 
 
 @final
+class Growing(NamedTuple):
+    """A file that its program may be writing, and how it is opened again."""
+
+    watched: Watched
+    open: Callable[[], OpenedConversation]
+
+
+@final
 class OpenConversation:
     """One open conversation. Its methods may be called by several threads."""
 
-    def __init__(self, key: str, name: str, opened: OpenedConversation, catalogue: Catalogue) -> None:
+    def __init__(
+        self, key: str, name: str, opened: OpenedConversation, catalogue: Catalogue, growing: Growing | None = None
+    ) -> None:
+        self.growing: Growing | None = growing
         self.key: str = key
         self.name: str = name
         self.opened: OpenedConversation = opened
@@ -55,7 +68,8 @@ class OpenConversation:
 
     def describe(self) -> Json:
         """Return what the page shows of the conversation, with the targets to begin with."""
-        return {"document": self.key, "name": self.name, "targets": self.suggested, **describe(self.opened)}
+        named: Json = {"document": self.key, "name": self.name, "targets": self.suggested}
+        return {**named, **describe(self.opened), "follows": self.growing is not None}
 
     def first_screen(self) -> Json:
         """Return the first target with its first rows, so that the page has all of its first screen in one answer."""
@@ -126,16 +140,29 @@ class Library:
         self.beside: OpenConversation | None = None
         """The one that the command line shows next to it."""
 
-    def add(self, name: str, opened: OpenedConversation) -> OpenConversation:
-        """Add a conversation."""
+    def add(self, name: str, opened: OpenedConversation, growing: Growing | None = None) -> OpenConversation:
+        """Add a conversation; with `growing`, the page can follow its file."""
         if self.redacts:
             redactor = new_redactor()
             document = redact_document(opened.document, redactor)
             opened = opened._replace(document=document, left_out=[*opened.left_out, redactor.summary()])
             name = redactor.text(name)
-        added = OpenConversation(token_urlsafe(8), name, opened, self._catalogue)
+        added = OpenConversation(token_urlsafe(8), name, opened, self._catalogue, growing)
         with self._lock:
             _put(self._open, added.key, added, _MOST_OPEN)
+        return added
+
+    def follow(self, found: OpenConversation) -> OpenConversation | None:
+        """Open a conversation again if its file has changed; None if it has not, or cannot be read at this moment."""
+        growing = found.growing
+        if growing is None or not growing.watched.has_changed():
+            return None
+        try:
+            added = self.add(found.name, growing.open(), growing)
+        except SegueError:  # it is being written, and changes again
+            return None
+        if self.first is found:
+            self.first = added
         return added
 
     def find(self, key: str) -> OpenConversation | None:

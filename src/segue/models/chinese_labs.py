@@ -212,6 +212,7 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
             # reasoning as `reasoning_text`, unsigned: recorded 200s of V4 Flash, 2026-11
             "openai-responses": {"calls_last": True, "reasoning_replay": "open", **_DEEPSEEK_USER},
             "anthropic-messages": {
+                "temperature": Rule("DeepSeek documentation: Anthropic API, from 0 to 2", "2026-11-19", most=2.0),
                 # A function has no type: "unknown variant `custom`, expected" one of these (public probes, 2026-10-05)
                 "tool_types": frozenset({"web_search_20250305", "web_search_20260209"}),
                 **_DEEPSEEK_USER,

@@ -288,6 +288,8 @@ CLAUDE_NAME: Final = r"(?P<name>claude-[a-z0-9-]+?)(?:[-@](?P<date>\d{8}))?"
 GEMINI_NAME: Final = r"(?P<name>gemini-[a-z0-9.-]+)(?P<date>)"
 """The name and the date in an id, for comparing ids of several providers. (See `models.equivalence`.)"""
 
+OPENAI_BEHIND: Final = ((r"^~?openai/(?!gpt-oss)", "openrouter"), (r"^gpt-", "github-copilot"))
+"""The models of OpenAI that two providers pass requests on to."""
 NATIVE_PROTOCOLS: Final[Mapping[str, frozenset[str]]] = {
     "claude": frozenset({"anthropic-messages", "bedrock-converse"}),
     "gemini": frozenset({"google-genai"}),

@@ -86,11 +86,10 @@ def find_fees(
     if row is None or not row.tool_fees:
         return 0.0
     given, dollars = tuple(blocks), 0.0
-    types = [block.get("type") for block in given]
     for fee in row.tool_fees:
-        is_counted = counts is not None and fee.count
-        if (is_counted or fee.block.get("type") in types) and re.match(fee.models, model.id):
-            found = _inside(counts, fee.count) if is_counted else None
+        is_run = counts is not None or fee.block.get("type") in [block.get("type") for block in given]
+        if is_run and re.match(fee.models, model.id):
+            found = None if counts is None or not fee.count else _inside(counts, fee.count)
             runs = sum(bool(fee.block) and _is_run(block, fee) for block in given) if found is None else _number(found)
             dollars += fee.dollars * (min(runs, 1) if fee.once else runs)
     return dollars

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, final, overload
 from segue.conversation.context import Context, Options
 from segue.errors import SegueError, SettingsError
 from segue.models.model import Model
-from segue.planning.plan import GIVEN_UP, ModelPlan, plan_model
+from segue.planning.plan import GIVEN_UP, ModelPlan, check_turns, plan_model
 from segue.projection.policy import Policy
 from segue.projection.report import ChangeCode, Loss
 
@@ -71,8 +71,10 @@ class FallbackPolicy(Sequence["Model | str"]):
             raise SettingsError(f"never_lose: {unknown[0]!r} is not one of {', '.join(_KINDS)}", key="never_lose")
         if order not in _ORDERS:
             raise SettingsError(f"order: {order!r} is not one of {', '.join(_ORDERS)}", key="order")
-        if turns < 1:
-            raise SettingsError(f"`turns` has to be at least 1, got {turns}", key="turns")
+        check_turns(turns)
+        for name, amount in (("max_dollars", max_dollars), ("rest_seconds", rest_seconds)):
+            if amount is not None and not (isinstance(amount, (int, float)) and amount >= 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise SettingsError(f"{name}={amount!r}: expected a number of at least 0", key=name)
 
     def __len__(self) -> int:
         return len(self._models)

@@ -156,10 +156,13 @@ def plan(
 
     Raises:
         UnknownModel: the catalogue has no model of that name.
-        SettingsError: `turns` is not positive.
+        SettingsError: `turns` or `now` is not a number that can be meant, or `models` is one model.
     """
-    if turns < 1:
-        raise SettingsError(f"`turns` has to be at least 1, got {turns}", key="turns")
+    check_turns(turns)
+    if isinstance(models, (str, Model)):
+        raise SettingsError("plan takes a list of models, not one model; write [model]", key="models")
+    if now is not None and not isinstance(now, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SettingsError(f"`now` is the time in milliseconds, got {now!r}", key="now")
     given = read_input(context)
     planner = _Planner(given, now, options or Options(), policy, is_cached=is_cached)
     present = find_present(given, catalogue=catalogue)
@@ -170,6 +173,16 @@ def plan(
         None if stays is None else stays.report(turns, stays),
         tuple(look.report(turns, stays) for look in looks),
     )
+
+
+def check_turns(turns: int) -> None:
+    """Refuse a number of requests that is none.
+
+    Raises:
+        SettingsError: it is not a positive integer.
+    """
+    if not isinstance(turns, int) or turns < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SettingsError(f"`turns` has to be at least 1, got {turns!r}", key="turns")
 
 
 def plan_model(

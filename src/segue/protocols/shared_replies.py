@@ -399,7 +399,7 @@ new, is shown or reported."""
 ANSWERS: Final[Mapping[str, str]] = {"openai-chat": "choices", "mistral-chat": "choices", "google-genai": "candidates"}
 """Protocols whose replies may have several answers -> the key of their list."""
 _WINDOW_FULL: Final = "model_context_window_exceeded"
-_STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
+STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
     {
         "anthropic-messages": "stop_sequence",
         "bedrock-converse": "stop_sequence",
@@ -410,10 +410,6 @@ _STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
     {"anthropic-messages": "pause_turn"},
 )
 """Reasons why a reply ended that several wires have a word for, and no neutral type."""
-STOP_REASONS: Final[Mapping[tuple[str, str | None], Mapping[str, str]]] = {
-    own: words for words in _STOP_REASONS for own in words.items()
-}
-"""The same by protocol and word."""
 
 
 @lru_cache(maxsize=64)
@@ -424,10 +420,9 @@ def reply_keys(protocol: str) -> AbstractSet[str]:
 
 
 @lru_cache(maxsize=64)
-def places_of(source: str) -> tuple[tuple[str, ReplyPlace, str], ...]:
-    """Return the places of a protocol: the field, the place, and its first key."""
-    places = ((row.name, place) for row in REPLY_FIELDS for place in row.places.get(source, ()))
-    return tuple((name, place, place.path.partition(".")[0]) for name, place in places)
+def places_of(source: str) -> tuple[tuple[str, ReplyPlace], ...]:
+    """Return the places of a protocol, each with the name of its field."""
+    return tuple((row.name, place) for row in REPLY_FIELDS for place in row.places.get(source, ()))
 
 
 # -- texts -------------------------------------------------------------------------------------------------------------

@@ -409,7 +409,8 @@ EVERYTHING = resolve_endpoint(
     "case", [case for case in BEDROCK.having("request") if case not in ("redacted-reasoning", "reasoning-then-calls")]
 )
 def test_what_we_wrote_for_tests_passes(case):
-    assert CODEC.check(BEDROCK.part(case, "request"), EVERYTHING) == []
+    found = CODEC.check(BEDROCK.part(case, "request"), EVERYTHING)
+    assert [one for one in found if one.path[-1] != "ttl"] == []  # only Claude caches for an hour
 
 
 NAMED = {"document.source.type: Field required": "media_source_unsupported", "video content block": "media_unsupported"}

@@ -143,7 +143,7 @@ def _terms(query: str) -> list[str]:
 
 def _split(word: str) -> Iterator[str]:
     if word[0] < _IDEOGRAPHS:
-        if len(word) > 1:
+        if len(word) > 1 or word.isdigit():
             yield word
     else:
         yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))

@@ -12,7 +12,15 @@ from segue.client.output.output_types import OutputType
 from segue.client.output.replies import Problem, judge_reply
 from segue.conversation.context import Options
 from segue.conversation.messages import AssistantMessage, Usage
-from segue.errors import OutputCut, OutputError, OutputInvalid, OutputPending, OutputRefused, SettingsError
+from segue.errors import (
+    ConversationError,
+    OutputCut,
+    OutputError,
+    OutputInvalid,
+    OutputPending,
+    OutputRefused,
+    SettingsError,
+)
 from segue.models.price import add_usage
 from segue.projection.report import ChangeCode, Report
 
@@ -65,8 +73,8 @@ def make_output(
         raise SettingsError(
             "output= and Options(output_schema=...) both describe the answer; pass one of them", key="output"
         )
-    if retries < 0:
-        raise SettingsError(f"output_retries={retries}: expected a number of at least 0", key="output_retries")
+    if not isinstance(retries, int) or retries < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SettingsError(f"output_retries={retries!r}: expected a number of at least 0", key="output_retries")
     return Output(OutputType(type_), retries)
 
 
@@ -75,7 +83,10 @@ def read_output(message: AssistantMessage, type_: type[T]) -> T:
 
     Raises:
         OutputError: the reply has no such value; its classes say why.
+        ConversationError: it is not a message.
     """
+    if not isinstance(message, AssistantMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConversationError(f"expected an AssistantMessage, got a value of type {type(message).__name__}")
     value, problem = judge_reply(message, OutputType(type_))
     if problem is not None:
         raise explain_problem(problem, message, ())

@@ -170,6 +170,8 @@ class BaseConversation(Generic[_Reply, _Events]):
         """
         if isinstance(model, Model):
             return self._remembered(model)
+        if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return get_model(model)  # which says what is expected
         found = self._find_known(model)
         if found is None:
             _ = self.context  # an AsyncConversation may still be reading its file

@@ -77,7 +77,8 @@ def _take(updates: Updates, fields: dict[str, Any], params: dict[str, Any]) -> S
 
 def _kind_of(fields: dict[str, Any], params: dict[str, Any]) -> str:
     update = text_of(object_of(params.get("update")).get("sessionUpdate"))
-    return update or text_of(fields.get("method")) or ("answer" if "params" not in fields else "unknown")
+    is_answer = "params" not in fields and ("result" in fields or "error" in fields)
+    return update or text_of(fields.get("method")) or ("answer" if is_answer else "unknown")
 
 
 FORMAT: Final = Format(

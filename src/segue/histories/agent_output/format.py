@@ -79,6 +79,8 @@ class _Run:
         self.usage: Usage | None = None
         self.time: int | None = None
         self.items: dict[str, dict[str, Any]] = {}
+        self.begun: dict[str, str] = {}
+        """Texts that began and have not ended, as far as they were printed."""
         self.group = self.number = self.runs = 0
         self.program = ""
 
@@ -157,6 +159,9 @@ def read(source: Source, view: View) -> History:
             notes.record(kind, number, 0, fields if notes.keeps else None)
         elif count == (len(run.messages), len(run.pieces), len(run.results)):
             note_unread(fields, [run.messages, run.pieces, list(run.results.values())], number, notes, since=since)
+    if words := run.begun.pop("reasoning", None):
+        run.add(ThinkingContent(thinking=words), key=run.group, first=True)
+    run.add_text(run.begun.pop("text", ""), key=run.group)
     run.flush()
     if not run.messages:
         raise LoadError("no conversation found: no line has a message or a call of a program that segue knows")
@@ -306,6 +311,9 @@ def _codex_result(item: dict[str, Any]) -> str:
 def _gemini(run: _Run, fields: dict[str, Any]) -> bool:
     run.id, run.model = run.id or text_of(fields.get("session_id")), run.model or text_of(fields.get("model"))
     match fields.get("type"):
+        case None if text_of(fields.get("response")):  # the only object of `--output-format json`
+            run.model = run.model or next(iter(object_of(object_of(fields.get("stats")).get("models"))), None)
+            run.add_text(fields["response"])
         case "message" if fields.get("role") == "user":
             run.ask(UserMessage.of(string_of(fields.get("content")) or "", timestamp=run.time))
         case "message":
@@ -380,9 +388,11 @@ def _cursor(run: _Run, fields: dict[str, Any]) -> bool:
         run.add(make_call(call_id, name, body.get("args")))
     if fields.get("subtype") == "completed":
         result = object_of(body.get("result"))
-        error = object_of(result.get("error"))
+        # The one key of a result is its outcome: `success`, `error`, `rejected` and others.
+        outcome = next(iter(result), "success") if len(result) == 1 else "success"
+        error = object_of(result.get("error")) or (outcome != "success" and object_of(result.get(outcome)))
         given = error or object_of(result.get("success")) or result
-        names = ("errorMessage", "message", "content", "output", "stdout")
+        names = ("errorMessage", "message", "reason", "content", "output", "stdout")
         text = next((text for key in names if (text := text_of(given.get(key)))), json_text(given) if given else "")
         run.result(call_id, text, is_error=bool(error))
     return True
@@ -426,9 +436,14 @@ def _cline(run: _Run, fields: dict[str, Any]) -> bool:
         run.flush()
         run.group += 1
     match (event.get("type"), event.get("contentType")):
+        case ("content_start", "text" | "reasoning" as kind):
+            run.begun[kind] = string_of(event.get("accumulated", event.get(kind))) or ""
+            return False
         case ("content_end", "text"):
+            run.begun.pop("text", None)
             run.add_text(string_of(event.get("text")) or "", key=run.group)
         case ("content_end", "reasoning"):
+            run.begun.pop("reasoning", None)
             run.add(ThinkingContent(thinking=string_of(event.get("reasoning")) or ""), key=run.group, first=True)
         case ("content_start", "tool"):
             run.add(make_call(event.get("toolCallId"), event.get("toolName"), event.get("input")), key=run.group)
@@ -494,6 +509,7 @@ _PROGRAMS: Final[Mapping[str, tuple[Callable[[dict[str, Any]], bool], _Add]]] = 
             _is("tool_result", "tool_id"),
             _is("init", "session_id", "model"),
             _is("message", "role", "content", "timestamp"),
+            lambda fields: "response" in fields and "stats" in fields,
         ),
         _gemini,
     ),

@@ -70,7 +70,7 @@ class _Trail:
             case "context_compact" if summary := text_of(payload.get("summary")):
                 self.older += self.log.messages()
                 self.log = TurnLog(NAME)
-                self.log.ask([TextContent(text=summary)], time, own=True)
+                self.log.ask([TextContent(text=summary)], time)
                 self.summary = Summary(covers=len(self.older), text=summary, timestamp=time)
                 return [summary]
             case "model_change":

@@ -94,6 +94,9 @@ def _read(fields: dict[str, Any], number: int, notes: Notes) -> list[Message]:
 def _block(block: dict[str, Any], number: int, notes: Notes) -> dict[str, Any] | None:
     """Write a block as Anthropic does; None for a result that has not come yet."""
     if block.get("type") != "tool_result" or "run" not in block:
+        source = object_of(block.get("source"))
+        if "mediaType" in source and "media_type" not in source:
+            block = {**block, "source": {**without(source, ("mediaType",)), "media_type": source["mediaType"]}}
         return without(block, _OWN)
     run = object_of(block.get("run"))
     status = text_of(run.get("status")) or "done"

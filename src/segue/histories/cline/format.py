@@ -32,7 +32,7 @@ from segue.histories.kit.pieces import usage_of
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.text_results import has_text_results, pair_text_results
+from segue.histories.kit.text_results import pair_text_results
 from segue.histories.kit.unread import note_unread
 
 NAME: Final = "cline"
@@ -59,8 +59,7 @@ def read(source: Source, view: View) -> History:
         made = _read_message(object_of(fields), number, notes)
         note_unread({"message": fields}, made, number, notes, since=since)
         messages += made
-    if has_text_results(messages):
-        messages = pair_text_results(messages)
+    messages = pair_text_results(messages)
     if prompt := text_of(document.get("system_prompt")):
         notes.record("system prompt", 0, len(prompt.encode("utf-8", "replace")), prompt if notes.keeps else None)
     manifest = _read_manifest(source, notes)

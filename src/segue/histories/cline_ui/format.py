@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from msgspec.structs import replace
+
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
 from segue.conversation.context import Origin
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
@@ -87,7 +89,11 @@ class _Screen:
             self._add(make_call(self._open, text_of(given.get("tool")) or kind, given), time)
         elif kind in _RESULTS:
             call_id, content = self._open or "", (TextContent(text=text),)
+            last = None if self._pieces or not self.messages else self.messages[-1]
             self.close()
+            if isinstance(last, ToolResultMessage) and last.tool_call_id == call_id:
+                self.messages[-1] = replace(last, content=(*last.content, *content))
+                return
             self.messages.append(ToolResultMessage(tool_call_id=call_id, tool_name="", content=content, timestamp=time))
         else:
             self._record(kind, item, number)

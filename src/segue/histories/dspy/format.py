@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import LoadError
 from segue.histories.kit.chat_messages import ChatForm
-from segue.histories.kit.documents import choose, conversations_of, finish_history, load_value, refuse_branch
+from segue.histories.kit.documents import LINES, choose, conversations_of, finish_history, load_value, refuse_branch
 from segue.histories.kit.entries import Reading
 from segue.histories.kit.envelope import plain_text, with_envelope
 from segue.histories.kit.format import Format
@@ -37,7 +37,8 @@ _READ: Final = ChatForm(name=NAME, title="DSPy").codec().read
 
 def _ends(source: Source) -> list[dict[str, Any]]:
     """Return the last entry of each conversation."""
-    entries = conversations_of(load_value(source))
+    value = load_value(source, lines=True)
+    entries = conversations_of(object_of(value).get(LINES, value))
     return [entry for at, entry in enumerate(entries) if not any(_begins(entry, other) for other in entries[at + 1 :])]
 
 

@@ -154,7 +154,10 @@ class _Log:
         match text_of(given.get("role")):
             case "user":
                 made = with_envelope(
-                    UserMessage(content=_content(content), timestamp=time), NAME, envelope, own=kind not in _USERS
+                    UserMessage(content=_content(content), timestamp=time),
+                    NAME,
+                    envelope,
+                    own=kind not in _USERS and kind != SUMMARY,
                 )
             case "system":
                 texts = tuple(piece for piece in _content(content) if isinstance(piece, TextContent))
@@ -234,7 +237,7 @@ class _Log:
         kept = [entry for entry in gone if entry.is_prompt][-wanted:] if wanted else []
         self.older += [entry for entry in gone if not any(entry is each for each in kept) and not entry.is_summary]
         envelope = {"origin": {"kind": SUMMARY}}
-        message = with_envelope(UserMessage.of(text, timestamp=time), NAME, envelope, own=True)
+        message = with_envelope(UserMessage.of(text, timestamp=time), NAME, envelope)
         self.entries = [*kept, _Entry(message, is_summary=True), *rest]
         self.summary = (text, time)
 

@@ -10,8 +10,9 @@ Facts (another program that reads and writes these files; 2026-11-18; not run):
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
@@ -27,7 +28,7 @@ from segue.histories.kit.history import History, Parent, Session, WrittenFile
 from segue.histories.kit.lines import decode_objects, first_objects, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import UNKNOWN, find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import make_call, read_media, stop_of
+from segue.histories.kit.pieces import Media, make_call, read_media, stop_of
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import iso_of, make_id, milliseconds_of, time_of
@@ -87,6 +88,8 @@ def _is_known(part: dict[str, Any]) -> bool:
     kind, data = text_of(part.get("kind")), part.get("data")
     if kind == "toolUse":
         return isinstance(object_of(data).get("input"), dict)
+    if kind == "image":
+        return _media(part) is not None
     return kind in _PARTS and data is not None
 
 
@@ -135,8 +138,22 @@ def _piece(part: dict[str, Any]) -> Iterator[UserContent]:
         yield TextContent(text=given)
     elif part.get("kind") == "json":
         yield TextContent(text=_shown(given))
-    elif (media := read_media({"type": part.get("kind"), **object_of(given)})) is not None:
+    elif (media := _media(part)) is not None:
         yield media
+
+
+def _media(part: dict[str, Any]) -> Media | None:
+    """Read an image, whose bytes are a list of numbers or base64 (aws/amazon-q-developer-cli: `ImageBlock`)."""
+    data = object_of(part.get("data"))
+    source = object_of(data.get("source"))
+    given = source.get("bytes", source.get("data"))
+    if isinstance(given, list):
+        try:
+            source = {"data": base64.b64encode(bytes(cast("list[int]", given))).decode()}
+        except (TypeError, ValueError):
+            return None
+    mime = {"mimeType": f"image/{data['format']}"} if text_of(data.get("format")) else {}
+    return read_media({**mime, **data, "type": part.get("kind"), "source": source})
 
 
 def _shown(value: object) -> str:

@@ -175,6 +175,8 @@ def _read_assistant(entry: Entry, reading: Reading) -> AssistantMessage:
         pieces.append(ThinkingContent(thinking=found[1]))
         content = content[found.end() :]
     pieces += [piece for piece in read_content(content) if isinstance(piece, TextContent)]
+    if (refusal := text_of(entry.get("refusal"))) is not None:
+        pieces.append(TextContent(text=refusal))  # what the model wrote in the place of an answer
     calls = [_read_call(call, reading) for call in objects_of(entry.get("tool_calls"))]
     if isinstance(entry.get("function_call"), dict):
         calls.append(_read_call({"function": entry["function_call"]}, reading))

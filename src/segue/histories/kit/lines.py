@@ -3,10 +3,13 @@
 Facts:
 - All agents skip a bad line when they continue a session.                             (seen: five programs, 2026-11-15)
 - A program that is killed leaves its last line cut off.                               (seen)
+- Two programs that append at the same time, or one after a kill, join two records in one line. (readers of others)
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar, cast, final
@@ -21,6 +24,9 @@ from segue.histories.kit.source import LongData
 T = TypeVar("T")
 Fields = Mapping[str, Any]
 _decode = msgspec.json.Decoder().decode
+_WHERE = json.JSONDecoder().raw_decode
+_BLANK = re.compile(r"[ \t\r]*")
+_JOINT = re.compile(rb"\}[ \t\r]*\{")
 
 
 @final
@@ -88,9 +94,38 @@ def decode_objects(data: bytes, notes: Notes) -> Iterator[tuple[Line, dict[str, 
     """Parse every line as an object; other lines are noted and left out."""
     last = last_number(data)
     for line in split_lines(data):
-        fields = decode_object(line, notes, last=line.number == last)
+        try:
+            fields: object = _decode(line.data)
+        except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+            if joined := _split_joined(line.data):
+                yield from ((Line(line.number, each), value) for each, value in joined)
+                continue
+            fields = None
+        if not isinstance(fields, dict):
+            fields = decode_object(line, notes, last=line.number == last)
         if fields is not None:
-            yield line, fields
+            yield line, cast("dict[str, Any]", fields)
+
+
+def _split_joined(data: bytes) -> list[tuple[bytes, dict[str, Any]]]:
+    """Return the objects of a line that holds several whole ones, and nothing else."""
+    if _JOINT.search(data) is None:
+        return []
+    found: list[tuple[bytes, dict[str, Any]]] = []
+    at = 0
+    try:
+        text = data.decode()
+        while at < len(text):
+            end = _WHERE(text, at)[1]
+            part = text[at:end].encode()
+            value = parse_json(part)
+            if not isinstance(value, dict):
+                return []
+            found.append((part, cast("dict[str, Any]", value)))
+            at = _BLANK.match(text, end).end()  # pyright: ignore[reportOptionalMemberAccess] - it matches nothing, too
+    except (LoadError, ValueError, RecursionError):
+        return []
+    return found
 
 
 def first_objects(data: bytes, count: int) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ Facts (Cline of April 2026, a file of 231 calls, read 2026-11-18):
   form: the call `use_subagents` has the text `[subagents]`. The argument may hold quotes and brackets.
 - Words of the user are in `<task>`, `<feedback>` and `<user_message>`; the last can follow the mark of a result.
   `<environment_details>` and reminders of `task_progress` are texts of the program.
+- Before native calls, to about autumn 2025, the calls were XML in the texts of the model: those stay texts.
 - There is no error flag: an error is only visible in the text.
 """
 
@@ -26,21 +27,11 @@ _WORDS: Final = re.compile(r"\A\s*<(task|feedback|user_message|answer)>\n?(.*?)\
 _PROGRAM: Final = re.compile(r"\A\s*(?:<environment_details>|# (?:task_progress|TODO) |\[TASK RESUMPTION\])")
 
 
-def has_text_results(messages: Sequence[Message]) -> bool:
-    """Whether the calls of a session are answered by texts: no result is there, and a text has the mark of one."""
-    if any(message.role == "toolResult" for message in messages):
-        return False
-    has_calls = any(message.role == "assistant" and message.tool_calls() for message in messages)
-    return has_calls and any(
-        piece.kind == "text" and _RESULT.match(piece.text) is not None
-        for message in messages
-        if message.role == "user"
-        for piece in message.content
-    )
-
-
 def pair_text_results(messages: Sequence[Message]) -> list[Message]:
-    """Make results of the texts that answer calls; calls without such a text stay open."""
+    """Make results of the texts that answer calls; calls without such a text stay open.
+
+    The words of the user lose the tag around them, and what the program added is marked, whatever the calls are.
+    """
     paired: list[Message] = []
     waiting: list[ToolCall] = []
     for message in messages:
@@ -51,6 +42,8 @@ def pair_text_results(messages: Sequence[Message]) -> list[Message]:
             paired += _split(message, waiting)
             waiting = []
         else:
+            if message.role == "toolResult":
+                waiting = [call for call in waiting if call.id != message.tool_call_id]
             paired.append(message)
     return paired
 

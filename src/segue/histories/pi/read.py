@@ -47,6 +47,8 @@ KNOWN_RECORDS: Final = frozenset(
     {"session", "model_change", "thinking_level_change", "usage", "label", "session_info", "context_edit",
      *OUTPUT, "compaction", "system prompt", "command that is not sent", "copy of an answer", "custom model-snapshot"}
 )  # fmt: skip
+_ON_BRANCHES: Final = frozenset({"message", "branch_summary", "custom_message", "custom"})
+"""Kinds of entries that belong to the branch that they are on."""
 SUMMARY: Final = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 BRANCH_SUMMARY: Final = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
 SUMMARY_ENDS: Final = {SUMMARY: "\n</summary>", BRANCH_SUMMARY: "</summary>"}
@@ -110,6 +112,11 @@ def read(source: Source, view: View) -> History:
         text_of=lambda each: "",  # noqa: ARG005 - the list shows none
         time_of=lambda each: milliseconds_of(entries[each][1].get("timestamp")),
     )
+    for entry_id in entries.keys() - set(path):
+        line, fields = entries[entry_id]
+        kind = text_of(fields.get("type")) or "unknown"
+        if kind not in KNOWN_RECORDS and kind not in _ON_BRANCHES:
+            notes.record(kind, line.number, len(line.data), fields if notes.keeps else None)
     summaries = tuple(compaction.summary for compaction in compactions) if full else ()
     times = [time for message in messages if (time := time_of(message)) is not None]
     names = [text_of(entries[each][1].get("name")) for each in path if entries[each][1].get("type") == "session_info"]

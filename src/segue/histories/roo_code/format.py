@@ -24,6 +24,7 @@ from segue.histories.kit.anthropic_turns import WIRE, read_turn
 from segue.histories.kit.documents import describe_document, finish_history, load_value, parse_object, refuse_branch
 from segue.histories.kit.envelope import plain_text, with_envelope
 from segue.histories.kit.format import Excerpt, Format, Place
+from segue.histories.kit.framework import items_of
 from segue.histories.kit.history import Compaction, History, Session
 from segue.histories.kit.lines import object_of, objects_of, task_id, text_of, without
 from segue.histories.kit.notes import Notes
@@ -32,7 +33,7 @@ from segue.histories.kit.pieces import reasoning_item
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.text_results import has_text_results, pair_text_results
+from segue.histories.kit.text_results import pair_text_results
 from segue.histories.kit.unread import note_unread
 
 NAME: Final = "roo-code"
@@ -74,8 +75,7 @@ def read(source: Source, view: View) -> History:
         last = AssistantMessage(content=tuple(reasoning), protocol=WIRE.protocol, provider="", model="")
         active.append(last)
         everything.append(last)
-    if has_text_results(everything):
-        active, everything = pair_text_results(active), pair_text_results(everything)
+    active, everything = pair_text_results(active), pair_text_results(everything)
     compaction = _compaction(items, replaced, active)
     full = view.name == "full" and compaction is not None
     manifest = parse_object(source.neighbours.read(source.name.removesuffix(FILE) + "history_item.json"))
@@ -115,7 +115,12 @@ def _read_message(
     info = object_of(fields.get("modelInfo"))
     model = text_of(info.get("modelId"))
     origin = None if model is None else find_origin(model, text_of(info.get("providerId")) or "")
-    made = read_turn(fields, number, notes, origin=origin, time=time, usage=None)
+    turn = (
+        {**fields, "content": [_plain_reasoning(block) for block in items_of(fields["content"])]}
+        if isinstance(fields.get("content"), list)
+        else fields
+    )
+    made = read_turn(turn, number, notes, origin=origin, time=time, usage=None)
     words = text_of(fields.get("reasoning_content"))
     before = [*reasoning, *([ThinkingContent(thinking=words)] if words else [])]
     if before and made and isinstance(made[0], AssistantMessage):
@@ -123,6 +128,15 @@ def _read_message(
     elif before:
         made.insert(0, AssistantMessage(content=tuple(before), protocol=WIRE.protocol, provider="", model=""))
     return [with_envelope(message, NAME, envelope) for message in made]
+
+
+def _plain_reasoning(block: object) -> object:
+    """Return reasoning that is stored as a block with its words as thinking without a signature."""
+    fields = object_of(block)
+    words = text_of(fields.get("text"))
+    if fields.get("type") != "reasoning" or words is None or fields.get("encrypted_content") is not None:
+        return block
+    return {"type": "thinking", "thinking": words}
 
 
 def _compaction(

@@ -4,7 +4,8 @@ Facts (smolagents 1.26.0, its own dump; 2026-11-18):
 - The first item is the task, the others steps: what the model wrote, its calls, and one text of observations for all
   of them, which is read as the result of the first call. The error of a step is reported, or the result if there is no
   other.
-- A call of `final_answer` is the answer. `model_input_messages` repeats everything before, `model_output_message` the
+- A call of `final_answer` is the answer; that of an agent that writes code is the `action_output` of its last step, and
+  the `output` of a run (`RunResult`). `model_input_messages` repeats everything before, `model_output_message` the
   step.
 """
 
@@ -40,13 +41,16 @@ def read(source: Source, view: View) -> History:
     refuse_branch(view, "smolagents")
     notes = Notes(keep=view.keep_records)
     value = load_value(source)
-    listed = object_of(value).get("steps", value)
-    log = TurnLog(NAME)
+    whole = object_of(value)
+    listed = whole.get("steps", value)
+    log, final = TurnLog(NAME), set[str]()
     steps = cast("list[object]", listed) if isinstance(listed, list) else []
     for number, item in enumerate(steps, 1):
         step, since = object_of(item), notes.left_out
-        made = _take(log, step, number, notes)
+        made = _take(log, step, number, notes, final)
         note_unread({"step": without(step, _COPIES) if step else item}, made, number, notes, since=since)
+    if whole.get("output") is not None and json_text(whole["output"]) not in final:
+        log.reply([TextContent(text=json_text(whole["output"]))], None)
     messages = log.messages()
     if not messages:
         raise LoadError("no conversation found: there is no task and no step of smolagents")
@@ -54,8 +58,8 @@ def read(source: Source, view: View) -> History:
     return finish_history(NAME, notes, messages, given=items)
 
 
-def _take(log: TurnLog, step: dict[str, Any], number: int, notes: Notes) -> list[object]:
-    """Read one step and return what was made of it."""
+def _take(log: TurnLog, step: dict[str, Any], number: int, notes: Notes, final: set[str]) -> list[object]:
+    """Read one step and return what was made of it; its answer is added to `final`."""
     time = milliseconds_of(object_of(step.get("timing")).get("start_time"))
     asked = text_of(step.get("task"))
     if asked is not None:
@@ -82,7 +86,11 @@ def _take(log: TurnLog, step: dict[str, Any], number: int, notes: Notes) -> list
     if failed and observed:
         notes.record("error of a step", number, len(failed), step.get("error"))
     elif observed and not calls and observed not in answers:
-        log.ask([TextContent(text=observed)], time, own=True)
+        log.ask([TextContent(text=observed)], time)
+    if step.get("is_final_answer") is True and not answers and step.get("action_output") is not None:
+        answers.append(json_text(step["action_output"]))
+        log.reply([TextContent(text=answers[0])], time)
+    final.update(answers)
     return [*found, observed, failed, step.get("code_action")]
 
 

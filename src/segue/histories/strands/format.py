@@ -21,14 +21,13 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, cast
 
-import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, NativeContent, TextContent, ThinkingContent
 from segue.conversation.context import Origin
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, Usage, UserMessage
 from segue.errors import EncodeError
-from segue.histories.kit.documents import load_value
+from segue.histories.kit.documents import load_value, parse_object
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
 from segue.histories.kit.format import Draft, Place
 from segue.histories.kit.framework import EntryList, Framework, framework_format, give_json, items_of, list_of
@@ -254,11 +253,19 @@ def _open_source(source: Source) -> EntryList | None:
     if folder is None:
         return None
     names = sorted(source.neighbours.find(f"{folder}messages/message_*.json"), key=_number_of)
-    entries = [_parsed(source.neighbours.read(name)) for name in names]
-    document = _document([entry for entry in entries if entry], _parsed(source.neighbours.read(f"{folder}agent.json")))
+    entries = [(name, parse_object(source.neighbours.read(name))) for name in names]
+    broken = tuple(
+        Change(code=ChangeCode.LINE_UNREADABLE, path=("lines", _number_of(name)), loss=Loss.CONTENT, detail=name)
+        for name, entry in entries
+        if not entry
+    )
+    document = _document(
+        [entry for _, entry in entries if entry], parse_object(source.neighbours.read(f"{folder}agent.json"))
+    )
     session = folder.partition("/")[0].removeprefix("session_") if "session_" in folder else None
     agent = object_of(document.rest.get(_AGENT))
     return document._replace(
+        changes=(*document.changes, *broken),
         id=session,
         created=milliseconds_of(agent.get("created_at")),
         updated=milliseconds_of(agent.get("updated_at")),
@@ -287,13 +294,6 @@ def _first_agent(source: Source, folder: str) -> str | None:
 def _number_of(name: str) -> int:
     found = _NUMBER.search(name)
     return int(found[1]) if found else 0
-
-
-def _parsed(data: bytes | None) -> dict[str, Any]:
-    try:
-        return object_of(msgspec.json.decode(data or b"{}"))
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return {}
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

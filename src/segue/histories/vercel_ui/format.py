@@ -9,6 +9,8 @@ Facts (ai 6.0.326 and 7.0.169, 2026-11-15):
   `openai.reasoningEncryptedContent`, `google.thoughtSignature`; those of a call in `callProviderMetadata`.
 - Version 7 names the model in a part `custom` of the kind `anthropic.message_start`. Usage is there only if the
   application puts it into `metadata`.
+- Version 4 had `tool-invocation` with the call and its result, `reasoning` with `details` that hold the signature,
+  and `file` with `mimeType` and `data`.                               (vercel/ai 4.3, ui-utils: types; 2026-11-19)
 - `errorText` is masked by default, so the text of an error can be lost before it is stored.
 """
 
@@ -56,7 +58,9 @@ from segue.projection.report import ChangeCode, Loss
 NAME: Final = "vercel-ui"
 TITLE: Final = "the AI SDK"
 SEGUE: Final = "segue"
-_PROVIDERS: Final = ("anthropic", "openai", "google", "bedrock")
+_ANTHROPIC: Final = "anthropic"
+"""Who made every signature that version 4 stored."""
+_PROVIDERS: Final = (_ANTHROPIC, "openai", "google", "bedrock")
 """Keys of `providerMetadata`, and who wrote a step that has one."""
 _KEYS: Final = {protocol_of(catalogue_name(key), ""): key for key in _PROVIDERS}
 _NO_RESULT: Final = frozenset({"input-streaming", "input-available", "approval-requested", "approval-responded"})
@@ -104,7 +108,7 @@ _USAGE: Final = Template(
 
 def _read(run: list[Entry], reading: Reading) -> list[Message]:
     entry = run[0]
-    parts = objects_of(entry.get("parts"))
+    parts = [new for part in objects_of(entry.get("parts")) for new in _modern(part)]
     match text_of(entry.get("role")):
         case "system":
             texts = [TextContent(text=part["text"]) for part in parts if isinstance(part.get("text"), str)]
@@ -115,6 +119,33 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:
             return _read_turn(entry, parts, reading)
         case _:
             return []
+
+
+def _modern(part: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a part of version 4 in the form of later ones; other parts as they are."""
+    kind, invocation = part.get("type"), object_of(part.get("toolInvocation"))
+    if kind == "tool-invocation" and invocation:
+        known = {"toolCallId": invocation.get("toolCallId"), "toolName": invocation.get("toolName")}
+        ended = {"state": "output-available", "output": invocation["result"]} if "result" in invocation else {}
+        call = {"type": "dynamic-tool", **known, "input": invocation.get("args"), "state": "input-available", **ended}
+        return [call]
+    if kind == "reasoning" and "text" not in part:
+        details = objects_of(part.get("details")) or [{"type": "text", "text": part.get("reasoning")}]
+        return [_modern_reasoning(detail) for detail in details]
+    if kind == "file" and "url" not in part and isinstance(part.get("data"), str):
+        mime = text_of(part.get("mimeType")) or ""
+        return [{"type": "file", "mediaType": mime, "url": f"data:{mime};base64,{part['data']}"}]
+    return [part]
+
+
+def _modern_reasoning(detail: dict[str, Any]) -> dict[str, Any]:
+    signed = {"signature": detail.get("signature"), "redactedData": detail.get("data")}
+    kept = {name: value for name, value in signed.items() if isinstance(value, str)}
+    return {
+        "type": "reasoning",
+        "text": detail.get("text") or "",
+        **_under("providerMetadata", _under(_ANTHROPIC, kept)),
+    }
 
 
 def _read_turn(entry: Entry, parts: list[dict[str, Any]], reading: Reading) -> list[Message]:

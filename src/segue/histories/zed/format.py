@@ -68,7 +68,7 @@ def read(source: Source, view: View) -> History:
             older += messages
             summary = text_of(object_of(compaction).get("Summary")) or ""
             made = UserMessage.of(summary or "(the conversation before this was compacted)")
-            messages = [with_envelope(made, NAME, {}, own=True)]
+            messages = [with_envelope(made, NAME, {}, own=not summary)]
             continue
         messages += _read(item, number, notes, origin)
     children = [

@@ -167,6 +167,7 @@ async function showDocument(opened) {
   $("name").textContent = opened.name || "Pasted text";
   $("about").textContent = [opened.source, plural(opened.messages, "message"), ...(opened.tools ? [plural(opened.tools, "tool")] : [])].join(" · ");
   $("opened").hidden = $("other").hidden = $("open-beside-box").hidden = false;
+  $("follow-box").hidden = !opened.follows;
   $("nth-box").hidden = opened.conversations < 2;
   $("nth").value = opened.nth;
   $("nth").max = opened.conversations;
@@ -189,6 +190,36 @@ async function showDocument(opened) {
   if (opened.isRequest) drawGiven(await ask("api/given", { document: opened.document }));
   if (link.get("row")) await list.mark(Number(link.get("row")));
   showPlace();
+  writeLink();
+}
+
+// -- a session that its program is writing: the server looks at the file, the page asks every two seconds ----------------
+
+let asking = false;
+
+async function follow() {
+  if (!$("follow").checked || !state.document?.follows || asking || document.hidden) return;
+  asking = true;
+  try {
+    const opened = await ask("api/follow", question(state.selected));
+    if (opened.grown) await showGrown(opened);
+  } catch (error) {
+    $("follow").checked = false;
+    showProblem(error.message);
+  } finally {
+    asking = false;
+  }
+}
+
+// The same view of more messages: targets, place and settings stay; who was at the end sees the new end.
+async function showGrown(opened) {
+  const place = window.scrollY;
+  const isAtEnd = window.innerHeight + place > document.documentElement.scrollHeight - 80;
+  if (state.first === state.document.document) state.first = opened.document;
+  state.document = opened;
+  $("about").textContent = [opened.source, plural(opened.messages, "message"), ...(opened.tools ? [plural(opened.tools, "tool")] : [])].join(" · ");
+  await inspectAll();
+  window.scrollTo(0, isAtEnd ? document.documentElement.scrollHeight : place);
   writeLink();
 }
 
@@ -614,6 +645,8 @@ function listen() {
   $("link").addEventListener("click", copyLink);
   $("keys").addEventListener("click", () => $("keys-box").showModal());
   $("keys-close").addEventListener("click", () => $("keys-box").close());
+  $("follow").addEventListener("change", follow);
+  setInterval(follow, 2000);
   $("only").addEventListener("click", () => {
     $("only").setAttribute("aria-pressed", String($("only").getAttribute("aria-pressed") !== "true"));
     drawRows();

@@ -48,8 +48,7 @@ class CallForms:
     def _show(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:
         client = self._client
         call_id = self._ids.pop(index, None) or self._id(call.id, index)
-        plain = call if client.is_same or call.extra is None else replace(call, extra=None)
-        shown, first = self._declared(plain, index)
+        shown, first = self._declared(call if client.is_same or not call.extra else replace(call, extra=None), index)
         return (shown if shown.id == call_id else replace(shown, id=call_id)), first
 
     def _declared(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:

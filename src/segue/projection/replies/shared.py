@@ -78,9 +78,9 @@ def share_reply(message: AssistantMessage, client: str, show: Callable[[Assistan
     source, usage = message.protocol, message.usage
     patch, text, details = Wire(), Wire(), Wire()
     names: set[str] = set()
-    entry, begins = _kept_reply(message)
-    for row, firsts in common_rows(source, client):
-        if begins.isdisjoint(firsts):
+    entry = _kept_reply(message)
+    for row in REPLY_FIELDS if message.extra is not None or usage is not None else ():
+        if source not in row.places or client not in row.places:
             continue
         path, value = _shared(row, message, entry, client)
         first, _, rest = path.partition(".")
@@ -125,9 +125,9 @@ def _shared(row: ReplyField, message: AssistantMessage, entry: Block, client: st
 def lost_replies(message: AssistantMessage) -> dict[str, object]:
     """Return the shared fields that a reply has, by name."""
     found: dict[str, object] = {}
-    entry, begins = _kept_reply(message)
-    for name, place, first in places_of(message.protocol):
-        held = _received(message, entry, place.path) if first in begins else None
+    entry = _kept_reply(message)
+    for name, place in places_of(message.protocol):
+        held = _received(message, entry, place.path)
         neutral = None if not held else place.read(held)
         if neutral is None and name == "logprobs":
             neutral = held  # in a form that no other wire has
@@ -136,18 +136,9 @@ def lost_replies(message: AssistantMessage) -> dict[str, object]:
     return found
 
 
-def _kept_reply(message: AssistantMessage) -> tuple[Block, set[str]]:
-    """Return what the message kept of the body of its reply, and the first keys of all paths that may be in it."""
-    entry = object_of(object_of((message.extra or EMPTY).get(REPLY)).get(message.protocol))
-    begins = {_TEXT, *object_of(entry.get("add")), *object_of(entry.get("in"))}
-    return entry, begins if message.usage is None or not message.usage.extra else begins | {"usage"}
-
-
-@lru_cache(maxsize=256)
-def common_rows(source: str, client: str) -> tuple[tuple[ReplyField, frozenset[str]], ...]:
-    """Return the fields that replies of both protocols have, each with the first keys of its paths at the source."""
-    rows = (row for row in REPLY_FIELDS if source in row.places and client in row.places)
-    return tuple((row, frozenset(place.path.partition(".")[0] for place in row.places[source])) for row in rows)
+def _kept_reply(message: AssistantMessage) -> Block:
+    """Return what the message kept of the body of its reply."""
+    return object_of(object_of((message.extra or EMPTY).get(REPLY)).get(message.protocol))
 
 
 @lru_cache(maxsize=64)
@@ -199,8 +190,7 @@ def _further_answers(message: AssistantMessage, key: str) -> list[AssistantMessa
 
 def stop_reason(raw: str | None, source: str, client: str) -> str | None:
     """Return the client's word for the reason why a reply ended, where no neutral type has it."""
-    words = STOP_REASONS.get((source, raw))
-    return None if words is None else words.get(client)
+    return next((words.get(client) for words in STOP_REASONS if raw is not None and words.get(source) == raw), None)
 
 
 def refusal_mark(protocol: str) -> Extra | None:
@@ -217,17 +207,20 @@ def begun_refusal(extra: Extra | None, protocol: str) -> Extra | None:
 
 def _received(message: AssistantMessage, entry: Block, path: str) -> object:
     """Return a field of the body of a reply, if the message has kept it."""
-    keys = path.split(".")
-    if keys[0] == _TEXT:
+    first, _, rest = path.partition(".")
+    if first == _TEXT:
         parts = [(piece.extra or {}).get(message.protocol, {}) for piece in message.content if piece.kind == "text"]
-        found = [one for part in parts for one in list_of(part.get(keys[1]))]
+        found = [one for part in parts for one in list_of(part.get(rest))]
         return found or None
-    if keys[0] == "usage" and message.usage is not None and message.usage.extra is not None:
+    if first == "usage" and message.usage is not None and message.usage.extra:
         held: object = message.usage.extra.get(message.protocol)
-        for key in keys[1:]:
+        for key in rest.split("."):
             held = object_of(held).get(key)
         if held is not None:
             return held
+    if first not in object_of(entry.get("add")) and first not in object_of(entry.get("in")):
+        return None
+    keys = path.split(".")
     for position, key in enumerate(keys):
         added = object_of(entry.get("add"))
         if key in added:

@@ -116,8 +116,7 @@ class ReplyClient:
         """
         lost: dict[str, object] = {}
         raw, client, protocol = message.raw_stop_reason, self.record.name, message.protocol
-        words = STOP_REASONS.get((protocol, raw))
-        if words is not None and client not in words:
+        if any(raw == words.get(protocol, ...) and client not in words for words in STOP_REASONS):
             lost["stop_reason"] = raw
         usage, read = message.usage, reply_keys(protocol)
         found = lost_replies(message)

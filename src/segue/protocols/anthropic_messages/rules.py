@@ -176,6 +176,15 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"^(?!.*claude)",
+        rules={"reasoning_replay": "open", "refused_with_thinking": frozenset[str]()},
+        dialect={"empty_signature": True},
+        providers=("deepseek", "kimi-coding", "ollama", "opencode", "opencode-go", "openrouter", "vllm", "zai"),
+        source="signatures, and what sampling is refused with thinking, are Claude's; DeepSeek requires its thinking"
+        " (9router #2397), Ollama answered thinking without a signature with 200 (recorded by others, 2026-11)",
+        read="2026-11-19",
+    ),
+    Family(
         pattern=r"deepseek-v[4-9]",
         rules={"thinking_before_calls": True, "forced_choice_with_thinking": False, "thinks_unasked": True},
         providers=("deepseek",),

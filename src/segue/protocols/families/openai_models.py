@@ -6,7 +6,7 @@ from typing import Final
 
 from segue.models.family import Family
 from segue.models.first_party import OPENAI_SCHEMAS
-from segue.models.model_ids import OPENAI_ALWAYS_THINKS, OPENAI_GPT_5_1_TO_4, OPENAI_WITHOUT_LONG_CACHE
+from segue.models.model_ids import OPENAI_ALWAYS_THINKS, OPENAI_BEHIND, OPENAI_GPT_5_1_TO_4, OPENAI_WITHOUT_LONG_CACHE
 from segue.models.rule import Rule
 
 INPUT_ONLY: Final = frozenset({"tool", "assistant"})
@@ -61,6 +61,6 @@ OPENAI_FAMILIES: Final[tuple[Family, ...]] = (
             " 2025-10-26; codex #7758, 2025-12-09; Copilot: oh-my-pi #206, 2026-02-28; codecompanion.nvim #2314)",
             read="2026-11-19",
         )
-        for pattern, provider in ((r"^~?openai/(?!gpt-oss)", "openrouter"), (r"^gpt-", "github-copilot"))
+        for pattern, provider in OPENAI_BEHIND
     ),
 )

@@ -27,6 +27,7 @@ from segue.models.model_ids import (
     GEMINI_3_ON,
     GROQ_WITHOUT_REASONING,
     MISTRAL,
+    OPENAI_BEHIND,
     OPENAI_FUNCTIONS_WITHOUT_LEVEL,
     OPENAI_GPT_5_1_TO_4,
     OPENAI_GPT_5_5_ON,
@@ -400,7 +401,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             " (Copilot: copilot-api #188, 2026-04-16)",
             read="2026-11-19",
         )
-        for pattern, provider in ((r"^~?openai/(?!gpt-oss)", "openrouter"), (r"^gpt-", "github-copilot"))
+        for pattern, provider in OPENAI_BEHIND
     ),
     Family(
         pattern=r"^~?openai/(?!gpt-oss|gpt-4o|gpt-4-|gpt-4$|gpt-3)",

@@ -1,0 +1,151 @@
+"""Look-ups of a model in what was cut from its request: answered here, from the history, in the client's place.
+
+A reply with a look-up alone is followed by another request, with the answer, and the client sees one reply: the pieces
+of all rounds but the look-ups. It never returns these, so later requests have none, and what the last round thought
+after them is not valid any more at models that bind reasoning to its prefix.
+
+A look-up next to calls of the client is left out: only the client can answer those, and the model may ask again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast, final
+
+from msgspec.structs import replace
+
+from segue.client.flow.recall import RECALL, Recall
+from segue.conversation.content import AssistantContent, TextContent, ToolCall
+from segue.conversation.context import Context
+from segue.conversation.events import Event
+from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage
+
+MOST: Final = 4
+"""Rounds of look-ups for one request. A model that asks on gets the reply that it has written."""
+_BEFORE: Final = frozenset({"start", "usage", "notice", "ping"})
+
+
+@final
+class LookUps:
+    """The rounds of one request. `context` is what the next round is asked with."""
+
+    def __init__(self, context: Context) -> None:
+        self.recall: Recall = Recall()
+        self.context: Context = context
+        self.rounds: int = 0
+        self.left_out: int = 0
+        """Look-ups that were not answered."""
+        self.is_due: bool = False
+        """Whether the last reply was a look-up, after which another request has to be made."""
+        self._kept: tuple[AssistantContent, ...] = ()
+        """What the client has of earlier rounds."""
+        self._places: dict[int, int] = {}
+        """The pieces of this round that the client sees: their index in the reply -> in what the client sees."""
+        self._unnamed: dict[int, list[Event]] = {}
+        """Calls whose name is still to come."""
+        self._hidden: set[int] = set()
+        self._held: list[Event] = []
+        """The start of a round, until the client sees something of it."""
+        self._has_begun: bool = False
+
+    def begin(self) -> Context:
+        """Begin a round, perhaps again with another model, and return what is asked."""
+        self.is_due = False
+        self._held.clear()
+        self._places.clear()
+        self._unnamed.clear()
+        self._hidden.clear()
+        return self.context
+
+    def take(self, message: AssistantMessage) -> AssistantMessage | None:
+        """Take a whole reply; return it as the client sees it, or None if another round follows."""
+        for index, piece in enumerate(message.content):
+            if not self._is_look_up(piece):
+                self._place(index)
+        return self._end(message)
+
+    def feed(self, events: Sequence[Event]) -> list[Event]:
+        """Take events of a reply, and return those that the client sees; a round that is not the last has no end."""
+        seen: list[Event] = []
+        for event in events:
+            for shown in self._feed(event):
+                if self._has_begun or shown.type in _BEFORE:
+                    (seen if self._has_begun else self._held).append(shown)
+                else:
+                    seen += [*self._held, shown]
+                    self._has_begun = True
+        return seen
+
+    def _feed(self, event: Event) -> list[Event]:
+        match event.type:
+            case "start" if self._has_begun:
+                return []
+            case "start":
+                return [event]
+            case "done":
+                ended = self._end(event.message)
+                return [] if ended is None else [replace(event, message=ended, reason=ended.stop_reason)]
+            case "error":
+                return [replace(event, message=self._joined(event.message))]
+            case "usage" | "notice" | "ping":
+                return [event]
+            case "toolcall_start" if not event.name:
+                self._unnamed[event.index] = [event]
+                return []
+            case "toolcall_start" if self._is_name(event.name):
+                self._hidden.add(event.index)
+                return []
+            case "toolcall_end" if event.index in self._unnamed:
+                held = self._unnamed.pop(event.index)
+                return [] if self._is_look_up(event.tool_call) else [self._moved(each) for each in (*held, event)]
+            case _:
+                if event.index in self._hidden:
+                    return []
+                if event.index in self._unnamed:
+                    self._unnamed[event.index].append(event)
+                    return []
+                return [self._moved(event)]
+
+    def _moved(self, event: Event) -> Event:
+        index = cast("int", getattr(event, "index"))  # noqa: B009 - every event of a piece has one
+        place = self._place(index)
+        return event if place == index else replace(event, index=place)
+
+    def _place(self, index: int) -> int:
+        return self._places.setdefault(index, len(self._kept) + len(self._places))
+
+    def _is_name(self, name: str) -> bool:
+        return name == RECALL.name and self.recall.is_offered
+
+    def _is_look_up(self, piece: AssistantContent) -> bool:
+        return piece.kind == "toolCall" and self._is_name(piece.name)
+
+    def _end(self, message: AssistantMessage) -> AssistantMessage | None:
+        calls = message.tool_calls()
+        asked = [call for call in calls if self._is_name(call.name)]
+        joined = self._joined(message)
+        if not asked:
+            return joined
+        if len(asked) < len(calls) or self.rounds >= MOST or message.stop_reason != StopReason.TOOL_USE:
+            self.left_out += len(asked)
+            stopped = message.stop_reason == StopReason.TOOL_USE and len(asked) == len(calls)
+            return replace(joined, stop_reason=StopReason.STOP, raw_stop_reason=None) if stopped else joined
+        self.rounds += 1
+        self.is_due = True
+        self._kept = joined.content
+        self.context = self.context.add(message, *(self._answer(call) for call in asked))
+        return None
+
+    def _answer(self, call: ToolCall) -> ToolResultMessage:
+        content = (TextContent(text=self.recall.answer(call, self.context)),)
+        return ToolResultMessage(tool_call_id=call.id, tool_name=call.name, content=content)
+
+    def _joined(self, message: AssistantMessage) -> AssistantMessage:
+        """Return a reply with the pieces of earlier rounds, and without look-ups."""
+        for index, piece in enumerate(message.content):
+            if not self._is_look_up(piece):
+                self._place(index)
+        if not self._kept and len(self._places) == len(message.content):
+            return message
+        own = sorted((place, index) for index, place in self._places.items() if index < len(message.content))
+        return replace(message, content=(*self._kept, *(message.content[index] for _, index in own)))
