@@ -8,6 +8,9 @@ pieces that are identical.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent
 from segue.conversation.context import Context, Options, Tool
@@ -16,6 +19,8 @@ from segue.errors import Path
 from segue.projection.projector import Projection
 from segue.projection.report import ChangeCode
 from segue.projection.workspace.surrogates import clean_text
+from segue.protocols.shared_fields import read_column, read_shared
+from segue.protocols.shared_rows import SHARED_FIELDS
 
 Node = AnyContent | Message | Tool | Options
 
@@ -69,7 +74,10 @@ def differences(given: Context, options: Options, projection: Projection) -> set
     out = projection.context
     found = _prompt_differences(given, out)
     found |= _tool_differences(given.tools, out.tools, projection)
-    found |= _field_differences(options, projection.options, ("options",))
+    sent = projection.options
+    if read_shared(options) == read_shared(sent) and _other_fields(options) == _other_fields(sent):
+        sent = replace(sent, extra=options.extra, shared=options.shared)  # the same, in the target's places
+    found |= _field_differences(options, sent, ("options",))
     moved = {change.path[1] for change in projection.report.of(ChangeCode.RESULT_MOVED)}
     hoisted = {change.path[1] for change in projection.report.of(ChangeCode.SYSTEM_AS_PROMPT) if len(change.path) > 1}
     paths = _paths(projection)
@@ -78,6 +86,18 @@ def differences(given: Context, options: Options, projection: Projection) -> set
         for sources in _sources(given.messages, out.messages, hoisted)
     )
     return min(readings, key=lambda nodes: len(_silent(nodes, paths)) + len(_needless(nodes, paths)))
+
+
+def _other_fields(options: Options) -> dict[str, Any]:
+    """Give the fields of `extra` that are not shared with another protocol."""
+    found: dict[str, Any] = {}
+    for protocol, part in (options.extra or {}).items():
+        rest: Any = part
+        for row in SHARED_FIELDS:
+            for column in row.columns.get(protocol, ()) if row.level == "body" else ():
+                rest = read_column(row, column, rest)[1]
+        found |= {protocol: rest} if rest else {}
+    return found
 
 
 def _field_differences(given: Node, out: Node, path: Path, *, but: tuple[str, ...] = ()) -> set[Path]:

@@ -327,6 +327,12 @@ def test_a_search_and_its_citations_are_grounding_of_gemini():
     assert candidate["groundingMetadata"] == {
         "webSearchQueries": ["rain oslo"],
         "groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}],
+        "groundingSupports": [
+            {
+                "segment": {"startIndex": 0, "endIndex": 9, "text": "It rains."},
+                "groundingChunkIndices": [0],
+            }
+        ],
     }
     assert [part["text"] for part in candidate["content"]["parts"]] == ["It rains."]
 

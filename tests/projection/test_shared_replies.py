@@ -169,6 +169,7 @@ NEUTRAL: Final[Mapping[str, tuple[object, ...]]] = {
     "finish_message": ("It was recited.",),
     "average_logprobs": (-0.5,),
     "recited_sources": ({"citationSources": [{"uri": "https://example.com", "license": "mit"}]},),
+    "grounding": ({"groundingChunks": [{"retrievedContext": {"title": "Handbook", "text": "7 km"}}]},),
     "fetched_pages": ({"urlMetadata": [{"retrievedUrl": "https://example.com"}]},),
     "traffic_type": ("PROVISIONED_THROUGHPUT",),
     "predicted_tokens": (4,),

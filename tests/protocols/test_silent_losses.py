@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -160,6 +161,208 @@ def test_what_only_a_reply_of_another_protocol_has_is_reported(
         told = " ".join(change.detail for change in reply.report.changes)
         has_place = field in _SHOWN and client in _SHOWN[field]
         assert has_place or client == protocol or field in told, client
+
+
+_UNKNOWN: Mapping[str, tuple[str, Any, tuple[tuple[Any, ...], ...]]] = {
+    "openai-chat": (
+        "openai-chat",
+        {**_CHAT, "choices": [_CHOICE], "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}},
+        ((), ("usage",), ("choices", 0), ("choices", 0, "message")),
+    ),
+    "anthropic-messages": (
+        "anthropic-messages",
+        {**_CLAUDE, "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}},
+        ((), ("usage",), ("content", 0)),
+    ),
+    "google-genai": (
+        "google-genai",
+        {
+            "candidates": [
+                {"content": {"role": "model", "parts": [{"text": "a"}]}, "finishReason": "STOP", "index": 0}
+            ],
+            "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
+        },
+        ((), ("usageMetadata",), ("candidates", 0), ("candidates", 0, "content", "parts", 0)),
+    ),
+    "bedrock-converse": (
+        "bedrock-converse",
+        {
+            "output": {"message": {"role": "assistant", "content": [{"text": "a"}]}},
+            "stopReason": "end_turn",
+            "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+        },
+        ((), ("usage",)),
+    ),
+    "cohere-chat": (
+        "cohere-chat",
+        {
+            "id": "c",
+            "finish_reason": "COMPLETE",
+            "message": {"role": "assistant", "content": [{"type": "text", "text": "a"}]},
+            "usage": {"tokens": {"input_tokens": 1, "output_tokens": 1}},
+        },
+        ((), ("usage",), ("usage", "tokens"), ("message",)),
+    ),
+}
+
+
+@pytest.mark.parametrize(("protocol", "body", "places"), _UNKNOWN.values(), ids=_UNKNOWN.keys())
+def test_a_field_of_a_reply_that_nobody_knows_is_reported(
+    protocol: str, body: Any, places: tuple[tuple[Any, ...], ...]
+) -> None:
+    for place in places:
+        given = copy.deepcopy(body)
+        at: Any = given
+        for key in place:
+            at = at[key]
+        at["weather_of_the_day"] = {"sun": 7}
+        message = decode_response(given, protocol=protocol)
+        for client in PROTOCOLS:
+            told = " ".join(change.detail for change in project_reply(message, protocol=client).report.changes)
+            assert client == protocol or "weather_of_the_day" in told, (place, client)
+
+
+_CITED: Mapping[str, Any] = {
+    "openai-responses": {
+        "id": "r",
+        "object": "response",
+        "status": "completed",
+        "model": "gpt-5.4",
+        "output": [
+            {
+                "type": "message",
+                "id": "m",
+                "role": "assistant",
+                "status": "completed",
+                "content": [
+                    {
+                        "type": "output_text",
+                        "text": "Größe: 7 km.",
+                        "annotations": [
+                            {
+                                "type": "url_citation",
+                                "url": "https://a.example",
+                                "title": "A",
+                                "start_index": 7,
+                                "end_index": 11,
+                            }
+                        ],
+                    }
+                ],
+            }
+        ],
+    },
+    "openai-chat": {
+        **_CHAT,
+        "choices": [
+            {
+                **_CHOICE,
+                "message": {
+                    "role": "assistant",
+                    "content": "Größe: 7 km.",
+                    "annotations": [
+                        {
+                            "type": "url_citation",
+                            "url_citation": {
+                                "url": "https://a.example",
+                                "title": "A",
+                                "start_index": 7,
+                                "end_index": 11,
+                            },
+                        }
+                    ],
+                },
+            }
+        ],
+    },
+    "google-genai": {
+        "candidates": [
+            {
+                "content": {"role": "model", "parts": [{"text": "Größe: 7 km."}]},
+                "finishReason": "STOP",
+                "index": 0,
+                "groundingMetadata": {
+                    "groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}],
+                    "groundingSupports": [
+                        {"segment": {"startIndex": 9, "endIndex": 13, "text": "7 km"}, "groundingChunkIndices": [0]}
+                    ],
+                },
+            }
+        ]
+    },
+    "google-interactions": {
+        "id": "i",
+        "status": "completed",
+        "model": "gemini-2.5-flash",
+        "steps": [
+            {
+                "type": "model_output",
+                "content": [
+                    {
+                        "type": "text",
+                        "text": "Größe: 7 km.",
+                        "annotations": [
+                            {
+                                "type": "url_citation",
+                                "url": "https://a.example",
+                                "title": "A",
+                                "start_index": 9,
+                                "end_index": 13,
+                            }
+                        ],
+                    }
+                ],
+            }
+        ],
+    },
+}
+"""The same citation on four wires; two of them count in bytes."""
+
+
+def _spans(protocol: str, body: Any) -> list[tuple[int, int]]:
+    """Find the places of citations, in the units of the wire."""
+    found: list[tuple[int, int]] = []
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            names = ("startIndex", "endIndex") if protocol == "google-genai" else ("start_index", "end_index")
+            if names[1] in node:
+                found.append((node.get(names[0], 0), node[names[1]]))
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize("source", _CITED)
+@pytest.mark.parametrize("client", _CITED)
+def test_a_page_is_cited_for_the_same_characters(source: str, client: str) -> None:
+    message = decode_response(_CITED[source], protocol=source)
+    shown = encode_response(project_reply(message, protocol=client).message, protocol=client)
+    assert _spans(client, shown) == [(9, 13) if client.startswith("google") else (7, 11)]
+
+
+def test_a_page_is_cited_in_the_second_text_where_its_place_is() -> None:
+    blocks = [
+        {"type": "text", "text": "One. "},
+        {
+            "type": "text",
+            "text": "Two.",
+            "citations": [
+                {
+                    "type": "web_search_result_location",
+                    "url": "https://a.example",
+                    "title": "A",
+                    "encrypted_index": "x",
+                    "cited_text": "2",
+                }
+            ],
+        },
+    ]
+    message = decode_response({**_CLAUDE, "content": blocks, "stop_reason": "end_turn"}, protocol="anthropic-messages")
+    shown = encode_response(project_reply(message, protocol="openai-chat").message, protocol="openai-chat")
+    assert _spans("openai-chat", shown) == [(5, 9)]
 
 
 def test_a_common_tier_is_not_reported() -> None:

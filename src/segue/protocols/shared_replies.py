@@ -20,9 +20,14 @@ Facts (read 2026-11-18; openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, boto
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from segue.protocols.kit.json_values import Block, Wire, is_object, list_of, object_of
+from segue.protocols.kit.sources import Source
 
 Convert: TypeAlias = Callable[[object], object]
 
@@ -251,6 +256,12 @@ def _write_chat_moderation(value: object) -> object:
     }
 
 
+def _read_grounding(value: object) -> object:
+    """Read what an answer is grounded on other than web pages, which are cited."""
+    chunks = [one for one in list_of(object_of(value).get("groundingChunks")) if "web" not in object_of(one)]
+    return chunks or None
+
+
 _REASONS: Final = {"prefix_binding_mismatch": "prefix_mismatch"}
 """Claude's reasons for reasoning that was left out -> OpenAI's, where they differ."""
 
@@ -351,6 +362,7 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
     _field(
         "finish_message", google_genai=_own_field("candidates.0.finishMessage", "Model generated function call(s).")
     ),
+    _field("grounding", google_genai=ReplyPlace("candidates.0.groundingMetadata", _read_grounding)),
     _field("average_logprobs", google_genai=_own_field("candidates.0.avgLogprobs")),
     _field("recited_sources", google_genai=_own_field("candidates.0.citationMetadata")),
     _field("fetched_pages", google_genai=_own_field("candidates.0.urlContextMetadata")),
@@ -362,6 +374,55 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
     _field("content_filters", openai_chat=_own_field("choices.0.content_filter_results")),
     _field("prompt_filters", openai_chat=_own_field("prompt_filter_results")),
 )
+
+
+_WHICH: Final = """id object created created_at completed_at updated createTime model type role status index request_id
+    provider system_fingerprint x_groq responseId modelVersion output_text is_byok"""
+_TIMES: Final = """metrics time_info queue_time prompt_time completion_time total_time tokens_per_second
+    prompt_tokens_per_second time_per_output_token_ms time_to_first_token_ms latency_checkpoint total_duration
+    load_duration prompt_eval_duration eval_duration"""
+_REPEATED: Final = """top_p temperature truncation reasoning billing store prompt_cache_retention prompt_cache_options
+    prompt_cache_key instructions max_output_tokens max_tool_calls previous_response_id background user prompt
+    conversation tools tool_choice text parallel_tool_calls top_logprobs safety_identifier frequency_penalty
+    presence_penalty access_programs image search_context_size seed input generation_config"""
+_READ: Final = """verbatim delta function_call annotations groundingMetadata citations search_results caller closed
+    native_finish_reason finish_details total_tokens context_details num_cached_tokens prompt_cache_miss_tokens
+    prompt_cache_hit_tokens cached_tokens cacheReadInputTokenCount cacheWriteInputTokenCount reasoning_tokens
+    prompt_tokens_details output_tokens_details input_tokens_details completion_tokens_details cost cost_details
+    cost_in_usd_ticks"""
+HOUSEKEEPING: Final = frozenset(f"{_WHICH} {_TIMES} {_REPEATED} {_READ}".split())
+"""Keys of replies that say nothing of the answer: which reply it is, how long it took, the request repeated, and other
+forms of what is read. Recorded replies of 8 protocols have them (2025 and 2026). What else a reply has, also what is
+new, is shown or reported."""
+
+
+ANSWERS: Final[Mapping[str, str]] = {"openai-chat": "choices", "mistral-chat": "choices", "google-genai": "candidates"}
+"""Protocols whose replies may have several answers -> the key of their list."""
+_WINDOW_FULL: Final = "model_context_window_exceeded"
+STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
+    {
+        "anthropic-messages": "stop_sequence",
+        "bedrock-converse": "stop_sequence",
+        "cohere-chat": "STOP_SEQUENCE",
+    },
+    {"anthropic-messages": _WINDOW_FULL, "bedrock-converse": _WINDOW_FULL, "mistral-chat": "model_length"},
+    {"google-genai": "MALFORMED_FUNCTION_CALL", "bedrock-converse": "malformed_tool_use"},
+    {"anthropic-messages": "pause_turn"},
+)
+"""Reasons why a reply ended that several wires have a word for, and no neutral type."""
+
+
+@lru_cache(maxsize=64)
+def reply_keys(protocol: str) -> AbstractSet[str]:
+    """Return the keys of a reply that say nothing of the answer, or that a row reads."""
+    rows = (place.path.split(".") for row in REPLY_FIELDS for place in row.places.get(protocol, ()))
+    return HOUSEKEEPING.union(*rows).difference(ANSWERS.values())
+
+
+@lru_cache(maxsize=64)
+def places_of(source: str) -> tuple[tuple[str, ReplyPlace, str], ...]:
+    """Return the places of a protocol, each with the name of its field and the first key of its path."""
+    return tuple((row.name, at, at.path.partition(".")[0]) for row in REPLY_FIELDS for at in row.places.get(source, ()))
 
 
 # -- texts -------------------------------------------------------------------------------------------------------------
@@ -454,3 +515,33 @@ def share_citations(part: Block, source: str, client: str) -> Mapping[str, list[
             shown = [convert(object_of(one)) for one in given]
             return {} if None in shown else {key: [one for one in shown if one is not None]}
     return {}
+
+
+# -- places of citations -----------------------------------------------------------------------------------------------
+
+
+def moved(source: Source, offset: int, size: int) -> Source:
+    """Return a source for a text that begins at an offset; without a place if that is not in this text."""
+    if source.span is None:
+        return source
+    start, end = (place - offset for place in source.span)
+    return replace(source, span=(start, end) if 0 <= start <= end <= size else None)
+
+
+def read_span(text: str, start: object, end: object, *, in_bytes: bool = False) -> tuple[int, int] | None:
+    """Read a place in a text; None if it is not one."""
+    if not isinstance(end, int) or not isinstance(start, int | None):
+        return None
+    first, last = start or 0, end
+    if in_bytes:
+        data = text.encode("utf-8", "replace")
+        first, last = (len(data[:place].decode("utf-8", "ignore")) for place in (first, last))
+    return (first, last) if 0 <= first < last <= len(text) else None
+
+
+def write_span(text: str, source: Source, *, in_bytes: bool = False) -> Mapping[str, int]:
+    """Return the place of a source in a text, which is its end if none is known."""
+    places = source.span or (len(text), len(text))
+    if in_bytes:
+        places = tuple(len(text[:place].encode("utf-8", "replace")) for place in places)
+    return dict(zip(("start_index", "end_index"), places, strict=True))

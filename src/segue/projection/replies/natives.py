@@ -112,7 +112,9 @@ class Natives:
         """Return the pages that are cited next to the content, and those that were found before."""
         client = self._client
         cite = None if client.source is None else client.source.cited_sources
-        beside: Sequence[Source] = () if cite is None or message.extra is None else cite(replace(message, content=()))
+        texts = tuple(TextContent(text=piece.text) for piece in message.content if piece.kind == "text")
+        plain = None if cite is None or message.extra is None else replace(message, content=texts)
+        beside: Sequence[Source] = () if cite is None or plain is None else cite(plain)
         return distinct([*self.cited, *beside])
 
     def list_pages(self, message: AssistantMessage, pages: Sequence[Source], out: list[Event]) -> None:

@@ -63,6 +63,7 @@ from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
 from segue.protocols.kit.sources import Source
+from segue.protocols.shared_replies import moved
 
 _Treatment: TypeAlias = Literal["thinking", "text", "drop"]
 _DEFAULT_POLICY: Final = Policy()
@@ -253,7 +254,9 @@ class ReplyProjector:
         if cite is not None:
             self._ended = (TextEnd(index=place, content=cite(shown, pages) if pages else shown), pages)
             return
-        self._natives.cited += pages
+        if pages:
+            before = len(AssistantMessage(content=self._parts.whole()).text())
+            self._natives.cited += [moved(page, -before, before + len(shown.text)) for page in pages]
         self._parts.content[place] = shown
         out.append(TextEnd(index=place, content=shown))
 
@@ -384,8 +387,9 @@ class ReplyProjector:
             self._natives.list_pages(message, pages, out)
             return
         event, before = self._ended
-        plain = replace(event.content, extra=None)
-        self._ended = (replace(event, content=cite(plain, [*before, *pages])), before)
+        plain, size = replace(event.content, extra=None), len(event.content.text)
+        here = [moved(page, len(message.text()) - size, size) for page in pages]
+        self._ended = (replace(event, content=cite(plain, [*before, *here])), before)
 
     def _stop_reason(self, message: AssistantMessage) -> str | None:
         """Return the provider's own stop reason, if it is one of the client's protocol."""

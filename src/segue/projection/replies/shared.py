@@ -1,8 +1,8 @@
 """Show what a reply has in common with the client's wire; `protocols.shared_replies` says where each has it.
 
 Facts:
-- A reply that ended at a stop text: `stop_sequence` of Claude and Bedrock, `STOP_SEQUENCE` of Cohere. Claude and
-  Bedrock also name a window that was full.                  (anthropic 2.9.0, botocore 1.44.3, cohere 7.3.1)
+- A reply that ended at a stop text: `stop_sequence` of Claude and Bedrock, `STOP_SEQUENCE` of Cohere. Claude, Bedrock
+  and Mistral also name a window that was full.       (anthropic 2.9.0, botocore 1.44.3, cohere 7.3.1, mistralai 3.7.0)
 - A call that cannot be read ends a reply at Google and Bedrock; Claude pauses while a server tool runs.
 - A refusal is a separate field in Chat, and a separate part in Responses.                              (openai 3.51.0)
 """
@@ -10,7 +10,6 @@ Facts:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
@@ -24,27 +23,13 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
 from segue.protocols.kit.verbatim import VERBATIM, choose
-from segue.protocols.shared_replies import REPLY_FIELDS, ReplyField, ReplyPlace, share_citations
+from segue.protocols.shared_replies import ANSWERS, REPLY_FIELDS, STOP_REASONS, ReplyField, places_of, share_citations
 
-_WINDOW_FULL: Final = "model_context_window_exceeded"
-STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
-    {
-        "anthropic-messages": "stop_sequence",
-        "bedrock-converse": "stop_sequence",
-        "cohere-chat": "STOP_SEQUENCE",
-    },
-    {"anthropic-messages": _WINDOW_FULL, "bedrock-converse": _WINDOW_FULL},
-    {"google-genai": "MALFORMED_FUNCTION_CALL", "bedrock-converse": "malformed_tool_use"},
-    {"anthropic-messages": "pause_turn"},
-)
-"""Reasons why a reply ended that several wires have a word for, and no neutral type."""
 _REFUSAL: Final = "refusal"
 _REFUSALS: Final[Mapping[str, str]] = {"openai-chat": "content", "openai-responses": "text"}
 """Protocols with a separate place for a refusal -> the field that a text has otherwise."""
 
 
-_ANSWERS: Final[Mapping[str, str]] = {"openai-chat": "choices", "mistral-chat": "choices", "google-genai": "candidates"}
-"""Protocols whose replies may have several answers -> the key of their list."""
 _PRESENT: Final = frozenset({"usage", "usageMetadata", "choices", "candidates"})
 """Keys that every written reply has."""
 _EMPTY: Final = frozenset({"stop_sequence"})
@@ -110,7 +95,7 @@ def share_reply(message: AssistantMessage, client: str, show: Callable[[Assistan
             patch = merged(patch, _added(path.split("."), value))
     if usage is not None and details:
         usage = replace(usage, extra={client: details})
-    key, shown_key = _ANSWERS.get(source), _ANSWERS.get(client)
+    key, shown_key = ANSWERS.get(source), ANSWERS.get(client)
     if key is not None and shown_key is not None and (answers := _further_answers(message, key)):
         listed = [
             {**object_of(list_of(show(answer).get(shown_key))[0]), "index": number}
@@ -137,22 +122,19 @@ def _shared(row: ReplyField, message: AssistantMessage, entry: Block, client: st
     return "", None
 
 
-def lost_replies(message: AssistantMessage, others: AbstractSet[str]) -> Mapping[str, object]:
-    """Return the shared fields that a reply has, by name, except those whose own key `others` has."""
+def lost_replies(message: AssistantMessage) -> dict[str, object]:
+    """Return the shared fields that a reply has, by name."""
     found: dict[str, object] = {}
     entry = object_of(object_of((message.extra or EMPTY).get(REPLY)).get(message.protocol))
     begins = {_TEXT, "usage", *object_of(entry.get("add")), *object_of(entry.get("in"))}
-    for name, place, keys in places_of(message.protocol):
-        held = _received(message, entry, place.path) if keys[0] in begins and keys[-1] not in others else None
-        if held and (neutral := place.read(held)):
+    for name, place, first in places_of(message.protocol):
+        held = _received(message, entry, place.path) if first in begins else None
+        neutral = None if not held else place.read(held)
+        if neutral is None and name == "logprobs":
+            neutral = held  # in a form that no other wire has
+        if neutral:
             found[name] = neutral
     return found
-
-
-@lru_cache(maxsize=64)
-def places_of(source: str) -> tuple[tuple[str, ReplyPlace, list[str]], ...]:
-    """Return the places of the shared fields in the replies of a protocol, each with the name of its field."""
-    return tuple((row.name, at, at.path.split(".")) for row in REPLY_FIELDS for at in row.places.get(source, ()))
 
 
 @lru_cache(maxsize=64)

@@ -14,17 +14,18 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.policy import Policy
-from segue.projection.replies.shared import STOP_REASONS, lost_replies, missing_usage, stop_reason
+from segue.projection.replies.shared import lost_replies, missing_usage
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import find_endpoint
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, is_object, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, object_of
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.verbatim import VERBATIM
 from segue.protocols.registry import find_protocol, get_protocol
+from segue.protocols.shared_replies import ANSWERS, STOP_REASONS, reply_keys
 
 Signed: TypeAlias = TextContent | ThinkingContent | ToolCall
 Sign: TypeAlias = Callable[[Signed], str | None]
@@ -32,27 +33,8 @@ Sign: TypeAlias = Callable[[Signed], str | None]
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
 
 
-MEANT: Final = frozenset(
-    {
-        "service_tier",  # it decides the price
-        "serviceTier",
-        "stop_sequence",  # the text at which the reply ended
-        "logprobs",
-        "logprobsResult",
-        "avgLogprobs",
-        "choices",  # further answers: the first is the message
-        "candidates",
-        "input_transformations",  # reasoning that the server left out
-        "refusal",
-        "safetyRatings",
-        "toolUsePromptTokenCount",  # part of the input here, a count of its own there
-        "total_tool_use_tokens",
-    }
-)
-"""Fields of replies that a caller reads. What else a reply has (ids, times, the request repeated) is not reported.
-(openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, botocore 1.44.3, cohere 7.3.1; read 2026-11-18)"""
-_PLAIN: Final[tuple[object, ...]] = (None, "default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
-"""Values that say nothing: none, the common tier, and empty ones."""
+_PLAIN: Final[tuple[object, ...]] = ("default", "standard", {"type": "default"}, {"type": "standard"}, [], {})
+"""Values that say nothing: the common tier, and empty ones."""
 _FIELD: Final = "@field"
 _REFUSAL: Final = "refusal"
 
@@ -128,20 +110,21 @@ class ReplyClient:
         return kept
 
     def note_reply_fields(self, message: AssistantMessage, shown: AbstractSet[str]) -> None:
-        """Report what only the reply of another protocol has a place for and its caller may read: see `MEANT`.
+        """Report what only the reply of another protocol has a place for; `HOUSEKEEPING` says nothing of the answer.
 
         `shown` are the names of what the client's protocol has a place for too.
         """
         lost: dict[str, object] = {}
-        raw, client = message.raw_stop_reason, self.record.name
-        is_shared = any(raw == words.get(message.protocol, ...) for words in STOP_REASONS)
-        if is_shared and stop_reason(raw, message.protocol, client) is None:
+        raw, client, protocol = message.raw_stop_reason, self.record.name, message.protocol
+        if any(raw == words.get(protocol, ...) and client not in words for words in STOP_REASONS):
             lost["stop_reason"] = raw
+        usage, read = message.usage, reply_keys(protocol)
+        found = lost_replies(message)
         for entry in (message.extra or {}).get(REPLY, {}).values():
-            _note_meant(object_of(entry), lost)
-        lost.update(lost_replies(message, MEANT))
-        lost = {name: value for name, value in lost.items() if name not in shown}
-        usage = message.usage
+            _note_others(object_of(entry), read, found)
+        if usage is not None and usage.extra is not None and protocol != client:
+            found |= {name: value for name, value in usage.extra.get(protocol, EMPTY).items() if name not in read}
+        lost |= {name: value for name, value in found.items() if name not in shown and value and value not in _PLAIN}
         if usage is not None and (usage.reasoning or usage.cache_read or usage.cache_write):
             counts = {name: getattr(usage, name) for name in sorted(missing_usage(client))}
             lost |= {f"usage.{name}": count for name, count in counts.items() if count}
@@ -153,18 +136,16 @@ class ReplyClient:
         return extra if self.is_same else None
 
 
-def _note_meant(entry: Block, found: dict[str, object], name: str = "") -> None:
-    """Find the fields of `MEANT` that a reply had next to the message; `entry` is one of `kit.json_patch`."""
+def _note_others(entry: Block, read: AbstractSet[str], found: dict[str, object], name: str = "") -> None:
+    """Find what else a reply had next to the message, and further answers; `entry` is one of `kit.json_patch`."""
     for part, inside in entry.items():
-        for key, value in object_of(inside).items() if part in ("add", "in", "at") else ():
-            if part != "add":
-                _note_meant(object_of(value), found, key if part == "in" else name)
-            elif key in MEANT and value not in _PLAIN:
-                found[key] = value
-            elif is_object(value):
-                _note_meant({"add": value}, found)
-    if name in MEANT and (given := entry.get("more", entry.get("to"))) not in _PLAIN:
-        found[name] = given
+        if part == "add":
+            found |= {key: value for key, value in object_of(inside).items() if key not in read}
+        elif part in ("in", "at"):
+            for key, inner in object_of(inside).items():
+                _note_others(object_of(inner), read, found, key if part == "in" else name)
+        elif part == "more" and name in ANSWERS.values():
+            found[name] = inside
 
 
 def refusal_in(extra: Extra | None, kept: Extra | None = None) -> Mapping[str, object]:

@@ -68,6 +68,7 @@ from segue.protocols.kit.reading import standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay
 from segue.protocols.kit.sources import Source, labelled, objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
+from segue.protocols.shared_replies import read_span
 
 _LABELS: Final[Mapping[str, str]] = {
     "web_search_tool_result": "web search results",
@@ -546,7 +547,7 @@ REPLAY: Final = Replay(
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
     """Return the pages that the texts of a message cite."""
     return [
-        Source(url, text_of(citation.get("title")) or "")
+        Source(url, text_of(citation.get("title")) or "", read_span(piece.text, 0, len(piece.text)))
         for piece in message.content
         if piece.extra is not None and piece.kind == "text"
         for citation in objects_in(data_of(piece.extra, PROTOCOL).get("citations"))

@@ -79,6 +79,7 @@ from segue.protocols.kit.reading import standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay
 from segue.protocols.kit.sources import Source, labelled, objects_in, write_sources
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
+from segue.protocols.shared_replies import read_span
 
 _LABELS: Final[Mapping[str, str]] = {
     "nova_code_interpreter_result": "output of executed code",
@@ -532,7 +533,7 @@ def cite_in_text(text: TextContent, pages: Sequence[Source]) -> TextContent:
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
     """Return the pages that the texts of a message cite."""
     return [
-        source
+        replace(source, span=read_span(piece.text, 0, len(piece.text)))
         for piece in message.content
         if piece.extra is not None and piece.kind == "text"
         for source in cited_pages(data_of(piece.extra, PROTOCOL))

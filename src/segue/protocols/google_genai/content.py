@@ -82,12 +82,13 @@ from segue.conversation.messages import AssistantMessage
 from segue.errors import EncodeError
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached, list_of, object_of
 from segue.protocols.kit.reading import native_block, standard_base64, text_of
 from segue.protocols.kit.replay import Replay
 from segue.protocols.kit.sources import Source, find_in_reply, labelled, objects_in
 from segue.protocols.kit.streaming import ClosedForm
 from segue.protocols.kit.verbatim import data_of, keep, restore
+from segue.protocols.shared_replies import read_span
 
 _FINISHED: Final = ("OUTCOME_OK", "OUTCOME_UNSPECIFIED")
 
@@ -641,8 +642,21 @@ decode_part_frame: Final = msgspec.json.Decoder(PartFrame).decode
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
     """Return the pages that a message is grounded on."""
     grounding = object_of(find_in_reply(message.extra, PROTOCOL, "candidates", "0", "groundingMetadata"))
-    return [
-        Source(url, text_of(page.get("title")) or "")
-        for chunk in objects_in(grounding.get("groundingChunks"))
-        if (url := text_of((page := object_of(chunk.get("web"))).get("uri")))
+    chunks = [object_of(chunk.get("web")) for chunk in objects_in(grounding.get("groundingChunks"))]
+    pages = [Source(text_of(page.get("uri")) or "", text_of(page.get("title")) or "") for page in chunks]
+    text = message.text()
+    cited = [
+        replace(pages[at], span=span)
+        for support in objects_in(grounding.get("groundingSupports"))
+        if (span := _span_of(text, object_of(support.get("segment")))) is not None
+        for at in list_of(support.get("groundingChunkIndices"))
+        if isinstance(at, int) and 0 <= at < len(pages)
     ]
+    return [page for page in (*cited, *pages) if page.url]
+
+
+def _span_of(text: str, segment: Block) -> tuple[int, int] | None:
+    """Read a segment: bytes of a part."""
+    if segment.get("partIndex"):
+        return None
+    return read_span(text, segment.get("startIndex"), segment.get("endIndex"), in_bytes=True)

@@ -54,7 +54,8 @@ from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm
-from segue.protocols.kit.sources import Source
+from segue.protocols.kit.sources import Source, distinct
+from segue.protocols.shared_replies import write_span
 
 _METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens")
 
@@ -305,14 +306,26 @@ def _encode_usage(usage: Usage) -> Wire:
     return wire
 
 
+def _support(text: str, page: Source, chunk: int) -> Wire:
+    """Write the place for which a page is cited, which is counted in bytes."""
+    place = write_span(text, page, in_bytes=True)
+    start, end = page.span or (0, 0)
+    segment: Wire = {"startIndex": place["start_index"], "endIndex": place["end_index"], "text": text[start:end]}
+    return {"segment": segment, "groundingChunkIndices": [chunk]}
+
+
 def _cite_in_reply(
     message: AssistantMessage, endpoint: Endpoint, pages: Sequence[Source], queries: Sequence[str]
 ) -> AssistantMessage:
     default = encode_response(message, endpoint)
     first, *others = cast("list[Wire]", default["candidates"])
+    text, shown = message.text(), distinct(replace(page, span=None) for page in pages)
+    places = {page.url: at for at, page in enumerate(shown)}
+    supports = [_support(text, page, places[page.url]) for page in pages if page.span is not None]
     grounding: Wire = {
         **({"webSearchQueries": list(queries)} if queries else {}),
-        "groundingChunks": [{"web": {"uri": page.url, "title": page.title or page.url}} for page in pages],
+        "groundingChunks": [{"web": {"uri": page.url, "title": page.title or page.url}} for page in shown],
+        **({"groundingSupports": supports} if supports else {}),
     }
     received = {**default, "candidates": [{**first, "groundingMetadata": grounding}, *others]}
     return replace(message, extra=keep_reply(PROTOCOL, default, received, message.extra))

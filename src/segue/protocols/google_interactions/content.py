@@ -47,6 +47,7 @@ from segue.protocols.kit.reading import native_block, standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay, read_type
 from segue.protocols.kit.sources import Source, labelled, objects_in
 from segue.protocols.kit.verbatim import data_of, keep, restore
+from segue.protocols.shared_replies import read_span
 
 MEDIA: Final = frozenset({"image", "audio", "video", "document"})
 CONTENTS: Final = MEDIA | {"text"}
@@ -236,7 +237,11 @@ REPLAY: Final = Replay(
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
     """Return the pages that the texts of a message cite."""
     return [
-        Source(url, text_of(annotation.get("title")) or "")
+        Source(
+            url,
+            text_of(annotation.get("title")) or "",
+            read_span(piece.text, annotation.get("start_index"), annotation.get("end_index"), in_bytes=True),
+        )
         for piece in message.content
         if piece.kind == "text" and piece.extra is not None
         for annotation in objects_in(data_of(piece.extra, PROTOCOL).get("annotations"))

@@ -47,6 +47,7 @@ from segue.protocols.kit.reading import number_of, strings_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm, Search
 from segue.protocols.kit.sources import Source, objects_in
+from segue.protocols.shared_replies import write_span
 
 decode_error: Final = decode_google_error
 
@@ -85,9 +86,8 @@ def error_object(fault: Fault) -> Wire:
 
 
 def _cite_in_text(text: TextContent, pages: Sequence[Source]) -> TextContent:
-    end = len(text.text.encode("utf-8", "replace"))
     annotations = [
-        {"type": "url_citation", "url": page.url, "title": page.title, "start_index": end, "end_index": end}
+        {"type": "url_citation", "url": page.url, "title": page.title, **write_span(text.text, page, in_bytes=True)}
         for page in pages
     ]
     return replace(text, extra={PROTOCOL: {"annotations": annotations}})

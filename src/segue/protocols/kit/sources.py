@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast, final
 
 import msgspec
+from msgspec.structs import replace
 
 from segue.conversation.content import Extra
 from segue.protocols.kit.json_values import Block, object_of
@@ -14,10 +15,11 @@ from segue.protocols.kit.reading import reply_extra
 
 @final
 class Source(msgspec.Struct, frozen=True):
-    """A web page: its address and, where known, its title."""
+    """A web page: its address and, where known, its title and the characters of the text that it is cited for."""
 
     url: str
     title: str = ""
+    span: tuple[int, int] | None = None
 
     def line(self) -> str:
         """Write the page as one line of a list."""
@@ -26,18 +28,19 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def distinct(sources: Iterable[Source]) -> list[Source]:
-    """Return each page once, with the first title that is known."""
-    found: dict[str, Source] = {}
+    """Return each page once for each place, with the first title that is known."""
+    found: dict[tuple[str, tuple[int, int] | None], Source] = {}
     for source in sources:
-        known = found.get(source.url)
+        known = found.get((source.url, source.span))
         if source.url and (known is None or (not known.title and source.title)):
-            found[source.url] = source
-    return list(found.values())
+            found[source.url, source.span] = source
+    placed = {source.url for source in found.values() if source.span is not None}
+    return [source for source in found.values() if source.span is not None or source.url not in placed]
 
 
 def write_sources(sources: Iterable[Source]) -> list[str]:
     """Write pages as the lines of a list."""
-    return [source.line() for source in distinct(sources)]
+    return [source.line() for source in distinct(replace(source, span=None) for source in sources)]
 
 
 def labelled(label: str, lines: Sequence[str]) -> str:

@@ -91,6 +91,7 @@ from segue.protocols.kit.reading import (
 from segue.protocols.kit.sources import Source, find_in_reply, objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.rules import PROTOCOL
+from segue.protocols.shared_replies import read_span
 
 MARK: Final = "cache_control"
 BREAKPOINT: Final = "prompt_cache_breakpoint"
@@ -684,14 +685,18 @@ def _encode_text(content: TextContent) -> Wire:
 
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
     """Return the pages that a message cites, or that a search of the provider found for it."""
+    text = message.text()
     return [
-        Source(url, text_of(page.get("title")) or "") for page in _pages(message) if (url := text_of(page.get("url")))
+        Source(url, text_of(page.get("title")) or "", read_span(text, page.get("start_index"), page.get("end_index")))
+        for page in _pages(message)
+        if (url := text_of(page.get("url")))
     ]
 
 
 def _pages(message: AssistantMessage) -> Iterator[Block]:
     for annotation in objects_in(_field(message, "annotations")):
         yield object_of(annotation.get("url_citation"))
+    yield from objects_in(find_in_reply(message.extra, PROTOCOL, "search_results"))  # Perplexity (recorded, 2026-07)
     for tool in objects_in(_field(message, "executed_tools")):
         yield from objects_in(object_of(tool.get("search_results")).get("results"))
 

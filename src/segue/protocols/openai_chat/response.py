@@ -57,6 +57,7 @@ from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.openai_chat.assistant import decode_reply, encode_assistant
 from segue.protocols.openai_chat.content import text_field
 from segue.protocols.openai_chat.rules import PROTOCOL
+from segue.protocols.shared_replies import write_span
 
 _CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
 _KNOWN: Final = (*_CACHED, "cache_creation_input_tokens", "reasoning_tokens")
@@ -337,12 +338,9 @@ def _cite_in_reply(
     pages: Sequence[Source],
     queries: Sequence[str],  # noqa: ARG001 - the format has no place for them
 ) -> AssistantMessage:
-    end = len(message.text())
+    text = message.text()
     annotations = [
-        {
-            "type": "url_citation",
-            "url_citation": {"url": page.url, "title": page.title, "start_index": end, "end_index": end},
-        }
+        {"type": "url_citation", "url_citation": {"url": page.url, "title": page.title, **write_span(text, page)}}
         for page in pages
     ]
     default = encode_reply(message, endpoint)

@@ -57,6 +57,7 @@ from segue.protocols.kit.replay import TOOL_RESULT, Pair, Replay
 from segue.protocols.kit.sources import Source, labelled, objects_in, write_sources
 from segue.protocols.kit.verbatim import data_of, keep, restore
 from segue.protocols.openai_responses.rules import PROTOCOL
+from segue.protocols.shared_replies import read_span
 
 
 def describe_search(item: Block) -> str:
@@ -547,7 +548,11 @@ def _default_name(mime: str) -> str:
 def cited_sources(message: AssistantMessage) -> Sequence[Source]:
     """Return the pages that the texts of a message cite."""
     return [
-        Source(url, text_of(annotation.get("title")) or "")
+        Source(
+            url,
+            text_of(annotation.get("title")) or "",
+            read_span(piece.text, annotation.get("start_index"), annotation.get("end_index")),
+        )
         for piece in message.content
         if piece.extra is not None and piece.kind == "text"
         for annotation in objects_in(data_of(piece.extra, PROTOCOL).get("annotations"))

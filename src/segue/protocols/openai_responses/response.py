@@ -57,6 +57,7 @@ from segue.protocols.openai_responses.turns import (
     with_text_input,
     write_turn,
 )
+from segue.protocols.shared_replies import write_span
 
 
 def decode_error(body: object, status: int | None) -> WireError:
@@ -341,10 +342,8 @@ _CUSTOM_START: Final[Block] = {"type": "custom_tool_call"}
 
 
 def _cite_in_text(text: TextContent, pages: Sequence[Source]) -> TextContent:
-    end = len(text.text)
     annotations = [
-        {"type": "url_citation", "url": page.url, "title": page.title, "start_index": end, "end_index": end}
-        for page in pages
+        {"type": "url_citation", "url": page.url, "title": page.title, **write_span(text.text, page)} for page in pages
     ]
     return replace(text, extra={PROTOCOL: {"annotations": annotations}})
 

@@ -26,6 +26,7 @@ from segue.failures.failure import Failure, FailureKind
 from segue.foundation.json_text import encode_json
 from segue.framing.writing import frame_encoder
 from segue.models.catalogue import find_models
+from segue.protocols.kit.reading import text_of
 from segue.protocols.registry import get_protocol, protocol_names
 from segue.testing.emulator.answering import Answer, EmulatedProvider, framing_of
 from segue.testing.emulator.binding import Caller, Ledger, Recipient, Transformation
@@ -257,7 +258,7 @@ class Emulator:
                     method=method,
                     path=path.partition("?")[0],
                     protocol=None if call is None else call.protocol,
-                    model=(decided or {}).get("model") if call is None else call.model,
+                    model=text_of((decided or {}).get("model")) if call is None else call.model,
                     status=answer.status,
                     refusal=answer.refusal,
                     rule=answer.rule,
