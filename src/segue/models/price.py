@@ -122,17 +122,30 @@ def reduce_cost(cost: UsageCost, share: float) -> UsageCost:
     )
 
 
-_TOKENS: Final = ("input", "output", "cache_read", "cache_write", "reasoning", "total_tokens")
-
-
 def add_usage(usages: Iterable[Usage]) -> Usage:
     """Add the tokens and costs of replies; the cost is None if that of one reply is not known."""
     given = tuple(usages)
     costs = [usage.cost for usage in given if usage.cost is not None]
     is_known = bool(given) and len(costs) == len(given)
-    tokens = {name: sum(getattr(usage, name) for usage in given) for name in _TOKENS}
-    cost = {name: sum(getattr(cost, name) for cost in costs) for name in (*_TOKENS[:4], "total")}
-    return Usage(**tokens, cost=UsageCost(**cost) if is_known else None)
+    return Usage(
+        input=sum(usage.input for usage in given),
+        output=sum(usage.output for usage in given),
+        cache_read=sum(usage.cache_read for usage in given),
+        cache_write=sum(usage.cache_write for usage in given),
+        reasoning=sum(usage.reasoning for usage in given),
+        total_tokens=sum(usage.total_tokens for usage in given),
+        cost=_add_costs(costs) if is_known else None,
+    )
+
+
+def _add_costs(costs: Sequence[UsageCost]) -> UsageCost:
+    return UsageCost(
+        input=sum(cost.input for cost in costs),
+        output=sum(cost.output for cost in costs),
+        cache_read=sum(cost.cache_read for cost in costs),
+        cache_write=sum(cost.cache_write for cost in costs),
+        total=sum(cost.total for cost in costs),
+    )
 
 
 def batch_share(model: Model) -> float:

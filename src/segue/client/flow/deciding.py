@@ -162,7 +162,7 @@ class Deciding(Generic[C]):
         self.context = context
         self.policy = policy
         is_native = (model.provider, model.id) in _NATIVE
-        self.model = replace(model, protocol=_PROTOCOL) if is_native and model.protocol != _PROTOCOL else model
+        self.model: Model = replace(model, protocol=_PROTOCOL) if is_native and model.protocol != _PROTOCOL else model
         self.is_native = is_native
         self._report = Report(())
 

@@ -91,7 +91,7 @@ class Counting(SingleCall[int]):
         # As `estimate_tokens` counts: with nothing left out, and nothing refused.
         whole = replace(policy or Policy(), fit=None, refuse=frozenset())
         request = self._prepare(context, self._prompt.options, whole)
-        self.request = None if request is None or request.count_body is None else request
+        self.request: Request | None = None if request is None or request.count_body is None else request
 
     def _call(self, request: Request) -> tuple[Wire | None, str | None]:
         return request.count_body, request.count_url
@@ -113,7 +113,7 @@ class AskedDecision(SingleCall[Decision[C]]):
         self._options = options
         if deciding.is_native:
             lenient = replace(deciding.policy or Policy(), refuse=frozenset())
-            self.request = self._prepare(deciding.context, options or Options(), lenient)
+            self.request: Request | None = self._prepare(deciding.context, options or Options(), lenient)
 
     def _call(self, request: Request) -> tuple[Wire | None, str | None]:
         return self._deciding.write(request, self._options), self._deciding.url(request)
