@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import inspect
 import re
@@ -182,3 +183,39 @@ def test_the_map_of_types_is_in_the_help_of_the_package():
     for name in ("Context", "Prompt", "History", "Session", "Conversation", "Document"):
         assert f"| `{name}` |" in page
         assert re.search(rf"^    {name} ", segue.__doc__ or "", re.MULTILINE), name
+
+
+# -- names of classes --------------------------------------------------------------------------------------------------
+
+
+SAME_MEANING = {"MessageReader", "TurnReader"}
+"""What each codec and each format has for itself, under the name that says what it is."""
+PROMISED = {"Summary"}
+"""`segue.Summary` and `segue.corpus.Summary` are public, and public names stay."""
+
+
+def class_rooms(folder: Path) -> dict[str, set[str]]:
+    """Return the rooms of each public class of a package: its folder, or the folder of one protocol or format."""
+    rooms: dict[str, set[str]] = {}
+    for path in folder.rglob("*.py"):
+        parts = path.relative_to(folder).parts
+        room = "/".join(parts[:2]) if parts[0] in ("protocols", "histories") else parts[0]
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                rooms.setdefault(node.name, set()).add(room)
+    return rooms
+
+
+def test_a_public_class_name_has_one_meaning():
+    rooms = class_rooms(ROOT / "src" / "segue")
+    assert len(rooms) > 700
+    assert {
+        name: found for name, found in rooms.items() if len(found) > 1 and name not in SAME_MEANING | PROMISED
+    } == {}
+
+
+def test_a_class_name_of_two_rooms_is_found(tmp_path):
+    for room, name in (("gateway", "Turn"), ("histories/pi", "Turn"), ("histories/pi", "Row"), ("gateway", "_Row")):
+        (tmp_path / room).mkdir(parents=True, exist_ok=True)
+        (tmp_path / room / f"{name}.py").write_text(f"class {name}:\n    pass\n")
+    assert {name for name, found in class_rooms(tmp_path).items() if len(found) > 1} == {"Turn"}

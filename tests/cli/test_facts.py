@@ -16,9 +16,9 @@ from segue.failures.failure import Failure, FailureKind
 from segue.protocols.api import check
 from segue.testing.emulator import emulate
 from segue.testing.evidence import (
-    Exchange,
     Fact,
     FactsFile,
+    RecordedExchange,
     as_catalogue,
     dump_facts,
     gather,
@@ -33,8 +33,10 @@ MINE = Model("o3", "openai", "openai-chat")
 SAID = "Unsupported value: 'verbosity' does not support 'low' with this model."
 
 
-def exchange(status: int = 200, response: object = None, model: str = "o3", **rest: Any) -> Exchange:
-    return Exchange("openai-chat", "openai", model, status, {**HOT, "model": model, **rest}, response, "a.jsonl")
+def exchange(status: int = 200, response: object = None, model: str = "o3", **rest: Any) -> RecordedExchange:
+    return RecordedExchange(
+        "openai-chat", "openai", model, status, {**HOT, "model": model, **rest}, response, "a.jsonl"
+    )
 
 
 def line(**rest: Any) -> str:

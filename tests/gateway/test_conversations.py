@@ -11,7 +11,7 @@ from segue.gateway.conversations import ConversationRow, Conversations
 from segue.gateway.routing import Routed, Router
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.service import StoreService
-from segue.gateway.store.store import Limits
+from segue.gateway.store.store import StoreLimits
 from segue.models.catalogue import installed_catalogue
 
 TEXT = """
@@ -30,7 +30,7 @@ def _ids(conversations: Conversations, name: str) -> list[str]:
 
 def _run(store: str, work: Callable[[Conversations], Awaitable[None]]) -> None:
     async def run() -> None:
-        service = StoreService(open_store(store), Limits(), print)
+        service = StoreService(open_store(store), StoreLimits(), print)
         service.start()
         await work(Conversations(service))
         await service.close()
@@ -84,7 +84,7 @@ def test_gateways_that_share_a_store_see_what_the_others_choose(tmp_path: Path) 
     first_model, second_model = _routed().models
 
     async def run() -> None:
-        services = [StoreService(open_store(name), Limits(), print) for _ in range(2)]
+        services = [StoreService(open_store(name), StoreLimits(), print) for _ in range(2)]
         for service in services:
             service.start()
         one, other = map(Conversations, services)

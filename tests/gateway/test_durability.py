@@ -20,7 +20,7 @@ from segue.conversation.content import ThinkingContent
 from segue.envelope.state import Piece, State
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.service import StoreService
-from segue.gateway.store.store import Limits, Store, StoredState
+from segue.gateway.store.store import Store, StoredState, StoreLimits
 
 pytestmark = pytest.mark.proof
 
@@ -102,7 +102,7 @@ def test_a_database_that_stops_under_load_loses_nothing_that_was_acknowledged() 
                 await asyncio.sleep(0.01)
 
         async def run() -> None:
-            service = StoreService(_open(server.url), Limits(), lambda _: None)
+            service = StoreService(_open(server.url), StoreLimits(), lambda _: None)
             service.start()
             is_over = asyncio.Event()
             writers = [asyncio.create_task(write(service, lane, is_over)) for lane in range(16)]
@@ -190,7 +190,7 @@ def test_a_disk_that_is_full_loses_nothing_that_was_acknowledged(tmp_path: Path)
         refused: list[str] = []
 
         async def run() -> None:
-            service = StoreService(_open(address), Limits(), lambda _: None)
+            service = StoreService(_open(address), StoreLimits(), lambda _: None)
             service.start()
             try:
                 await fill_often(service)

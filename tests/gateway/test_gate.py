@@ -17,7 +17,7 @@ from segue.gateway import console
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.exchange import Exchange
-from segue.gateway.gate import Gate, Turn
+from segue.gateway.gate import Gate, GateTurn
 from segue.gateway.keys import digest_of, tenant_of
 from segue.gateway.service import Gateway
 
@@ -193,7 +193,7 @@ def test_ordinary_clients_do_not_wait_for_each_other() -> None:
     run(main)
 
 
-async def three_places(machine: Machine) -> tuple[Turn, Turn, asyncio.Task[Turn]]:
+async def three_places(machine: Machine) -> tuple[GateTurn, GateTurn, asyncio.Task[GateTurn]]:
     first, second = await machine.gate.enter("a"), await machine.gate.enter("a")
     third = asyncio.create_task(machine.gate.enter("a"))
     await settle()

@@ -22,7 +22,7 @@ from segue.envelope.keys import START_OF_CHAIN
 from segue.errors import EmptyConversation
 from segue.gateway import exchange, histories
 from segue.gateway.config import load_config
-from segue.gateway.histories import Histories, Read, Seam
+from segue.gateway.histories import Histories, ReadRequest, Seam
 from segue.gateway.runtime import Runtime
 from segue.projection.report import Report
 from segue.protocols.registry import get_protocol
@@ -50,7 +50,7 @@ def small_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(histories, "_SMALLEST", 0)
 
 
-def ask(known: Histories, body: Mapping[str, Any], path: str = "/v1/messages", tenant: str = "t") -> Read:
+def ask(known: Histories, body: Mapping[str, Any], path: str = "/v1/messages", tenant: str = "t") -> ReadRequest:
     """Read a request, see that it is read as a whole one is, and keep it."""
     data = orjson.dumps(body)
     read = known.read(tenant, RUNTIME, "POST", path, {}, data)
@@ -62,7 +62,7 @@ def ask(known: Histories, body: Mapping[str, Any], path: str = "/v1/messages", t
     return read
 
 
-def keep(known: Histories, read: Read) -> None:
+def keep(known: Histories, read: ReadRequest) -> None:
     if read.text is not None:
         given = messages_of(read.call)
         end = Seam(len(read.text.turns), len(given), START_OF_CHAIN, Report(()), 0, None)
@@ -126,7 +126,7 @@ def test_other_conversations_with_the_same_fields_are_read_as_whole_ones_are(pro
 TOOLS = [{"name": "read", "description": TEXT, "input_schema": {"type": "object", "properties": {}}}]
 
 
-def tools_of(read: Read) -> tuple[Any, ...]:
+def tools_of(read: ReadRequest) -> tuple[Any, ...]:
     assert read.call.prompt is not None
     return read.call.prompt.context.tools
 

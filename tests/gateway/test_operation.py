@@ -23,7 +23,7 @@ from cli.running import ROOT, run
 from gateway.running import KEYS, config_text
 from segue.errors import SettingsError
 from segue.gateway.config import load_config
-from segue.gateway.doctor import Finding, examine
+from segue.gateway.doctor import GatewayFinding, examine
 from segue.gateway.reloading import is_accepted
 from segue.gateway.store.backups import back_up, restore_file
 from segue.gateway.store.opening import open_store
@@ -85,7 +85,7 @@ def test_the_doctor_finds(name: str) -> None:
     assert "sk-upstream-key" not in str(found)
 
 
-def find_store(text: str) -> Finding:
+def find_store(text: str) -> GatewayFinding:
     return next(
         each for each in examine(load_config(text), {**KEYS, "HOME": "/nowhere"}, None) if each.subject == "store"
     )

@@ -107,7 +107,7 @@ async def fetch(transport: AiohttpTransport, url: str, **given: bytes | dict[str
         await reply.aclose()
 
 
-def connections_of(transport: AiohttpTransport) -> set[pool.Connection]:
+def connections_of(transport: AiohttpTransport) -> set[pool.PoolConnection]:
     """Return the open connections, as they change."""
     assert transport._pool is not None
     return transport._pool._all

@@ -28,7 +28,7 @@ from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.leaving import Connection
 from segue.gateway.relaying import ENDS, JUDGED, StreamRelay
-from segue.gateway.writing import StreamWriter
+from segue.gateway.writing import ClientStream
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol
 from segue.testing.emulator.running import serve_in_thread
@@ -321,7 +321,7 @@ def test_a_heartbeat_does_not_begin_a_reply_again_that_passes_as_it_is() -> None
 
     async def run() -> None:
         encoder = segue.stream_encoder(protocol="anthropic-messages", model="anthropic/claude-opus-5-5")
-        writer = StreamWriter(
+        writer = ClientStream(
             send,
             encoder,
             frame_encoder("sse"),

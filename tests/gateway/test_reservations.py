@@ -28,7 +28,7 @@ from segue.gateway.store.ledger import (
     Amount,
     Denied,
     Ledger,
-    Part,
+    LedgerPart,
     Recent,
     Slot,
     Wanted,
@@ -321,7 +321,7 @@ MINUTE = 60_000
 def _ledger(*slots: Slot, held: int = 0) -> Ledger:
     ledger = Ledger()
     advance(ledger, NOON)
-    write_part(ledger, "one", Part(until=NOON + LEASE, held=Amount(held, 0)), Part())
+    write_part(ledger, "one", LedgerPart(until=NOON + LEASE, held=Amount(held, 0)), LedgerPart())
     write_recent(ledger, "one", Recent(slots=slots), Recent())
     return ledger
 
@@ -362,7 +362,7 @@ def test_what_others_hold_is_waited_for_and_what_is_spent_is_not() -> None:
     assert isinstance(decided, Denied)
     assert (decided.is_rate, decided.retry_after) == (True, 1)
     spent = _ledger()
-    write_part(spent, "two", Part(until=NOON + LEASE, nano=NANO // 2), Part())
+    write_part(spent, "two", LedgerPart(until=NOON + LEASE, nano=NANO // 2), LedgerPart())
     decided = decide(spent, rights, wanted, NOON, "lower")
     assert isinstance(decided, Denied)
     assert (decided.is_rate, decided.retry_after) == (False, 43_200)

@@ -17,13 +17,13 @@ from segue.gateway.shares import SharedCache, SharedDigests, find_share
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import (
-    Limits,
     Stored,
     StoredContent,
     StoredConversation,
     StoredReply,
     StoredRow,
     StoredState,
+    StoreLimits,
 )
 
 DATA = b"x" * 1_000
@@ -57,7 +57,7 @@ def test_a_key_that_fills_a_table_pushes_out_nothing_of_others(address: str, tab
         store.put_all([entry(table, "bob", number)], NOW)
     for number in range(40):
         store.put_all([entry(table, "mallory", number)], NOW + number + 1)
-    store.sweep(Limits(state_bytes=20_000), NOW + 50)
+    store.sweep(StoreLimits(state_bytes=20_000), NOW + 50)
     totals = _read(store, f"select tenant, sum(size) from {table} group by tenant")
     counts = _read(store, f"select tenant, count(*) from {table} group by tenant")
     store.close()
@@ -69,7 +69,7 @@ def test_a_key_that_fills_a_table_pushes_out_nothing_of_others(address: str, tab
 def test_a_store_that_grows_fast_is_swept_before_its_time(tmp_path: Path) -> None:
     store = open_store(f"sqlite:{tmp_path / 'gateway.db'}")
     assert store is not None
-    service = StoreService(store, Limits(state_bytes=20_000), print)
+    service = StoreService(store, StoreLimits(state_bytes=20_000), print)
     assert not service.has_grown
     store.put_all([entry("conversations", "mallory", number) for number in range(40)], NOW)
     assert service.has_grown

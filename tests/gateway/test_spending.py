@@ -22,7 +22,7 @@ from segue.gateway.store.ledger import (
     NANO,
     Amount,
     Ledger,
-    Part,
+    LedgerPart,
     Wanted,
     advance,
     end_of,
@@ -285,30 +285,30 @@ def test_periods_begin_in_utc_and_weeks_on_monday() -> None:
 def _ledger(nano: int = 0, now: int = NOON) -> Ledger:
     ledger = Ledger()
     advance(ledger, now)
-    write_part(ledger, "one", Part(until=now + LEASE, nano=nano, tokens=nano // NANO), Part())
+    write_part(ledger, "one", LedgerPart(until=now + LEASE, nano=nano, tokens=nano // NANO), LedgerPart())
     return ledger
 
 
 def test_a_write_that_is_repeated_counts_once() -> None:
     ledger = _ledger(3 * NANO)
     for _ in range(3):
-        write_part(ledger, "one", Part(until=NOON, nano=5 * NANO), Part())
+        write_part(ledger, "one", LedgerPart(until=NOON, nano=5 * NANO), LedgerPart())
     assert ledger.spent["day"].nano == 5 * NANO
 
 
 def test_a_gateway_that_died_is_charged_for_what_it_was_sending_and_not_again_if_it_returns() -> None:
     ledger = _ledger()
-    part = Part(until=NOON + LEASE, held=Amount(9 * NANO, 9), known=Amount(2 * NANO, 2))
-    write_part(ledger, "one", part, Part())
+    part = LedgerPart(until=NOON + LEASE, held=Amount(9 * NANO, 9), known=Amount(2 * NANO, 2))
+    write_part(ledger, "one", part, LedgerPart())
     later = NOON + 2 * LEASE
     advance(ledger, later)
     assert ledger.spent["day"].nano == 2 * NANO
     assert not ledger.parts["one"].held.nano
-    write_part(ledger, "one", Part(until=later + LEASE, nano=3 * NANO, tokens=3), Part())
+    write_part(ledger, "one", LedgerPart(until=later + LEASE, nano=3 * NANO, tokens=3), LedgerPart())
     assert ledger.spent["day"].nano == 3 * NANO
     advance(ledger, later + 100 * LEASE)
     assert not ledger.parts
-    write_part(ledger, "one", Part(nano=4 * NANO, tokens=4), Part(nano=3 * NANO, tokens=3))
+    write_part(ledger, "one", LedgerPart(nano=4 * NANO, tokens=4), LedgerPart(nano=3 * NANO, tokens=3))
     assert ledger.spent["total"].nano == 4 * NANO
 
 
@@ -334,7 +334,7 @@ def test_what_running_requests_hold_is_not_spent_twice() -> None:
     rights = Rights(budgets={"total": Budget(dollars=5)})
     ledger = _ledger(4 * NANO)
     assert find_denial(ledger, rights, NOON) is None
-    write_part(ledger, "two", Part(until=NOON + LEASE, held=Amount(NANO, 1)), Part())
+    write_part(ledger, "two", LedgerPart(until=NOON + LEASE, held=Amount(NANO, 1)), LedgerPart())
     denied = find_denial(ledger, rights, NOON)
     assert denied is not None
     assert denied.is_rate

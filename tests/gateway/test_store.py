@@ -18,7 +18,7 @@ from segue.gateway.store.opening import open_store
 from segue.gateway.store.schema import MIGRATIONS
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.sqlite import SqliteDatabase
-from segue.gateway.store.store import DAY, Limits, Store, StoredConversation, StoredReply, StoredRow, StoredState
+from segue.gateway.store.store import DAY, Store, StoredConversation, StoredReply, StoredRow, StoredState, StoreLimits
 
 NOW = 1_800_000_000_000
 
@@ -116,7 +116,7 @@ def test_what_was_not_used_for_long_expires(store: Store) -> None:
     )
     store.get_states(["call:used"], NOW + 20 * DAY)
     store.put_requests([StoredRow("r1", "t", b"{}")], NOW)
-    assert sum(store.sweep(Limits(), NOW + day * DAY) for day in range(32)) == 1
+    assert sum(store.sweep(StoreLimits(), NOW + day * DAY) for day in range(32)) == 1
     assert list(store.get_states(["call:old", "call:used"], NOW)) == ["call:used"]
     assert store.database.query("select count(*) from state_keys") == [(1,)]
     assert listed(store, "t", 5) == []
@@ -125,7 +125,7 @@ def test_what_was_not_used_for_long_expires(store: Store) -> None:
 def test_the_oldest_states_make_room(store: Store) -> None:
     for number in range(10):
         store.put_states([StoredState("t", (f"call:{number}",), _state(str(number), 1000))], NOW + number)
-    store.sweep(Limits(state_bytes=4500), NOW + 10)
+    store.sweep(StoreLimits(state_bytes=4500), NOW + 10)
     assert sorted(store.get_states([f"call:{n}" for n in range(10)], NOW)) == [f"call:{n}" for n in range(6, 10)]
 
 
@@ -157,7 +157,7 @@ def test_requests_and_conversations_belong_to_a_tenant(store: Store) -> None:
     assert store.list_conversations("alice", 5) == [StoredConversation("c", "alice", b"2")]
     assert store.get_conversation("c") == StoredConversation("c", "alice", b"2")
     for day in range(32):
-        store.sweep(Limits(), NOW + day * DAY)
+        store.sweep(StoreLimits(), NOW + day * DAY)
     assert store.get_conversation("c") is None
 
 
@@ -190,7 +190,7 @@ def test_a_service_writes_before_it_returns_and_reads_back(address: str) -> None
     errors: list[str] = []
 
     async def run() -> None:
-        service = StoreService(open_store(address), Limits(), errors.append)
+        service = StoreService(open_store(address), StoreLimits(), errors.append)
         service.start()
         await asyncio.gather(*(service.put(StoredState("t", (f"call:{n}",), _state(str(n))), NOW) for n in range(150)))
         service.put_later(StoredRow("r", "t", b"row"), NOW)
@@ -212,7 +212,7 @@ def test_a_store_that_fails_fails_no_reply(tmp_path: Path) -> None:
     async def run() -> None:
         store = open_store(f"sqlite:{tmp_path / 'x.db'}")
         assert store is not None
-        service = StoreService(store, Limits(), errors.append)
+        service = StoreService(store, StoreLimits(), errors.append)
         service.start()
         with store.database.transaction() as transaction:
             transaction.run("drop table state_keys")
@@ -227,7 +227,7 @@ def test_a_store_that_fails_fails_no_reply(tmp_path: Path) -> None:
 
 def test_without_a_store_nothing_is_kept() -> None:
     async def run() -> None:
-        service = StoreService(open_store("none"), Limits(), print)
+        service = StoreService(open_store("none"), StoreLimits(), print)
         service.start()
         await service.put(StoredState("t", ("call:1",), _state("a")), NOW)
         assert await service.get_states(["call:1"], NOW) == {}

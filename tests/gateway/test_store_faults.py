@@ -21,7 +21,7 @@ from segue.gateway.store.circuit import Circuit
 from segue.gateway.store.database import StoreAway, StoreBusy, StoreError, StoreNotWritable, clean_values
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.service import StoreService
-from segue.gateway.store.store import DAY, Limits, Store, StoredConversation, StoredReply, StoredRow, StoredState
+from segue.gateway.store.store import DAY, Store, StoredConversation, StoredReply, StoredRow, StoredState, StoreLimits
 
 NOW = 1_800_000_000_000
 
@@ -76,7 +76,7 @@ def _serve(store: Store, work: Callable[[StoreService], Awaitable[None]]) -> lis
     reported: list[str] = []
 
     async def run() -> None:
-        service = StoreService(store, Limits(), reported.append)
+        service = StoreService(store, StoreLimits(), reported.append)
         service.start()
         try:
             await work(service)
@@ -301,7 +301,7 @@ def test_who_waits_when_the_gateway_ends_is_told(faulty: FaultyDatabase) -> None
     reported: list[str] = []
 
     async def run() -> None:
-        service = StoreService(store, Limits(), reported.append)
+        service = StoreService(store, StoreLimits(), reported.append)
         service.start()
         faulty.write_failure = StoreAway("gone")
         waiting = [asyncio.create_task(service.put(_item(number), NOW, is_kept=True)) for number in range(3)]
@@ -410,17 +410,17 @@ def test_two_gateways_that_write_the_same_rows_do_not_block_each_other(store: St
 
 def test_a_clock_that_jumps_deletes_nothing(store: Store) -> None:
     store.put_states([_item(1)], NOW)
-    store.sweep(Limits(), NOW)
+    store.sweep(StoreLimits(), NOW)
     for hour in range(3):
-        store.sweep(Limits(), NOW + 400 * DAY + hour)  # wrong for some hours
+        store.sweep(StoreLimits(), NOW + 400 * DAY + hour)  # wrong for some hours
         store.put_states([_item(2)], NOW + 400 * DAY + hour)  # and used meanwhile
-    store.sweep(Limits(), NOW + 1)  # right again
+    store.sweep(StoreLimits(), NOW + 1)  # right again
     assert sorted(store.get_states(["call:1", "call:2"], NOW)) == ["call:1", "call:2"]
 
 
 def test_a_store_without_a_noted_clock_is_measured_by_its_newest_row(store: Store) -> None:
     store.put_states([_item(1)], NOW)
-    store.sweep(Limits(), NOW + 400 * DAY)
+    store.sweep(StoreLimits(), NOW + 400 * DAY)
     assert store.get_states(["call:1"], NOW)
 
 
@@ -442,7 +442,7 @@ def callers_of(
     monkeypatch.setattr(sqlite.SqliteDatabase, "transaction", noted)
 
     async def run() -> None:
-        service = StoreService(store, Limits(), lambda _: None)
+        service = StoreService(store, StoreLimits(), lambda _: None)
         service.start()
         await work(service, store)
         await service.close()

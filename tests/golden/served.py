@@ -20,7 +20,7 @@ from yarl import URL
 from gateway.running import KEYS, config_text
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
-from segue.gateway.pool import Address, Pool
+from segue.gateway.pool import Pool, PoolAddress
 from segue.gateway.service import Gateway
 from segue.gateway.transport import AiohttpTransport
 from segue.testing.emulator import Emulator, emulate, serve_in_thread
@@ -51,7 +51,7 @@ def served(store: str) -> Generator[tuple[str, Emulator]]:
         async def redirected(self: AiohttpTransport, method: str, url: URL, *rest: Any) -> Any:
             return await send(self, method, url.with_port(actual), *rest)
 
-        async def redirected_pooled(self: Pool, address: Address, *rest: Any) -> Any:
+        async def redirected_pooled(self: Pool, address: PoolAddress, *rest: Any) -> Any:
             return await pooled(self, address._replace(port=actual), *rest)
 
         AiohttpTransport._send, Pool.send = redirected, redirected_pooled

@@ -68,14 +68,14 @@ _Answer = TypeVar("_Answer")
 
 
 @final
-class Name(NamedTuple):
+class AcpName(NamedTuple):
     """`acp:AGENT:ID`: an agent, and the id of a session, the beginning of it, or `last`."""
 
     agent: str
     id: str
 
 
-def parse_name(text: str) -> Name | None:
+def parse_name(text: str) -> AcpName | None:
     """Read the name of such a source; None for any other text.
 
     Raises:
@@ -86,7 +86,7 @@ def parse_name(text: str) -> Name | None:
     agent, _, which = text.removeprefix(PREFIX).partition(":")
     if agent not in COMMANDS:
         raise LoadError(f"acp:{agent}: segue cannot start this agent; choose one of {', '.join(COMMANDS)}")
-    return Name(agent, which or LAST)
+    return AcpName(agent, which or LAST)
 
 
 def list_sessions(agent: str, cwd: str | None = None) -> list[Session]:
@@ -98,7 +98,7 @@ def list_sessions(agent: str, cwd: str | None = None) -> list[Session]:
     return _run(_Program(agent, cwd).list())
 
 
-def load_log(name: Name, cwd: str | None = None) -> bytes:
+def load_log(name: AcpName, cwd: str | None = None) -> bytes:
     """Let the agent's program load a session, and return the log of the protocol.
 
     Raises:
@@ -107,7 +107,7 @@ def load_log(name: Name, cwd: str | None = None) -> bytes:
     return _run(_Program(name.agent, cwd).load(name.id))
 
 
-def load_history(name: Name, cwd: str | None = None) -> History:
+def load_history(name: AcpName, cwd: str | None = None) -> History:
     """Let the agent's program load a session, and read what it replays.
 
     Raises:

@@ -20,7 +20,7 @@ from uuid import uuid4
 import acp
 from acp import schema
 
-from segue.cli.mcp_gate import Gate, NotAllowed, Unreadable, source_of
+from segue.cli.mcp_gate import AgentGate, NotAllowed, Unreadable, source_of
 from segue.cli.printable import printable
 from segue.client.flow.tool_loop import Run
 from segue.client.http.clients import AsyncClient
@@ -94,7 +94,7 @@ class SessionAgent:
         self._client: Final = client
         self._model: Final = model
         self._options: Final = options
-        self._gate: Final = Gate(roots)
+        self._gate: Final = AgentGate(roots)
         self._folder: Final = find_folder(_SAVED) if save is None else save
         self._open: dict[str, _Open] = {}
         self._able = schema.ClientCapabilities()

@@ -53,7 +53,7 @@ _COLOURS: Final[Mapping[Level, str]] = {"error": "bold red", "warning": "yellow"
 
 
 @final
-class Problem(NamedTuple):
+class CheckProblem(NamedTuple):
     """One problem, and its place."""
 
     level: Level
@@ -175,7 +175,7 @@ def command(
             raise_named(error, inputs[0].name)
     before = None if after is None else _read_before(after, source)
     rows = [] if facts is None else load_facts(facts.read_bytes(), str(facts))
-    found: list[Problem] = []
+    found: list[CheckProblem] = []
     document: OpenedDocument | None = None
     for file in inputs:
         opened = open_input(file, source)
@@ -279,13 +279,13 @@ def _findings(
     version: str | None = None,
     *,
     facts: Sequence[Fact] = (),
-) -> Iterator[Problem]:
+) -> Iterator[CheckProblem]:
     """Yield the problems for a model; with the `known` models, those for the model that a request names.
 
     `before` is the request before; a request of another protocol than it cannot be compared with it.
     """
     if isinstance(document, BadLine):
-        yield Problem("error", "unreadable", (), document.reason, document.line)
+        yield CheckProblem("error", "unreadable", (), document.reason, document.line)
         return
     places = LinesOfPaths(document)
     is_training = is_training_line(document)
@@ -317,7 +317,7 @@ def _findings(
                 continue
             line = places.find_line(violation.path, is_wire=True)
             level: Level = "error" if violation.grade == "refused" else "notice"
-            yield Problem(level, violation.code, violation.path, violation.message, line, grade=violation.grade)
+            yield CheckProblem(level, violation.code, violation.path, violation.message, line, grade=violation.grade)
         if not any(violation.code == WINDOW_EXCEEDED for violation in violations):
             endpoint = find_endpoint(model.protocol, judged, named, known)
             yield from _estimated(document.prompt, endpoint.model, places.find_line((), is_wire=True))
@@ -326,30 +326,30 @@ def _findings(
         request = document.prepare(model, Policy())
     except EmptyConversation as empty:
         line = places.find_line((), is_wire=False)
-        yield Problem("error", "empty_conversation", (), in_program_words(str(empty)), line)
+        yield CheckProblem("error", "empty_conversation", (), in_program_words(str(empty)), line)
         return
     except DoesNotFit as unsendable:
         line = places.find_line(unsendable.path, is_wire=False)
         text = in_program_words(str(unsendable))
-        yield Problem("error", "does_not_fit", unsendable.path, text, line)
+        yield CheckProblem("error", "does_not_fit", unsendable.path, text, line)
         return
     for change in request.report.changes:
         line = places.find_line(change.path, is_wire=False)
         text = in_program_words(change.sentence())
-        yield Problem(_LEVELS[change.loss], change.code.value, change.path, text, line)
+        yield CheckProblem(_LEVELS[change.loss], change.code.value, change.path, text, line)
 
 
-def _estimated(prompt: Prompt, model: Model, line: int) -> Iterator[Problem]:
+def _estimated(prompt: Prompt, model: Model, line: int) -> Iterator[CheckProblem]:
     """Compare the estimate with the window. It may be wrong by a tenth or more, so the finding is a warning."""
     if model.context_window and (tokens := estimate_tokens(prompt, model)) > model.context_window:
         message = (
             f"the request has about {tokens:,} tokens, and the window of the model has {model.context_window:,};"
             " this is an estimate"
         )
-        yield Problem("warning", "window_exceeded_by_estimate", (), message, line)
+        yield CheckProblem("warning", "window_exceeded_by_estimate", (), message, line)
 
 
-def _print_human(found: list[Problem]) -> None:
+def _print_human(found: list[CheckProblem]) -> None:
     from rich.text import Text
 
     console = open_console()
@@ -366,19 +366,19 @@ def _print_human(found: list[Problem]) -> None:
     click.echo(_count(found) if found else "no problems found", err=True)
 
 
-def _count(found: Sequence[Problem]) -> str:
+def _count(found: Sequence[CheckProblem]) -> str:
     """Count the findings, of each level."""
     counts = Counter(finding.level for finding in found)
     levels = (counted(counts[level], level) for level in _COLOURS if counts[level])
     return f"{len(found):,} found: {', '.join(levels)}"
 
 
-def _print_json(found: list[Problem]) -> None:
+def _print_json(found: list[CheckProblem]) -> None:
     rows = [{"file": finding.file, **finding._asdict()} for finding in found]
     click.echo(msgspec.json.format(encode_valid_json(rows), indent=2))
 
 
-def _print_github(found: list[Problem]) -> None:
+def _print_github(found: list[CheckProblem]) -> None:
     for finding in found:
         click.echo(
             f"::{finding.level} file={_escape(finding.file, _IN_PROPERTY)},line={finding.line},"

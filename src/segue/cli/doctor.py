@@ -34,7 +34,7 @@ _NOT_OFFERED: Final = frozenset({"all", "dev", "docs", "release"})
 
 
 @final
-class Finding(NamedTuple):
+class MachineFinding(NamedTuple):
     """One thing that was looked at. `none`: it is not there, which is not a fault; `fail`: it does not work."""
 
     state: Literal["ok", "none", "fail"]
@@ -61,36 +61,40 @@ def command(*, as_json: bool, catalogue: str | None) -> None:
         raise click.exceptions.Exit(1)
 
 
-def examine(environment: Mapping[str, str], known: Catalogue, file: str | None = None) -> Iterator[Finding]:
+def examine(environment: Mapping[str, str], known: Catalogue, file: str | None = None) -> Iterator[MachineFinding]:
     """Look at everything that a first request, a session or the gateway would use."""
-    yield Finding("ok", "versions", f"segue {__version__}, Python {platform.python_version()}, {platform.platform()}")
-    yield Finding(
+    yield MachineFinding(
+        "ok", "versions", f"segue {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    )
+    yield MachineFinding(
         "ok", "catalogue", f"{counted(len(known.models), 'model')}, read {known.date or 'at an unknown date'}"
     )
     yield from _look_for_extras()
     try:
         sources, settings = key_sources(environment), read_settings(environment)
     except SegueError as error:
-        yield Finding("fail", "settings", str(error))
+        yield MachineFinding("fail", "settings", str(error))
         return
     for provider, source in sources.items():
         where = f"stored ({source})" if source in ("file", "keyring") else f"from {source}"
-        yield Finding("ok", f"key of {provider}", where)
+        yield MachineFinding("ok", f"key of {provider}", where)
     if not sources:
         todo = "set a variable such as ANTHROPIC_API_KEY, or run `segue keys set PROVIDER`; `-m echo` needs none"
-        yield Finding("none", "keys", f"there are none; {todo}")
+        yield MachineFinding("none", "keys", f"there are none; {todo}")
     yield from _look_at_urls(environment)
     if "model" in settings:
         yield _look_at_model(settings["model"], file)
     else:
-        yield Finding("none", "default model", "not set; run `segue config set model claude`, or name one with -m")
+        yield MachineFinding(
+            "none", "default model", "not set; run `segue config set model claude`, or name one with -m"
+        )
     yield _look_at_local(environment)
     yield from _look_for_servers()
     yield _look_at_store()
     yield from _look_for_sessions()
 
 
-def _look_for_extras() -> Iterator[Finding]:
+def _look_for_extras() -> Iterator[MachineFinding]:
     try:
         listed = requires(DISTRIBUTION) or []
     except PackageNotFoundError:  # run from a folder of its sources
@@ -104,9 +108,9 @@ def _look_for_extras() -> Iterator[Finding]:
         missing = [name for name, each in found.items() if each is None]
         if missing:
             text = f"{', '.join(missing)} not installed; if you need it: {install_line(extra)}"
-            yield Finding("none", f"extra {extra}", text)
+            yield MachineFinding("none", f"extra {extra}", text)
         else:
-            yield Finding("ok", f"extra {extra}", ", ".join(f"{name} {each}" for name, each in found.items()))
+            yield MachineFinding("ok", f"extra {extra}", ", ".join(f"{name} {each}" for name, each in found.items()))
 
 
 def _version(name: str) -> str | None:
@@ -116,58 +120,58 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _look_at_urls(environment: Mapping[str, str]) -> Iterator[Finding]:
+def _look_at_urls(environment: Mapping[str, str]) -> Iterator[MachineFinding]:
     refused = "" if reads_url_variables(environment) else "; not used, because of `segue config set url_variables off`"
     for provider, variable in list_urls(environment):
         try:
             url = find_url(provider, environment) or ""
         except SegueError:
             text = f"{variable} is not an HTTP URL; correct or unset it"
-            yield Finding("none" if refused else "fail", f"URL of {provider}", text + refused)
+            yield MachineFinding("none" if refused else "fail", f"URL of {provider}", text + refused)
         else:
             shown = without_query_secrets(split_login(url)[0])
             hint = refused or "; --no-url-variables refuses it"
-            yield Finding("ok", f"URL of {provider}", f"{shown} from {variable}{hint}")
+            yield MachineFinding("ok", f"URL of {provider}", f"{shown} from {variable}{hint}")
 
 
-def _look_at_model(name: str, file: str | None) -> Finding:
+def _look_at_model(name: str, file: str | None) -> MachineFinding:
     try:
         model = find_target(name, None, file, ASK)
     except SegueError as error:
-        return Finding("fail", "default model", f"{error}; set another one: segue config set model NAME")
-    return Finding("ok", "default model", model.full_name())
+        return MachineFinding("fail", "default model", f"{error}; set another one: segue config set model NAME")
+    return MachineFinding("ok", "default model", model.full_name())
 
 
-def _look_at_local(environment: Mapping[str, str]) -> Finding:
+def _look_at_local(environment: Mapping[str, str]) -> MachineFinding:
     try:
-        return Finding("ok", "model `local`", str(check_ready(LOCAL.id, environment)))
+        return MachineFinding("ok", "model `local`", str(check_ready(LOCAL.id, environment)))
     except SegueError as error:
-        return Finding("none", "model `local`", str(error))
+        return MachineFinding("none", "model `local`", str(error))
 
 
-def _look_for_servers() -> Iterator[Finding]:
+def _look_for_servers() -> Iterator[MachineFinding]:
     try:
         from segue.client.local.servers import find_local_models
     except ModuleNotFoundError:
         return
     servers = Counter(model.provider for model in find_local_models() if model != LOCAL)
     for provider, count in servers.items():
-        yield Finding("ok", f"server {provider}", f"it answers on this machine, with {counted(count, 'model')}")
+        yield MachineFinding("ok", f"server {provider}", f"it answers on this machine, with {counted(count, 'model')}")
 
 
-def _look_at_store() -> Finding:
+def _look_at_store() -> MachineFinding:
     from segue.gateway.config import load_config
     from segue.gateway.store.opening import file_of_store
 
     path = file_of_store(load_config("").state.store)
     if path is None or not path.is_file():
-        return Finding("none", "store of the gateway", f"{path} does not exist yet; `segue serve` makes it")
-    return Finding("ok", "store of the gateway", f"{path}, {path.stat().st_size / 1e6:,.1f} MB")
+        return MachineFinding("none", "store of the gateway", f"{path} does not exist yet; `segue serve` makes it")
+    return MachineFinding("ok", "store of the gateway", f"{path}, {path.stat().st_size / 1e6:,.1f} MB")
 
 
-def _look_for_sessions() -> Iterator[Finding]:
+def _look_for_sessions() -> Iterator[MachineFinding]:
     counts = Counter(session.format for session in find_sessions())
     for name, count in sorted(counts.items()):
-        yield Finding("ok", f"sessions of {name}", f"{count:,}; `segue sessions --agent {name}` lists them")
+        yield MachineFinding("ok", f"sessions of {name}", f"{count:,}; `segue sessions --agent {name}` lists them")
     if not counts:
-        yield Finding("none", "sessions", f"none in {describe_folders()}")
+        yield MachineFinding("none", "sessions", f"none in {describe_folders()}")

@@ -19,7 +19,7 @@ from segue.gateway.defaults import complete_config
 from segue.gateway.store.backups import back_up, restore_file
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.opening import file_of_store, open_store, read_store_name
-from segue.gateway.store.store import Limits, Store
+from segue.gateway.store.store import Store, StoreLimits
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -131,7 +131,7 @@ def restore(*, file: Path, replaces: bool, config: Path | None, store: str | Non
 def gc(*, config: Path | None, store: str | None) -> None:
     """Delete what has expired, and return its space to the disk. The gateway itself deletes once an hour."""
     with _opened(config, store) as (known, found):
-        deleted = found.sweep(Limits.of_days(known.state), time.time_ns() // 1_000_000)
+        deleted = found.sweep(StoreLimits.of_days(known.state), time.time_ns() // 1_000_000)
         found.database.compact()
         click.echo(f"deleted {counted(deleted, 'state')} and what else had expired")
 

@@ -199,7 +199,7 @@ def _verify(
     record: Format, written: Written, path: Path, commands: list[list[str]], cwd: str | None
 ) -> tuple[bool, list[list[str]]]:
     """Let the program load what was written, and compare; also gives the commands that are left to run."""
-    from segue.cli.acp_client import COMMANDS, NOT_REPLAYED, Name, compare, load_history
+    from segue.cli.acp_client import COMMANDS, NOT_REPLAYED, AcpName, compare, load_history
 
     if record.name not in COMMANDS or not commands:
         can = ", ".join(name for name in COMMANDS if get_format(name).write is not None)
@@ -208,7 +208,7 @@ def _verify(
     if before and run_commands(before, cwd):  # the program takes the file into its database
         return False, commands
     before = set(path.parent.iterdir())
-    there = load_history(Name(record.name, written.id), cwd)
+    there = load_history(AcpName(record.name, written.id), cwd)
     # Gemini CLI begins another file of the session, and would later remove both.
     for made in set(path.parent.iterdir()) - before:
         if made.suffix == path.suffix and written.id[:8] in made.name and made.is_file():

@@ -90,7 +90,7 @@ def source_of(session: Session) -> str:
 
 
 @final
-class Gate:
+class AgentGate:
     """Opens what an agent may read."""
 
     def __init__(self, roots: Sequence[Path], *, redacts: bool = False) -> None:

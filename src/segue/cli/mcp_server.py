@@ -23,7 +23,7 @@ from mcp.types import Resource, ToolAnnotations
 
 from segue.cli.handover import agent_format, default_model, hand_over
 from segue.cli.history_outputs import render_commands
-from segue.cli.mcp_gate import Fence, Gate, NotAllowed, Unreadable, is_plain, source_of
+from segue.cli.mcp_gate import AgentGate, Fence, NotAllowed, Unreadable, is_plain, source_of
 from segue.cli.sessions import best_first, search_sessions
 from segue.conversation.content import AnyContent
 from segue.conversation.context import Context
@@ -170,7 +170,7 @@ class _Tools:
     """The functions that the server offers. Their docstrings are what the model reads."""
 
     def __init__(self, roots: Sequence[Path], *, redacts: bool = False) -> None:
-        self._gate = Gate(roots, redacts=redacts)
+        self._gate = AgentGate(roots, redacts=redacts)
         self._redacts = redacts
 
     def fence(self) -> Fence:

@@ -16,14 +16,14 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from segue.corpus.rows import ID_COLUMN, Fields, Reader, Row
+from segue.corpus.rows import ID_COLUMN, CorpusRow, Fields, Reader
 from segue.errors import DecodeError, MissingExtra
 from segue.foundation.json_text import encode_json
 from segue.histories.data_rows import ANSWERS, QUESTIONS, TURN_COLUMNS
 
 Table: TypeAlias = Any
 """A `pyarrow.Table` or a `pyarrow.RecordBatch`; pyarrow has no types."""
-ReadRow: TypeAlias = Callable[[], Row]
+ReadRow: TypeAlias = Callable[[], CorpusRow]
 GivenRow: TypeAlias = tuple[Callable[[], bytes], ReadRow]
 """A row: a function that returns its bytes for a quarantine file, and one that reads it."""
 
@@ -127,7 +127,7 @@ def _given(text: bytes | None) -> bytes:
     return b"" if text is None else text
 
 
-def _read_text(reader: Reader, text: bytes | None, name: str | None) -> Row:
+def _read_text(reader: Reader, text: bytes | None, name: str | None) -> CorpusRow:
     if text is None:
         raise DecodeError("the row is null; a JSON text is expected")
     row = reader.read_line(text)

@@ -20,8 +20,8 @@ from segue.corpus.compression import open_reader
 from segue.corpus.files import files_at
 from segue.corpus.jobs import Job
 from segue.corpus.lengths import estimate_length
-from segue.corpus.pieces import RowSpan, ShardPiece, Whole
-from segue.corpus.rows import Reader, Row
+from segue.corpus.pieces import RowSpan, ShardPiece, WholeFile
+from segue.corpus.rows import CorpusRow, Reader
 from segue.corpus.summary import ChangeSample, Summary, sample_key, smallest
 from segue.counting.counter import TokenCounter
 from segue.errors import SegueError, render_path
@@ -49,7 +49,7 @@ class Prepared(NamedTuple):
     given_id: str | None = None
 
 
-Prepare: TypeAlias = Callable[[Row, Place], Prepared]
+Prepare: TypeAlias = Callable[[CorpusRow, Place], Prepared]
 
 
 @final
@@ -90,7 +90,7 @@ class RowConverter:
         self._rate = price.input / 1_000_000 if is_flat and find_cost(price, Usage(input=1)) is not None else None
         self._is_free = find_cost(price, Usage(input=1)) is None
 
-    def convert(self, row: Row) -> Made:
+    def convert(self, row: CorpusRow) -> Made:
         """Convert a row that was read.
 
         Raises:
@@ -106,7 +106,7 @@ class RowConverter:
         with suppress(SegueError):
             self.convert(Reader().read_line(b'{"messages":[{"role":"user","content":"."}]}'))
 
-    def convert_into(self, row: Row, summary: Summary, place: Place) -> Made:
+    def convert_into(self, row: CorpusRow, summary: Summary, place: Place) -> Made:
         """Convert a row and add it to a summary."""
         made, content, name, given_id = self._prepare(row, place)
         sent, given = made.projection, row.document.prompt.context
@@ -157,7 +157,7 @@ def _preparation(job: Job) -> Prepare:
     return lambda row, _: _prepared(row.document.prepare(job.model, job.policy), row)
 
 
-def _prepared(request: Request, row: Row) -> Prepared:
+def _prepared(request: Request, row: CorpusRow) -> Prepared:
     return Prepared(request, request.content, row.id)
 
 
@@ -209,13 +209,13 @@ def convert_piece(converter: RowConverter, piece: ShardPiece) -> Batch:
     return Batch(b"".join(output), summary, details, reports, bad, stopped, piece.shard, piece.last, piece.failed)
 
 
-ReadRow: TypeAlias = Callable[[], Row]
+ReadRow: TypeAlias = Callable[[], CorpusRow]
 
 
 def _read_rows(piece: ShardPiece, job: Job) -> Iterator[tuple[int, bytes, ReadRow | None]]:
     """Read the rows of a piece: the offset, the bytes, and for what is not a line a function that reads it."""
     rows = piece.rows
-    if isinstance(rows, Whole):
+    if isinstance(rows, WholeFile):
         with files_at(rows.path).open(rows.path) as file:
             data = open_reader(file, rows.ending).read()
         yield 0, data, partial(job.reader.read_whole, data, PurePosixPath(rows.path).name)

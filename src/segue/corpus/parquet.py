@@ -11,7 +11,7 @@ from segue.corpus.batches import Batch
 from segue.corpus.columns import import_arrow, rows_of_table
 from segue.corpus.files import files_at, is_remote
 from segue.corpus.pieces import RowSpan
-from segue.corpus.rows import Reader, Row
+from segue.corpus.rows import CorpusRow, Reader
 from segue.corpus.schema import arrow_schema
 from segue.errors import CorpusError
 
@@ -59,7 +59,7 @@ def row_pieces(path: str, start: int, end: int, skipped: int = 0) -> Iterator[tu
         offset += counts[group]
 
 
-def read_rows(rows: RowSpan, reader: Reader) -> Iterator[tuple[int, bytes, Callable[[], Row]]]:
+def read_rows(rows: RowSpan, reader: Reader) -> Iterator[tuple[int, bytes, Callable[[], CorpusRow]]]:
     """Read the rows of a piece: the number of the row, its bytes, and a function that reads it."""
     with _open(rows.path) as file:
         at = 0
@@ -82,7 +82,7 @@ def _nothing() -> bytes:
     return b""
 
 
-def _fail(error: Exception) -> Row:
+def _fail(error: Exception) -> CorpusRow:
     raise error
 
 

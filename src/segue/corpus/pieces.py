@@ -51,14 +51,14 @@ class RowSpan(NamedTuple):
 
 
 @final
-class Whole(NamedTuple):
+class WholeFile(NamedTuple):
     """A file that holds one conversation; `ending` is that of a compressed file."""
 
     path: str
     ending: str = ""
 
 
-Rows: TypeAlias = Span | bytes | RowSpan | Whole
+Rows: TypeAlias = Span | bytes | RowSpan | WholeFile
 
 
 @final
@@ -87,7 +87,7 @@ class ShardPiece(NamedTuple):
             before, after = rows._replace(end=middle), rows._replace(start=middle)
             first = self._replace(rows=before, last=False)
             return first, self._replace(rows=after, offset=self.offset + middle - rows.start)
-        if isinstance(rows, Whole):
+        if isinstance(rows, WholeFile):
             return None
         data = rows if isinstance(rows, bytes) else rows.read()
         lines = list(BytesIO(data))

@@ -40,7 +40,7 @@ _BESIDE: Final = (*TOOLS, *PICTURES, "system")
 
 
 @final
-class Row(NamedTuple):
+class CorpusRow(NamedTuple):
     """A row that was read: the conversation, its id if it has one, and whether arguments hold nulls."""
 
     document: OpenedDocument
@@ -59,7 +59,7 @@ class Reader(NamedTuple):
     envelopes: bool = False
     """Whether rows may be lines of a provider's batch file."""
 
-    def read_line(self, data: bytes | str) -> Row:
+    def read_line(self, data: bytes | str) -> CorpusRow:
         """Read a row that is a JSON text.
 
         Raises:
@@ -72,18 +72,18 @@ class Reader(NamedTuple):
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             value = parse_json(data)
         if not isinstance(value, dict):
-            return Row(self._read(value, data), None, filled=False)
+            return CorpusRow(self._read(value, data), None, filled=False)
         row = cast("Fields", value)
         if self.envelopes and (line := read_request_line(row)) is not None:
             protocol = self.protocol or line.protocol
-            return Row(open_value(line.body, How(protocol=protocol, model=self.writer)), line.id, filled=False)
+            return CorpusRow(open_value(line.body, How(protocol=protocol, model=self.writer)), line.id, filled=False)
         # Most rows are requests verbatim: nothing has to be rearranged.
         key = self.id_column or ID_COLUMN
         if self.column is None and key not in row and is_as_sent(row):
-            return Row(self._read(row, data), None, filled=False)
+            return CorpusRow(self._read(row, data), None, filled=False)
         return self.read_fields(row, data)
 
-    def read_whole(self, data: bytes, name: str = "") -> Row:
+    def read_whole(self, data: bytes, name: str = "") -> CorpusRow:
         """Read a file that holds one conversation: a document, a session, or a session of an agent.
 
         Raises:
@@ -92,9 +92,9 @@ class Reader(NamedTuple):
         opened = open_source(BytesIO(data), How(protocol=self.protocol, model=self.writer), name=name)
         if opened.document is None:
             raise LoadError("expected one conversation in this file, and it has one on each line; name it .jsonl")
-        return Row(opened.document, None, filled=False)
+        return CorpusRow(opened.document, None, filled=False)
 
-    def read_fields(self, row: Fields, data: bytes | str | None = None, *, structs: bool = False) -> Row:
+    def read_fields(self, row: Fields, data: bytes | str | None = None, *, structs: bool = False) -> CorpusRow:
         """Read a row of columns; `structs` says that missing fields of messages are null, `data` is its JSON.
 
         Raises:
@@ -108,7 +108,7 @@ class Reader(NamedTuple):
             body, filled = drop_nulls(row) if structs else (row, False)
             found = open_history_row(body, How(model=self.writer), data=data if body is row else None)
             if found is not None:
-                return Row(found, None if name is None else str(name), filled)
+                return CorpusRow(found, None if name is None else str(name), filled)
         if key in row:
             row = {field: value for field, value in row.items() if field != key}
             data = None
@@ -117,7 +117,7 @@ class Reader(NamedTuple):
         if structs or has_filled_nulls(body):
             body, filled = drop_nulls(body)
         is_given = body is row and data is not None
-        return Row(self._read(body, data if is_given else None), None if name is None else str(name), filled)
+        return CorpusRow(self._read(body, data if is_given else None), None if name is None else str(name), filled)
 
     def _read(self, value: object, data: bytes | str | None) -> OpenedDocument:
         return open_value(value, How(protocol=self.protocol, model=self.writer), data=data, arranged=True)

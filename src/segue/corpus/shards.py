@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, final
 
 from segue.corpus.compression import COMPRESSIONS, open_reader
 from segue.corpus.files import FileEntry, Files, files_at, is_remote
-from segue.corpus.pieces import ShardPiece, Whole, cut_file, cut_span, cut_stream
+from segue.corpus.pieces import ShardPiece, WholeFile, cut_file, cut_span, cut_stream
 from segue.errors import CorpusError
 from segue.histories.opening import is_one_conversation
 from segue.histories.recognition import HEAD
@@ -54,14 +54,14 @@ def form_of(name: str) -> tuple[Form, str] | None:
 
 
 @final
-class Plan(NamedTuple):
+class ShardPlan(NamedTuple):
     """The shards of a corpus in order, and the files that were left out because their ending is not known."""
 
     shards: list[Shard]
     ignored: list[str]
 
 
-def plan(source: str, *, span: int, share: tuple[int, int] = (1, 1)) -> Plan:
+def plan(source: str, *, span: int, share: tuple[int, int] = (1, 1)) -> ShardPlan:
     """Divide a file or a folder into shards; `share` is (K, N): every N-th shard, beginning with the K-th.
 
     Raises:
@@ -83,7 +83,7 @@ def plan(source: str, *, span: int, share: tuple[int, int] = (1, 1)) -> Plan:
         raise CorpusError(f"{source}: no file ends in .jsonl, .ndjson, .json, .parquet, .jsonl.gz or .jsonl.zst")
     shards = [shard for entry in entries for shard in _cut(entry, span)]
     number, count = share
-    return Plan(shards[number - 1 :: count], [each.name for each in ignored])
+    return ShardPlan(shards[number - 1 :: count], [each.name for each in ignored])
 
 
 def _cut(entry: FileEntry, span: int) -> Iterator[Shard]:
@@ -140,7 +140,7 @@ def _pieces(shard: Shard, number: int, skipped: int) -> Iterator[ShardPiece]:
         return
     files = files_at(shard.path)
     if shard.form == "document" or _is_one_conversation(shard, files):
-        yield ShardPiece(Whole(shard.path, shard.ending), number, shard.file)
+        yield ShardPiece(WholeFile(shard.path, shard.ending), number, shard.file)
         return
     if not shard.ending and not is_remote(shard.path):
         path = Path(shard.path)

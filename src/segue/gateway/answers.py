@@ -29,7 +29,7 @@ from segue.gateway.looking_up import LookUps
 from segue.gateway.relaying import ENDS, StreamRelay
 from segue.gateway.service import LOG, now_ms
 from segue.gateway.straight_replies import StraightReply
-from segue.gateway.writing import Headers, Send, StreamWriter
+from segue.gateway.writing import ClientStream, Headers, Send
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.protocols.api import encode_response
@@ -328,7 +328,7 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
             await current[0].close()
 
     encoder = stream_encoder(protocol=call.protocol, model=exchange.reply_model(), options=call.prompt.options)
-    writer = StreamWriter(
+    writer = ClientStream(
         send,
         encoder,
         frame_encoder(call.framing),
@@ -380,7 +380,7 @@ def _run_soon(work: Awaitable[None]) -> None:
 
 
 async def _relay(
-    exchange: Exchange, stream: AsyncStream, writer: StreamWriter, encode: Callable[[Event], list[Any]]
+    exchange: Exchange, stream: AsyncStream, writer: ClientStream, encode: Callable[[Event], list[Any]]
 ) -> Failure | None:
     """Write the events of a reply; return the failure if it ends with one before its end was written."""
     held: list[Event] = []
@@ -422,7 +422,7 @@ async def _relay(
 async def _pass_events(
     exchange: Exchange,
     stream: AsyncStream,
-    writer: StreamWriter,
+    writer: ClientStream,
     encode: Callable[[Event], list[Any]],
     events: list[Event],
     *,
@@ -479,7 +479,7 @@ def _cannot_write(error: EncodeError) -> Failure:
 async def _write_events(
     exchange: Exchange,
     stream: AsyncStream,
-    writer: StreamWriter,
+    writer: ClientStream,
     encode: Callable[[Event], list[Any]],
     events: list[Event],
     *,
@@ -528,7 +528,7 @@ def _fit_end(exchange: Exchange, frames: list[Any]) -> None:
 
 
 async def _end_with(
-    exchange: Exchange, writer: StreamWriter, send: Send, failure: Failure, fail: Callable[[object], list[Any]]
+    exchange: Exchange, writer: ClientStream, send: Send, failure: Failure, fail: Callable[[object], list[Any]]
 ) -> None:
     """End a reply with a failure: as a status if nothing was sent, else as the last frame."""
     model = exchange.attempts[-1].model if exchange.attempts else None

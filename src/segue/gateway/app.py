@@ -32,14 +32,14 @@ from segue.gateway.exchange import Exchange, random_name
 from segue.gateway.gate import TURN
 from segue.gateway.guarding import is_own_host, is_remote
 from segue.gateway.hints import find_client, status_of_spent_budget
-from segue.gateway.histories import Read
+from segue.gateway.histories import ReadRequest
 from segue.gateway.intake import Admission, Refused, check_head, drop_body
 from segue.gateway.keys import ANYONE, ClientKey
 from segue.gateway.leaving import LEAVING
 from segue.gateway.pages import pages
 from segue.gateway.peers import with_peers
 from segue.gateway.provider_objects import check_body
-from segue.gateway.responses import Whole, find_whole, is_own_reply, previous_id, turns_of_request
+from segue.gateway.responses import WholeRequest, find_whole, is_own_reply, previous_id, turns_of_request
 from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
 from segue.gateway.service import Gateway
@@ -225,7 +225,14 @@ class ProtocolApp:
             await send_failure(send, failure, call.protocol, given, transport=call.transport)
 
     async def _answer(
-        self, admission: Admission, read: Read, headers: dict[str, str], receive: Receive, send: Send, *, raw: bytes
+        self,
+        admission: Admission,
+        read: ReadRequest,
+        headers: dict[str, str],
+        receive: Receive,
+        send: Send,
+        *,
+        raw: bytes,
     ) -> None:
         runtime, call = admission.runtime, read.call
         match call.kind:
@@ -257,7 +264,7 @@ class ProtocolApp:
             case "version":
                 await send_json(send, 200, call.answer or {})
             case "compact":
-                whole = await self._continued(admission, call) or Whole(call, turns_of_request(call))
+                whole = await self._continued(admission, call) or WholeRequest(call, turns_of_request(call))
                 asked = await read_asked(
                     self._gateway, admission, whole.call, headers, raw=raw, is_continued=whole.call is not call
                 )
@@ -265,7 +272,7 @@ class ProtocolApp:
             case "retrieve" | "delete" | "cancel" | "input_items":
                 await answer_stored(self._gateway, admission, call, find_client(headers), send)
 
-    async def _continued(self, admission: Admission, call: Call) -> Whole | None:
+    async def _continued(self, admission: Admission, call: Call) -> WholeRequest | None:
         """Read a request that names the reply before it with the whole history; None for any other request."""
         name = previous_id(call)
         if name is None:

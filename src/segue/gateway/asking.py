@@ -20,7 +20,7 @@ from segue.envelope.keys import START_OF_CHAIN, Chain
 from segue.envelope.state import State
 from segue.gateway.fallbacks import may_return, return_to_first
 from segue.gateway.hints import Identity, find_client, find_conversation
-from segue.gateway.histories import Read, Seam
+from segue.gateway.histories import ReadRequest, Seam
 from segue.gateway.intake import Admission
 from segue.gateway.provider_objects import check_objects, checked_bytes, without_items
 from segue.gateway.routing import Routed, Router
@@ -58,7 +58,7 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class RestoredRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request whose history is restored: the context to send, as the client sent it, and the models to try."""
 
     admission: Admission
@@ -106,8 +106,8 @@ async def read_asked(
     is_continued: bool = False,
     continued: Continuation | None = None,
     outboxes: Outboxes | None = None,
-    read: Read | None = None,
-) -> Asked:
+    read: ReadRequest | None = None,
+) -> RestoredRequest:
     """Restore the history of a request and find its models.
 
     `is_continued`: the body names the reply before it, and the prompt has the history of that too; so the body `raw`
@@ -206,7 +206,7 @@ async def read_asked(
         path = ("options", "max_tokens")
         change = Change(code=ChangeCode.OPTION_CLAMPED, path=path, loss=Loss.NONE, detail=granted.detail)
         report = Report((*report.changes, change))
-    return Asked(
+    return RestoredRequest(
         admission=admission,
         call=call,
         name=name,
@@ -278,7 +278,7 @@ async def _restore(
     origin: AssistantMessage | None,
     passing: tuple[Model, bytes] | None,
     continued: Continuation | None,
-    read: Read | None,
+    read: ReadRequest | None,
     conversation: str,
     left_out: tuple[frozenset[str], str],
 ) -> _Restored:

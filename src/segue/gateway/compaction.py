@@ -30,7 +30,7 @@ from segue.envelope.compactions import write_compaction
 from segue.errors import SegueError
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.answers import end_with_status, explain_error, send_failure, send_fetched, send_json
-from segue.gateway.asking import Asked
+from segue.gateway.asking import RestoredRequest
 from segue.gateway.exchange import Exchange, random_name
 from segue.gateway.service import Gateway
 from segue.gateway.stored_replies import list_items
@@ -53,7 +53,7 @@ _FAILED: Final = 300
 _NO_SUMMARY: Final = Failure(kind=FailureKind.SERVER, status=502, message="The model wrote no summary; try again.")
 
 
-async def answer_compact(gateway: Gateway, asked: Asked, turns: Sequence[object], send: Send) -> None:
+async def answer_compact(gateway: Gateway, asked: RestoredRequest, turns: Sequence[object], send: Send) -> None:
     """Answer with a compacted history; `turns` are those of the history as the client sent them."""
     if asked.raw and asked.candidates:
         model, began = asked.candidates[0], monotonic()
@@ -70,7 +70,7 @@ async def answer_compact(gateway: Gateway, asked: Asked, turns: Sequence[object]
     await _summarise(gateway, asked, turns, send)
 
 
-def _count(gateway: Gateway, asked: Asked, model: Model, body: bytes, duration: float) -> None:
+def _count(gateway: Gateway, asked: RestoredRequest, model: Model, body: bytes, duration: float) -> None:
     """Count what a provider's own compaction cost, and keep its row."""
     exchange = Exchange(gateway, asked, "req_" + random_name())
     with suppress(SegueError, ValueError):
@@ -81,7 +81,7 @@ def _count(gateway: Gateway, asked: Asked, model: Model, body: bytes, duration: 
     exchange.record(200, "done")
 
 
-async def _summarise(gateway: Gateway, asked: Asked, turns: Sequence[object], send: Send) -> None:
+async def _summarise(gateway: Gateway, asked: RestoredRequest, turns: Sequence[object], send: Send) -> None:
     messages, target = asked.context.messages, asked.candidates[0]
     wanted = SummaryWanted(first=0, last=len(messages) - 1, tokens=0)
     limit = target.max_input or target.context_window or _WINDOW

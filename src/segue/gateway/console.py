@@ -25,9 +25,9 @@ from segue.conversation.stored import dump, dump_message, load, load_message
 from segue.errors import SegueError, UnknownModel
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.quoting import raw_headers
-from segue.gateway.contents import Content, is_missing, load_content
+from segue.gateway.contents import KeptExchange, is_missing, load_content
 from segue.gateway.costs import Costs
-from segue.gateway.gate import TURN, Turn
+from segue.gateway.gate import TURN, GateTurn
 from segue.gateway.intake import Refused
 from segue.gateway.peers import ask_others, choose_after, settle_all, sum_figures
 from segue.gateway.records import AttemptRow
@@ -418,7 +418,7 @@ class Console:
         headers = {"content-disposition": 'attachment; filename="session.jsonl"'}
         return _InPieces(lines, media_type="application/jsonl", headers=headers)
 
-    async def _newest_content(self, request: Request, scope: Scope) -> Content | Response:
+    async def _newest_content(self, request: Request, scope: Scope) -> KeptExchange | Response:
         """Find what the newest request of a conversation and its reply said."""
         store, name = self._gateway.store.store, str(request.path_params["name"])
         if store is None or self._gateway.config.state.content != "full":
@@ -564,7 +564,7 @@ class Console:
 
     async def _apart(self, request: Request, scope: Scope, work: Callable[[], _T]) -> _T:
         """Run work on contents, which may be as large as a body, in the thread that reads bodies."""
-        turn: Turn = request.scope[TURN]
+        turn: GateTurn = request.scope[TURN]
         run = self._gateway.intake.in_thread
         return await turn.in_thread(lambda measured: run(scope or "", measured), work)
 
@@ -640,7 +640,7 @@ def _show_reply(reply: object) -> object:
     return None if not isinstance(reply, msgspec.Raw) else show_message(load_message(bytes(reply)))
 
 
-def _plan(content: Content, models: list[Model], catalogue: Catalogue, now: int) -> object:
+def _plan(content: KeptExchange, models: list[Model], catalogue: Catalogue, now: int) -> object:
     context = load(bytes(content.context))
     if not is_missing(content.reply):
         context = context.add(load_message(bytes(content.reply)))
@@ -655,13 +655,13 @@ def _find_offered(runtime: Runtime) -> list[str]:
     return [model.full_name() for model in runtime.router.catalogue.find() if runtime.client.has_key(model)]
 
 
-def _prepare(found: Content, model: Model) -> tuple[Context, PreparedRequest, bytes]:
+def _prepare(found: KeptExchange, model: Model) -> tuple[Context, PreparedRequest, bytes]:
     context = load(bytes(found.context))
     made = prepare(context, model, options=found.options)
     return context, made, made.content
 
 
-def _session_of(content: Content) -> bytes:
+def _session_of(content: KeptExchange) -> bytes:
     """Write a conversation as a session of segue."""
     context = load(bytes(content.context))
     lines = [dump(msgspec.structs.replace(context, messages=())), *map(dump_message, context.messages)]

@@ -67,7 +67,7 @@ _PLACES: Final = _places()
 
 
 @final
-class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class KeptExchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request and its reply.
 
     - `received`: the body of the client. `sent`: that of the last request to a provider.
@@ -86,7 +86,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reply_bytes: bytes = b""
 
 
-_DECODER: Final = msgspec.json.Decoder(Content)
+_DECODER: Final = msgspec.json.Decoder(KeptExchange)
 
 
 def dump_content(
@@ -101,7 +101,7 @@ def dump_content(
     reply_bytes: bytes = b"",
 ) -> bytes:
     """Write a request and its reply; compressed, because agents send their whole history each time."""
-    content = Content(
+    content = KeptExchange(
         received=_raw(encode_json(received), is_redacted=is_redacted),
         sent=_raw(sent or b"null", is_redacted=is_redacted),
         context=_raw(b"null" if is_redacted else dump(context), is_redacted=False),
@@ -114,7 +114,7 @@ def dump_content(
     return zlib.compress(encode_json(content), _FAST)
 
 
-def load_content(data: bytes) -> Content:
+def load_content(data: bytes) -> KeptExchange:
     """Read what `dump_content` wrote."""
     return _DECODER.decode(zlib.decompress(data))
 

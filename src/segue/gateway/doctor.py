@@ -34,7 +34,7 @@ Get = Callable[[str], "httpx2.Response"]
 
 
 @final
-class Finding(NamedTuple):
+class GatewayFinding(NamedTuple):
     """One thing that was looked at. `fail`: the gateway would not work; `warn`: a part of it would not."""
 
     state: Literal["ok", "warn", "fail"]
@@ -47,18 +47,22 @@ def get_over_network(url: str) -> httpx2.Response:
     return httpx2.get(url, timeout=_PATIENCE, follow_redirects=False)
 
 
-def examine(config: Config, environment: Mapping[str, str], get: Get | None = get_over_network) -> Iterator[Finding]:
+def examine(
+    config: Config, environment: Mapping[str, str], get: Get | None = get_over_network
+) -> Iterator[GatewayFinding]:
     """Look at a configuration and what it names; without `get`, at nothing beyond this machine and its store."""
     versions = f"segue {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
-    yield Finding("ok", "versions", versions)
+    yield GatewayFinding("ok", "versions", versions)
     yield from _look_for_packages(config)
     try:
         runtime = Runtime(config, environment=environment)
     except SegueError as error:
-        yield Finding("fail", "configuration", str(error))
+        yield GatewayFinding("fail", "configuration", str(error))
         return
     count, keys = len(config.models), len(runtime.key_digests)
-    yield Finding("ok", "configuration", f"{counted(count, 'route')}, {counted(keys, 'key')} of clients in the file")
+    yield GatewayFinding(
+        "ok", "configuration", f"{counted(count, 'route')}, {counted(keys, 'key')} of clients in the file"
+    )
     yield from _look_at_store(config, environment)
     models = _models_of(runtime)
     yield from _look_for_keys(runtime, models)
@@ -69,7 +73,7 @@ def examine(config: Config, environment: Mapping[str, str], get: Get | None = ge
             yield _reach("the collector", config.telemetry.endpoint, get)[0]
 
 
-def _look_for_packages(config: Config) -> Iterator[Finding]:
+def _look_for_packages(config: Config) -> Iterator[GatewayFinding]:
     wanted = {"httptools": "gateway", "websockets": "gateway"}
     if config.telemetry.endpoint is not None:
         wanted["opentelemetry.sdk"] = "otel"
@@ -79,34 +83,36 @@ def _look_for_packages(config: Config) -> Iterator[Finding]:
         except ModuleNotFoundError:
             is_there = False
         if not is_there:
-            yield Finding("warn", "packages", f"{name} is not installed; run: {install_line(extra)}")
+            yield GatewayFinding("warn", "packages", f"{name} is not installed; run: {install_line(extra)}")
 
 
-def _look_at_store(config: Config, environment: Mapping[str, str]) -> Iterator[Finding]:
+def _look_at_store(config: Config, environment: Mapping[str, str]) -> Iterator[GatewayFinding]:
     try:
         store = open_store(read_store_name(config.state.store, environment))
     except SegueError as error:
-        yield Finding("fail", "store", str(error))
+        yield GatewayFinding("fail", "store", str(error))
         return
     if store is None:
-        yield Finding("warn", "store", "there is none: no console, and clients that drop envelopes lose reasoning")
+        yield GatewayFinding(
+            "warn", "store", "there is none: no console, and clients that drop envelopes lose reasoning"
+        )
         return
     try:
         now = time.time_ns() // 1_000_000
         store.probe(now)
         newest = store.newest_time()
         kind = "SQLite" if store.database.is_local else "PostgreSQL"
-        yield Finding("ok", "store", f"{kind} takes writes, schema {len(MIGRATIONS)}")
+        yield GatewayFinding("ok", "store", f"{kind} takes writes, schema {len(MIGRATIONS)}")
         if count := len(read_keys(store.database)):
             text = f"the store has {counted(count, 'key')} of clients, so every client needs one, also on this machine"
-            yield Finding("ok", "clients", text)
+            yield GatewayFinding("ok", "clients", text)
         if newest is not None and newest - now > _LARGEST_SKEW * 1000:
             ahead = round((newest - now) / 1000)
-            yield Finding(
+            yield GatewayFinding(
                 "warn", "clock", f"the newest row of the store is {ahead} s ahead of this machine; set the clock"
             )
     except StoreError as error:
-        yield Finding("fail", "store", f"it cannot be written: {error}; check its disk and its permissions")
+        yield GatewayFinding("fail", "store", f"it cannot be written: {error}; check its disk and its permissions")
     finally:
         store.close()
 
@@ -122,33 +128,35 @@ def _models_of(runtime: Runtime) -> dict[str, Model]:
     return found
 
 
-def _look_for_keys(runtime: Runtime, models: Mapping[str, Model]) -> Iterator[Finding]:
+def _look_for_keys(runtime: Runtime, models: Mapping[str, Model]) -> Iterator[GatewayFinding]:
     missing = {name: text for name, model in models.items() if (text := runtime.client.find_missing(model))}
     for name, text in missing.items():
-        yield Finding("warn", "keys", f"{name}: {text}")
+        yield GatewayFinding("warn", "keys", f"{name}: {text}")
     if models and not missing:
-        yield Finding("ok", "keys", f"{counted(len(models), 'model')} of routes can be asked")
+        yield GatewayFinding("ok", "keys", f"{counted(len(models), 'model')} of routes can be asked")
 
 
-def _look_at_address(config: Config, get: Get) -> Iterator[Finding]:
+def _look_at_address(config: Config, get: Get) -> Iterator[GatewayFinding]:
     place = read_address(config.listen.address)
     try:
         reply = get(f"{place.url}/health")
     except httpx2.HTTPError:
-        yield Finding("ok", "address", f"nothing listens at {place.url} yet")
+        yield GatewayFinding("ok", "address", f"nothing listens at {place.url} yet")
         return
     try:
         version = object_of(reply.json()).get("version")
     except ValueError:
         version = None
     if version is None:
-        yield Finding("fail", "address", f"another program listens at {place.url}; choose another listen.address")
+        yield GatewayFinding(
+            "fail", "address", f"another program listens at {place.url}; choose another listen.address"
+        )
     else:
         state: Literal["ok", "warn"] = "ok" if version == __version__ else "warn"
-        yield Finding(state, "address", f"a gateway of version {version} answers at {place.url}")
+        yield GatewayFinding(state, "address", f"a gateway of version {version} answers at {place.url}")
 
 
-def _look_at_providers(models: Mapping[str, Model], get: Get) -> Iterator[Finding]:
+def _look_at_providers(models: Mapping[str, Model], get: Get) -> Iterator[GatewayFinding]:
     places: dict[str, str] = {}
     for model in models.values():
         row = find_row(model.provider, model.base_url)
@@ -159,18 +167,20 @@ def _look_at_providers(models: Mapping[str, Model], get: Get) -> Iterator[Findin
         finding, skew = _reach(provider, url, get)
         yield finding
         if skew is not None and abs(skew) > _LARGEST_SKEW:
-            yield Finding("warn", "clock", f"this machine differs by {skew:.0f} s from {provider}; set the clock")
+            yield GatewayFinding(
+                "warn", "clock", f"this machine differs by {skew:.0f} s from {provider}; set the clock"
+            )
 
 
-def _reach(name: str, url: str, get: Get) -> tuple[Finding, float | None]:
+def _reach(name: str, url: str, get: Get) -> tuple[GatewayFinding, float | None]:
     """Look whether a server answers, whatever it answers, and by how much its clock differs from this machine's."""
     try:
         reply = get(url)
     except httpx2.HTTPError as error:
         text = f"{name} at {url} does not answer: {type(error).__name__}; check network, proxy and firewall"
-        return Finding("warn", "reachability", text), None
+        return GatewayFinding("warn", "reachability", text), None
     try:
         skew = time.time() - parsedate_to_datetime(reply.headers["date"]).timestamp()
     except (KeyError, ValueError):
         skew = None
-    return Finding("ok", "reachability", f"{name} answers at {url}"), skew
+    return GatewayFinding("ok", "reachability", f"{name} answers at {url}"), skew

@@ -30,7 +30,7 @@ from segue.errors import EncodeError
 from segue.failures.failure import Failure, FailureKind
 from segue.foundation.json_text import encode_json
 from segue.foundation.plurals import counted
-from segue.gateway.asking import Asked, Continuation
+from segue.gateway.asking import Continuation, RestoredRequest
 from segue.gateway.caching import find_saving, with_caching
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.contents import dump_content
@@ -88,9 +88,9 @@ _Given: TypeAlias = "tuple[Context, Model, Options | None, Policy | None, str | 
 class Exchange:
     """The exchange of one request: attempts, the state of the reply, and the row that is kept."""
 
-    def __init__(self, gateway: Gateway, asked: Asked, request_id: str) -> None:
+    def __init__(self, gateway: Gateway, asked: RestoredRequest, request_id: str) -> None:
         self.gateway: Gateway = gateway
-        self.asked: Asked = asked
+        self.asked: RestoredRequest = asked
         self.id: str = request_id
         self.attempts: list[Attempt] = []
         self.tap: list[bytes] = []

@@ -44,7 +44,7 @@ _PAID: Final = 0.0001
 
 
 @final
-class Turn:
+class GateTurn:
     """The turn of one request, or of one connection that sends several: `leave` ends it, `renew` waits for it again."""
 
     __slots__ = ("_gate", "began", "has_place", "name", "steps", "threads")
@@ -104,9 +104,9 @@ class Gate:
         self.cpu: Callable[[], float] = cpu
         self._clock = clock
         self._debts: dict[str, tuple[float, float]] = {}
-        self._waiting: dict[str, deque[tuple[Turn, asyncio.Future[None]]]] = {}
-        self._running: dict[str, set[Turn]] = {}
-        self._finishing: set[Turn] = set()
+        self._waiting: dict[str, deque[tuple[GateTurn, asyncio.Future[None]]]] = {}
+        self._running: dict[str, set[GateTurn]] = {}
+        self._finishing: set[GateTurn] = set()
         self._held: dict[str, float] = {}  # since when a name waits for poorer ones
         self._last: str | None = None
         self._changed = float("-inf")  # when another name was served than before
@@ -139,13 +139,13 @@ class Gate:
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
-    async def enter(self, name: str) -> Turn:
+    async def enter(self, name: str) -> GateTurn:
         """Wait for the turn of a request; it ends with `leave`."""
-        turn = Turn(self, name)
+        turn = GateTurn(self, name)
         await self.wait(turn)
         return turn
 
-    async def wait(self, turn: Turn) -> None:
+    async def wait(self, turn: GateTurn) -> None:
         """Wait until a turn has a place."""
         if not self._waiting and self._has_room(turn.name) and not self._is_held(turn.name):
             self._begin(turn)
@@ -165,7 +165,7 @@ class Gate:
                     del self._waiting[turn.name]
             raise
 
-    def leave(self, turn: Turn) -> None:
+    def leave(self, turn: GateTurn) -> None:
         """End a turn, or let it go on without its place."""
         if self._finishing:
             self._finishing.discard(turn)
@@ -181,13 +181,13 @@ class Gate:
         if self._waiting:
             self._look_soon()
 
-    def finish(self, turn: Turn) -> None:
+    def finish(self, turn: GateTurn) -> None:
         """Count a turn without a place as under way, until it leaves."""
         turn.began = self._clock()
         if not turn.has_place:
             self._finishing.add(turn)
 
-    async def metered(self, turn: Turn, work: Coroutine[Any, Any, T]) -> T:
+    async def metered(self, turn: GateTurn, work: Coroutine[Any, Any, T]) -> T:
         """Await work, and charge the CPU time of each of its steps to the name of the turn."""
         return await _Metered(self, turn, work)
 
@@ -210,7 +210,7 @@ class Gate:
         }
         return any(self.debt(other) < own for other in under_way)
 
-    def _begin(self, turn: Turn) -> None:
+    def _begin(self, turn: GateTurn) -> None:
         turn.has_place = True
         turn.began = self._clock()
         self._held.pop(turn.name, None)
@@ -244,7 +244,7 @@ class Gate:
         if self._waiting:
             self._look_soon()
 
-    def _drop_idle(self, seen: dict[Turn, int]) -> None:
+    def _drop_idle(self, seen: dict[GateTurn, int]) -> None:
         """Take the places of requests that made no step since they were seen."""
         self._timer = None
         for turn, steps in seen.items():
@@ -258,7 +258,7 @@ class _Metered:
 
     __slots__ = ("_gate", "_turn", "_work")
 
-    def __init__(self, gate: Gate, turn: Turn, work: Coroutine[Any, Any, Any]) -> None:
+    def __init__(self, gate: Gate, turn: GateTurn, work: Coroutine[Any, Any, Any]) -> None:
         self._gate = gate
         self._turn = turn
         self._work = work

@@ -73,7 +73,7 @@ class Seam(NamedTuple):
 
 
 @final
-class History:
+class RequestHistory:
     """A request as it was read, with the bytes of its turns and of what is next to them."""
 
     __slots__ = ("call", "conversation", "fields", "found_at", "outboxes", "runtime", "seams", "size", "turns", "whole")
@@ -114,7 +114,7 @@ class Text(NamedTuple):
 
 
 @final
-class Head(NamedTuple):
+class BodyHead(NamedTuple):
     """A body without its turns, as it was read."""
 
     fields: Mapping[str, bytes]
@@ -123,12 +123,12 @@ class Head(NamedTuple):
 
 
 @final
-class Read(NamedTuple):
+class ReadRequest(NamedTuple):
     """A request that was read. `text` is None if it cannot be kept; `history` is the one that it begins with."""
 
     call: Call
     text: Text | None = None
-    history: History | None = None
+    history: RequestHistory | None = None
     seam: Seam | None = None
 
 
@@ -136,10 +136,10 @@ class Histories:
     """The histories of all tenants; those that were not used for the longest time are forgotten."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[str, str, bytes], tuple[History, ...]] = {}
-        self._used: dict[str, OrderedDict[History, tuple[str, str, bytes]]] = {}
+        self._places: dict[tuple[str, str, bytes], tuple[RequestHistory, ...]] = {}
+        self._used: dict[str, OrderedDict[RequestHistory, tuple[str, str, bytes]]] = {}
         self._sizes: dict[str, int] = {}
-        self._heads: OrderedDict[tuple[str, str], tuple[Head, ...]] = OrderedDict()
+        self._heads: OrderedDict[tuple[str, str], tuple[BodyHead, ...]] = OrderedDict()
 
     @property
     def held_bytes(self) -> int:
@@ -152,7 +152,7 @@ class Histories:
 
     def read(  # noqa: PLR0917 - a request as `read_call` takes it, whose it is, and how it is read
         self, tenant: str, runtime: Runtime, method: str, path: str, headers: Mapping[str, str], body: bytes
-    ) -> Read:
+    ) -> ReadRequest:
         """Read a request.
 
         Raises:
@@ -173,18 +173,18 @@ class Histories:
             call = _read_new(history, seam, text, runtime)
             if call is not None:
                 text = text._replace(turns=history.turns[: seam.turns] + text.turns[seam.turns :])
-                return Read(call, text, history, seam)
+                return ReadRequest(call, text, history, seam)
         elif text is not None and len(body) < min(limits.values, limits.messages, _LARGEST_HEAD):
             head = self._find_head(text, runtime)
             call = None if head is None else _read_turns(head.call, text, runtime)
             if call is not None:
-                return Read(call, text)
+                return ReadRequest(call, text)
             call = read_limited(method, path, headers, body, catalogue=catalogue, limits=limits)
             self._keep_head(text, call, runtime)
-            return Read(call, text)
-        return Read(read_limited(method, path, headers, body, catalogue=catalogue, limits=limits), text)
+            return ReadRequest(call, text)
+        return ReadRequest(read_limited(method, path, headers, body, catalogue=catalogue, limits=limits), text)
 
-    def _find_head(self, text: Text, runtime: Runtime) -> Head | None:
+    def _find_head(self, text: Text, runtime: Runtime) -> BodyHead | None:
         known = self._heads.get(text.place[:2], ())
         return next((head for head in known if head.runtime is runtime and _has_fields(head, text)), None)
 
@@ -199,7 +199,7 @@ class Histories:
         if again is None or not is_exact(again.prompt, prompt):
             return
         place = text.place[:2]
-        head = Head(text.fields, empty, runtime)
+        head = BodyHead(text.fields, empty, runtime)
         self._heads[place] = (head, *self._heads.get(place, ())[: _HEADS_ALIKE - 1])
         self._heads.move_to_end(place)
         while len(places := list(self._heads)) > _HEADS // _HEADS_ALIKE:
@@ -207,9 +207,9 @@ class Histories:
             largest = max(counts.values())
             self._heads.pop(next(each for each in places if counts[each[0]] == largest), None)
 
-    def _find(self, text: Text, runtime: Runtime) -> tuple[History, Seam] | None:
+    def _find(self, text: Text, runtime: Runtime) -> tuple[RequestHistory, Seam] | None:
         """Find the history that a request begins with: the one with the most turns in common."""
-        best: tuple[History, Seam] | None = None
+        best: tuple[RequestHistory, Seam] | None = None
         oldest = monotonic() - _LONGEST
         for history in self._places.get(text.place, ()):
             if history.runtime is not runtime or history.found_at < oldest or not _has_fields(history, text):
@@ -222,7 +222,9 @@ class Histories:
                     break
         return best
 
-    def keep(self, read: Read, runtime: Runtime, whole: tuple[Message, ...], seam: Seam, conversation: str) -> None:
+    def keep(
+        self, read: ReadRequest, runtime: Runtime, whole: tuple[Message, ...], seam: Seam, conversation: str
+    ) -> None:
         """Keep a request, in place of the one that it continues. `seam` is its end, `whole` its restored messages."""
         text, before = read.text, read.history
         limits = runtime.config.limits
@@ -235,7 +237,7 @@ class Histories:
             known = before.seams[: at + 1]
             seams = known if known[-1].turns == seam.turns else (*known[1 - _SEAMS :], seam)
             is_newest = at + _MARKED >= len(before.seams)
-        history = History(
+        history = RequestHistory(
             text,
             read.call,
             runtime,
@@ -264,7 +266,7 @@ class Histories:
                 if history.conversation == conversation:
                     self._drop(name, history)
 
-    def _add(self, place: tuple[str, str, bytes], history: History) -> None:
+    def _add(self, place: tuple[str, str, bytes], history: RequestHistory) -> None:
         alike = self._places.get(place, ())
         if len(alike) >= _ALIKE:
             self._drop(place[0], alike[-1])
@@ -273,7 +275,7 @@ class Histories:
         self._used.setdefault(place[0], OrderedDict())[history] = place
         self._sizes[place[0]] = self._sizes.get(place[0], 0) + history.size
 
-    def _drop(self, tenant: str, history: History) -> None:
+    def _drop(self, tenant: str, history: RequestHistory) -> None:
         used = self._used.get(tenant)
         place = None if used is None else used.pop(history, None)
         if place is None:
@@ -304,7 +306,7 @@ def _split(given: tuple[str, str], protocol: str, body: bytes, limits: LimitsTab
     return Text(place, {key: bytes(value) for key, value in fields.items()}, turns, len(body))
 
 
-def _has_fields(known: History | Head, text: Text) -> bool:
+def _has_fields(known: RequestHistory | BodyHead, text: Text) -> bool:
     return known.fields == text.fields and list(known.fields) == list(text.fields)
 
 
@@ -317,7 +319,7 @@ def _read_turns(known: Call, text: Text, runtime: Runtime) -> Call | None:
     return read_further(known, 0, 0, items, runtime.router.catalogue)
 
 
-def _read_new(history: History, seam: Seam, text: Text, runtime: Runtime) -> Call | None:
+def _read_new(history: RequestHistory, seam: Seam, text: Text, runtime: Runtime) -> Call | None:
     try:
         items = [cast("object", _DECODE(turn)) for turn in text.turns[seam.turns :]]
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -22,7 +22,7 @@ from segue.calls.reading import Call, count_values, find_protocol, parse_body, r
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.board import Board, Tally
 from segue.gateway.config import LimitsTable
-from segue.gateway.gate import Turn
+from segue.gateway.gate import GateTurn
 from segue.gateway.keys import ANYONE, ClientKey
 from segue.gateway.leaving import Connection
 from segue.gateway.runtime import Runtime
@@ -101,7 +101,9 @@ class Intake:
         return self._running.sum()
 
     @contextmanager
-    def admitted(self, tenant: str, runtime: Runtime, key: ClientKey = ANYONE, *, turn: Turn) -> Generator[Admission]:
+    def admitted(
+        self, tenant: str, runtime: Runtime, key: ClientKey = ANYONE, *, turn: GateTurn
+    ) -> Generator[Admission]:
         """Count a request while it runs; `turn` is that of the gate.
 
         Raises:
@@ -222,9 +224,9 @@ class Intake:
 class Admission:
     """One request that runs: its tenant, and the runtime that it uses from its beginning to its end."""
 
-    def __init__(self, intake: Intake, tenant: str, runtime: Runtime, key: ClientKey, turn: Turn) -> None:
+    def __init__(self, intake: Intake, tenant: str, runtime: Runtime, key: ClientKey, turn: GateTurn) -> None:
         self._intake = intake
-        self.turn: Turn = turn
+        self.turn: GateTurn = turn
         self.tenant: str = tenant
         self.key: ClientKey = key
         self.lease: Lease | None = None

@@ -109,7 +109,7 @@ _TO_CAMEL: Final = re.compile(r"_+([a-z0-9])")
 _NOT_FOLDED: Final = re.compile(r"[\W_]+")
 
 
-class Finding(NamedTuple):
+class NamedObject(NamedTuple):
     """A value that may name an object at the provider: where it is, the value (empty: any), and what it names.
 
     `kind`: "object" (a place of names), "item" (an item that is looked up by its id, and whose text is there without
@@ -164,7 +164,7 @@ class ObjectPlaces:
                 self._known[parent, key] = found  # few: both keys are of the table
         return found
 
-    def find(self, body: Block) -> Iterator[Finding]:
+    def find(self, body: Block) -> Iterator[NamedObject]:
         """Find every value of a body that may name an object at the provider."""
         waiting: list[tuple[object, str, Path, int]] = [(body, "", (), _PLAIN)]
         while waiting:
@@ -184,13 +184,13 @@ class ObjectPlaces:
 
     def _find_in(
         self, block: dict[str, object], parent: str, path: Path, mode: int, waiting: list[tuple[object, str, Path, int]]
-    ) -> Iterator[Finding]:
+    ) -> Iterator[NamedObject]:
         if parent == self._items_at and mode == _PLAIN and self._is_looked_up(block):
             texts = self._texts.get(str(block.get("type")), ())
             has_text = isinstance(block["id"], str) and any(block.get(key) for key in texts)
-            yield Finding((*path, "id"), str(block["id"]), "a stored item", "item" if has_text else "object")
+            yield NamedObject((*path, "id"), str(block["id"]), "a stored item", "item" if has_text else "object")
         elif mode == _PLAIN and self._items_at and "id" in block and _fold(str(block.get("type"))) == "itemreference":
-            yield Finding((*path, "id"), str(block["id"]), "a stored item", "object")
+            yield NamedObject((*path, "id"), str(block["id"]), "a stored item", "object")
         for key, value in block.items():
             if value is None:
                 continue
@@ -203,7 +203,7 @@ class ObjectPlaces:
                 found = None if name == key else self.class_of(parent, name)
                 other = self._folded.get(_fold(key)) if found is None else name if name in block else None
                 if other is not None and other != key:
-                    yield Finding((*path, key), "", other, "variant")
+                    yield NamedObject((*path, key), "", other, "variant")
                     continue
             if mode == _REFERENCE and found not in _JUDGED and not self._is_place(parent, name):
                 below = mode  # of a name in the form of an object, any other string may be the name
@@ -215,7 +215,7 @@ class ObjectPlaces:
                 below = _LOOSE if mode == _LOOSE else _unknown(key)
             if below == _PLAIN and isinstance(value, str):
                 if _TEXT_NAME in value[:_LONGEST_START].lower():
-                    yield Finding((*path, key), value[:_LONGEST_NAME], "a file", "object")
+                    yield NamedObject((*path, key), value[:_LONGEST_NAME], "a file", "object")
                 continue
             if below == _DATA or (below == _LOOSE and isinstance(value, str)):
                 continue
@@ -225,17 +225,17 @@ class ObjectPlaces:
         """Whether a key is known in this place, and not only in others."""
         return (parent, key) in self._places or f"{parent}.{key}" in self.rows
 
-    def _judge(self, value: object, key: str, path: Path, mode: int) -> Finding | None:
+    def _judge(self, value: object, key: str, path: Path, mode: int) -> NamedObject | None:
         text = value if isinstance(value, str) else str(value)
         if mode == _MODEL:
-            return Finding(path, text, "a model", "model") if text.strip() else None
+            return NamedObject(path, text, "a model", "model") if text.strip() else None
         if mode == _ADDRESS:
-            return None if is_public(text) else Finding(path, text, "an address of the account", "address")
+            return None if is_public(text) else NamedObject(path, text, "an address of the account", "address")
         if mode == _REFERENCE:
-            return Finding(path, text, self._what(path, key), "object") if text.strip() else None
+            return NamedObject(path, text, self._what(path, key), "object") if text.strip() else None
         if (mode == _UNKNOWN and not (isinstance(value, str) and may_name(text))) or not text.strip():
             return None
-        return Finding(path, text, "something", "unknown")
+        return NamedObject(path, text, "something", "unknown")
 
     def _what(self, path: Path, key: str) -> str:
         keys = [self._alias_of(each) for each in path if isinstance(each, str)]

@@ -35,7 +35,7 @@ _SECOND_ADDRESS: Final = 0.25
 _NO_BODY: Final = (204, 304)
 
 
-class Address(NamedTuple):
+class PoolAddress(NamedTuple):
     """Where a connection goes: one of them serves all requests there."""
 
     host: str
@@ -43,12 +43,12 @@ class Address(NamedTuple):
     is_tls: bool
 
 
-def find_address(url: httpx2.URL) -> Address | None:
+def find_address(url: httpx2.URL) -> PoolAddress | None:
     """Return where a request for a URL goes; None if this pool cannot send it."""
     if url.scheme not in ("http", "https") or url.userinfo or not url.raw_host:
         return None
     is_tls = url.scheme == "https"
-    return Address(url.raw_host.decode("ascii"), url.port or (443 if is_tls else 80), is_tls)
+    return PoolAddress(url.raw_host.decode("ascii"), url.port or (443 if is_tls else 80), is_tls)
 
 
 def write_head(method: str, url: httpx2.URL, headers: Sequence[tuple[str, str]], size: int) -> bytes:
@@ -72,12 +72,12 @@ def write_head(method: str, url: httpx2.URL, headers: Sequence[tuple[str, str]],
 
 
 @final
-class Connection(asyncio.Protocol):
+class PoolConnection(asyncio.Protocol):
     """A connection, and the reply that arrives on it."""
 
-    def __init__(self, pool: Pool, address: Address, make_parser: Any) -> None:  # noqa: ANN401 - a class of httptools
+    def __init__(self, pool: Pool, address: PoolAddress, make_parser: Any) -> None:  # noqa: ANN401 - a class of httptools
         self._pool = pool
-        self.address: Address = address
+        self.address: PoolAddress = address
         self._parser = make_parser(self)
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
@@ -275,12 +275,12 @@ class Pool:
         self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._make_parser = make_parser
         self._read_timeout = read_timeout
-        self._all: set[Connection] = set()
-        self._idle: dict[Address, list[Connection]] = {}
+        self._all: set[PoolConnection] = set()
+        self._idle: dict[PoolAddress, list[PoolConnection]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._context: ssl.SSLContext | None = None
 
-    async def send(self, address: Address, head: bytes, content: bytes) -> Connection:
+    async def send(self, address: PoolAddress, head: bytes, content: bytes) -> PoolConnection:
         """Send a request, and wait for the head of its reply. Raises the exceptions of httpx2."""
         idle, connection = self._idle.get(address), None
         while idle and connection is None:
@@ -291,7 +291,7 @@ class Pool:
         await connection.send(head, content)
         return connection
 
-    async def _connect(self, address: Address) -> Connection:
+    async def _connect(self, address: PoolAddress) -> PoolConnection:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 return await self._open(address)
@@ -300,14 +300,14 @@ class Pool:
         except OSError as error:
             raise httpx2.ConnectError(str(error) or type(error).__name__) from error
 
-    async def _open(self, address: Address) -> Connection:
+    async def _open(self, address: PoolAddress) -> PoolConnection:
         loop, host = self.loop, address.host
         found = await loop.getaddrinfo(host, address.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         if address.is_tls and self._context is None:
             self._context = await asyncio.to_thread(_make_context)  # it reads files
         connect = cast("Any", aiohappyeyeballs).start_connection
         opened: socket.socket = await connect(found, happy_eyeballs_delay=_SECOND_ADDRESS, interleave=1)
-        connection = Connection(self, address, self._make_parser)
+        connection = PoolConnection(self, address, self._make_parser)
         try:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -325,12 +325,12 @@ class Pool:
             self._look_later()
         return connection
 
-    def keep(self, connection: Connection) -> None:
+    def keep(self, connection: PoolConnection) -> None:
         """Keep a connection for the next request."""
         connection.since = self.loop.time()
         self._idle.setdefault(connection.address, []).append(connection)
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: PoolConnection) -> None:
         """Drop a connection that was closed."""
         self._all.discard(connection)
         idle = self._idle.get(connection.address)

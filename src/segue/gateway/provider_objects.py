@@ -23,9 +23,9 @@ from segue.errors import Path
 from segue.failures.failure import FailureKind
 from segue.foundation.json_text import encode_json
 from segue.gateway.config import SAME
-from segue.gateway.histories import Read
+from segue.gateway.histories import ReadRequest
 from segue.gateway.intake import Admission, Refused
-from segue.gateway.object_places import Finding, ObjectPlaces, find_places, fold_name
+from segue.gateway.object_places import NamedObject, ObjectPlaces, find_places, fold_name
 from segue.gateway.responses import is_own_reply
 from segue.gateway.routing import is_priced
 from segue.gateway.service import Gateway
@@ -104,7 +104,7 @@ def _find_duplicate(raw: bytes) -> str:
 
 
 async def check_objects(
-    gateway: Gateway, admission: Admission, call: Call, read: Read | None = None, *, is_continued: bool = False
+    gateway: Gateway, admission: Admission, call: Call, read: ReadRequest | None = None, *, is_continued: bool = False
 ) -> frozenset[str]:
     """Check that a client names nothing of the operator's accounts but what it got in a reply of this gateway.
 
@@ -196,11 +196,11 @@ def without_items(context: Context, ids: frozenset[str], protocol: str) -> Conte
     return replace(context, messages=messages)
 
 
-def _find(places: ObjectPlaces | None, held: HeldContent, body: Mapping[str, object]) -> Sequence[Finding]:
+def _find(places: ObjectPlaces | None, held: HeldContent, body: Mapping[str, object]) -> Sequence[NamedObject]:
     if places is not None:
         return list(places.find(body))
     # A protocol of an extension declares its names in `HeldContent` alone.
-    return [Finding((found.key,), found.id, found.what, "object") for found in held.find_ids(body)]
+    return [NamedObject((found.key,), found.id, found.what, "object") for found in held.find_ids(body)]
 
 
 def _is_own_model(name: str, catalogue: Catalogue) -> bool:
@@ -227,7 +227,7 @@ def _refuse_model(name: str, call: Call) -> Refused:
     return Refused(text, 400, FailureKind.INVALID_REQUEST, call.protocol)
 
 
-def _check_further(admission: Admission, call: Call, found: Finding) -> None:
+def _check_further(admission: Admission, call: Call, found: NamedObject) -> None:
     """Check a model that the provider would run next to the one that is asked for, with a key that is limited.
 
     Where money is limited, it must not be dearer: a reply is counted at the price of the model that is asked for.
@@ -252,7 +252,7 @@ def _is_at_most(price: Price, other: Price) -> bool:
     return price.input <= other.input and price.output <= other.output
 
 
-def _explain(found: Finding, where: str, call: Call) -> str:
+def _explain(found: NamedObject, where: str, call: Call) -> str:
     value = f" {found.value[:_SHOWN]!r}" if found.value else ""
     operator = "or ask the operator to set listen.provider_ids"
     match found.kind:

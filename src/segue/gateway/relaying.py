@@ -19,7 +19,7 @@ from typing import Final, final
 
 from segue.gateway.exchange import Exchange
 from segue.gateway.straight_replies import StraightReply
-from segue.gateway.writing import StreamWriter
+from segue.gateway.writing import ClientStream
 
 ENDS: Final[Mapping[str, tuple[bytes, ...]]] = {
     "openai-chat": (b"[DONE]", b"error"),
@@ -55,7 +55,7 @@ class StreamRelay:
         "_writer",
     )
 
-    def __init__(self, exchange: Exchange, writer: StreamWriter, protocol: str, straight: StraightReply) -> None:
+    def __init__(self, exchange: Exchange, writer: ClientStream, protocol: str, straight: StraightReply) -> None:
         self._exchange = exchange
         self._writer = writer
         self._texts = (*ENDS[protocol], *JUDGED[protocol])

@@ -192,14 +192,14 @@ def _read_kept(kept: KeptReply, protocol: str) -> tuple[list[object], list[objec
 
 
 @final
-class Whole(NamedTuple):
+class WholeRequest(NamedTuple):
     """A request that names the reply before it, read with the whole history: `turns` are all of its turns."""
 
     call: Call
     turns: list[object]
 
 
-async def find_whole(gateway: Gateway, admission: Admission, call: Call) -> Whole | None:
+async def find_whole(gateway: Gateway, admission: Admission, call: Call) -> WholeRequest | None:
     """Read a request with the whole history before it; None if it names no reply, or one that is not stored here.
 
     Raises:
@@ -214,7 +214,7 @@ async def find_whole(gateway: Gateway, admission: Admission, call: Call) -> Whol
     if before is None:
         return None
     turns = [*before, *turns_of_request(call)]
-    return Whole(await admission.run(read_continued, call, turns, admission.runtime.router.catalogue), turns)
+    return WholeRequest(await admission.run(read_continued, call, turns, admission.runtime.router.catalogue), turns)
 
 
 @contextmanager

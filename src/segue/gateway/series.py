@@ -22,7 +22,7 @@ class _Row(msgspec.Struct, rename="camel"):
     figures: str | None = None
 
 
-class Step(msgspec.Struct, rename="camel"):
+class SeriesStep(msgspec.Struct, rename="camel"):
     """One step of time: requests, errors, dollars, input tokens and those from a cache, and waits in milliseconds."""
 
     requests: int = 0
@@ -59,7 +59,7 @@ class Series:
         self.is_cut: bool = False
         """Whether there are more rows than were added."""
         self._step = max(1, length // steps)
-        self._steps = [Step() for _ in range(steps)]
+        self._steps = [SeriesStep() for _ in range(steps)]
 
     def add(self, rows: Iterable[bytes]) -> tuple[int, str] | None:
         """Add rows; return the time and id of the last one."""
@@ -72,7 +72,7 @@ class Series:
                 self._count(self._steps[min(at, len(self._steps) - 1)], row)
         return last
 
-    def _count(self, step: Step, row: _Row) -> None:
+    def _count(self, step: SeriesStep, row: _Row) -> None:
         step.requests += 1
         step.errors += row.outcome == "error"
         billed = row.spent or row.usage

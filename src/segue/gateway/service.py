@@ -48,7 +48,7 @@ from segue.gateway.store.key_table import keys_version, read_keys
 from segue.gateway.store.opening import open_store, read_store_name
 from segue.gateway.store.private_files import read_or_make_secret
 from segue.gateway.store.service import StoreService
-from segue.gateway.store.store import Limits, StoredRow
+from segue.gateway.store.store import StoredRow, StoreLimits
 from segue.gateway.tracing import Tracing, log_request, open_telemetry
 from segue.models.built_in import ECHO
 from segue.protocols.registry import all_protocols
@@ -116,7 +116,7 @@ class Gateway:
         self.intake: Intake = Intake(board)
         turns = None if board is None else board.folder / "store.turns"
         store = open_store(read_store_name(config.state.store, self.environment), turns=turns)
-        limits = Limits.of_days(config.state)
+        limits = StoreLimits.of_days(config.state)
         self.store: StoreService = StoreService(store, limits, LOG.warning)
         self.keys: KeyRing = KeyRing()
         """The keys of the store."""

@@ -14,7 +14,7 @@ from segue.conversation.stored import load, load_message
 from segue.envelope.conversation import UNKNOWN
 from segue.errors import SegueError, render_path
 from segue.foundation.json_text import encode_valid_json
-from segue.gateway.contents import Content, is_missing
+from segue.gateway.contents import KeptExchange, is_missing
 from segue.gateway.records import ChangeRow
 from segue.histories.kit.lines import title_of
 from segue.histories.opening import How, open_value
@@ -53,7 +53,7 @@ _ROW: Final = msgspec.json.Decoder(_Described)
 class ShownContent:
     """A request next to what the model was sent, and the reply."""
 
-    def __init__(self, content: Content, row: bytes, sent_protocol: str | None) -> None:
+    def __init__(self, content: KeptExchange, row: bytes, sent_protocol: str | None) -> None:
         described = _ROW.decode(row)
         self._images: dict[str, str] = {}
         self._reply = _read_reply(content)
@@ -110,7 +110,7 @@ def _without_names(context: Context | None, *, of_all: bool = False) -> Context:
     return replace(context, messages=tuple(messages))
 
 
-def _read_reply(content: Content) -> Message | None:
+def _read_reply(content: KeptExchange) -> Message | None:
     if is_missing(content.reply):
         return None
     try:
@@ -133,7 +133,7 @@ def _outline(reply: msgspec.Raw) -> bytes:
     return encode_valid_json({**names, "content": kept})
 
 
-def _read_given(content: Content, protocol: str) -> Context | None:
+def _read_given(content: KeptExchange, protocol: str) -> Context | None:
     """Read the history; of a redacted one only the body of the client is kept."""
     if is_missing(content.context):
         return _read_body(content.received, protocol)
@@ -190,7 +190,7 @@ def with_kinds(row: bytes) -> Mapping[str, object]:
     return {**msgspec.json.decode(row), "kinds": group_changes(_read_changes(_ROW.decode(row).changes))}
 
 
-def title_of_content(content: Content) -> str:
+def title_of_content(content: KeptExchange) -> str:
     """Return the first words of the user, as the title of a conversation; empty if there are none."""
     if is_missing(content.context):
         return ""

@@ -39,11 +39,11 @@ from segue.foundation.quoting import raw_headers
 from segue.gateway.answers import Receive, answer_stream, explain_error, explain_to_client
 from segue.gateway.asking import Continuation, read_asked
 from segue.gateway.exchange import Exchange, random_name
-from segue.gateway.gate import Turn
+from segue.gateway.gate import GateTurn
 from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_values, read_limited
 from segue.gateway.provider_objects import check_body
-from segue.gateway.responses import Whole, find_whole, previous_id, turns_of_request, without_previous
+from segue.gateway.responses import WholeRequest, find_whole, previous_id, turns_of_request, without_previous
 from segue.gateway.service import Gateway
 from segue.gateway.writing import Send
 from segue.models.catalogue import Catalogue
@@ -101,7 +101,7 @@ class Socket:
     """One connection: what it remembers, and the requests on it, one after the other."""
 
     def __init__(
-        self, gateway: Gateway, headers: dict[str, str], path: str, receive: Receive, send: Send, *, turn: Turn
+        self, gateway: Gateway, headers: dict[str, str], path: str, receive: Receive, send: Send, *, turn: GateTurn
     ) -> None:
         self._gateway = gateway
         self._turn = turn
@@ -259,7 +259,7 @@ class Socket:
         )
         call = replace(call, stream=True, framing="ndjson")
         name, continued = previous_id(call), None
-        whole = Whole(call, turns_of_request(call))
+        whole = WholeRequest(call, turns_of_request(call))
         if name is not None:
             if self._latest is not None and self._latest[0] == name:
                 whole, continued = await admission.run(_read_whole, self._latest[1], call, catalogue)
@@ -327,7 +327,7 @@ class Socket:
         return {"type": "http.disconnect"}
 
 
-def _read_whole(before: Continuation, call: Call, catalogue: Catalogue) -> tuple[Whole, Continuation | None]:
+def _read_whole(before: Continuation, call: Call, catalogue: Catalogue) -> tuple[WholeRequest, Continuation | None]:
     """Read a request with the whole history before it.
 
     The history is not read again, and the continuation is returned, if nothing that is new can change what is read of
@@ -348,8 +348,8 @@ def _read_whole(before: Continuation, call: Call, catalogue: Catalogue) -> tuple
         if read is not None and read.prompt is not None:
             options = without_previous(prompt.options)
             whole = replace(call, prompt=replace(prompt, context=read.prompt.context, options=options))
-            return Whole(whole, turns), before
-    return Whole(read_continued(call, turns, catalogue), turns), None
+            return WholeRequest(whole, turns), before
+    return WholeRequest(read_continued(call, turns, catalogue), turns), None
 
 
 def _read_alike(call: Call) -> dict[str, object]:

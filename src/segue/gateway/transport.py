@@ -28,7 +28,7 @@ from yarl import URL
 
 from segue.client.http.outgoing_request import OutgoingRequest
 from segue.client.http.settings import CONNECT_TIMEOUT
-from segue.gateway.pool import Address, Connection, Pool, find_address, write_head
+from segue.gateway.pool import Pool, PoolAddress, PoolConnection, find_address, write_head
 
 TAP: Final[ContextVar[Callable[[bytes], object] | None]] = ContextVar("segue_gateway_tap", default=None)
 """Gets the bytes of the replies that this task reads: for clients that get them as they are, or for the store."""
@@ -47,7 +47,7 @@ class _Place(NamedTuple):
 
     url: httpx2.URL
     proxy: str | None
-    address: Address | None
+    address: PoolAddress | None
 
     @property
     def quoted(self) -> URL:
@@ -202,7 +202,7 @@ class PooledReply:
 
     __slots__ = ("headers", "status_code", "stream")
 
-    def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, connection: PoolConnection, loop: asyncio.AbstractEventLoop) -> None:
         self.status_code: int = connection.status
         self.headers: Mapping[str, str] = connection.headers
         self.stream: _PooledBody = _PooledBody(connection, loop)
@@ -216,8 +216,8 @@ class PooledReply:
 class _PooledBody(httpx2.AsyncByteStream):
     """The body of a reply, in the pieces in which it arrives."""
 
-    def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
-        self._connection: Connection | None = connection
+    def __init__(self, connection: PoolConnection, loop: asyncio.AbstractEventLoop) -> None:
+        self._connection: PoolConnection | None = connection
         self._loop = loop
         self._tap = TAP.get()
 

@@ -21,7 +21,7 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 _SLOW_SECONDS: Final = 120.0
 
 
-class StreamWriter:
+class ClientStream:
     """One streamed reply to a client, which begins with `start`.
 
     `head` gives the headers when they are sent; `give_up` ends the exchange.

@@ -24,8 +24,8 @@ from segue.histories.forms import CHAT_LINES, EXCHANGE, FORMS, ROWS, SESSION, ST
 from segue.histories.kit.evidence import (
     ALL,
     Certainty,
-    Evidence,
     Form,
+    FoundForm,
     Sight,
     describe_missing,
     find_evidence,
@@ -430,6 +430,6 @@ def _recognise_wire(value: object) -> Iterator[Recognition]:
         yield Recognition(protocol, "request", "likely", tuple(fields)[:_SHOWN] or ("a list of messages",))
 
 
-def evidence_of(name: str, sight: Sight) -> Evidence | None:
+def evidence_of(name: str, sight: Sight) -> FoundForm | None:
     """Return the evidence for one format."""
     return find_evidence(forms_of(name), sight)

@@ -30,7 +30,7 @@ _PRIOR_WEIGHT: Final = 0.25
 
 
 @final
-class Observation(NamedTuple):
+class ObservedReply(NamedTuple):
     """One reply, in tokens of the model that is asked about."""
 
     output: float
@@ -101,8 +101,8 @@ class Habits:
         return known[len(known) // 2] if known else 0.0
 
 
-def _observe(messages: Sequence[Message], counter: TokenCounter, model: Model) -> list[Observation]:
-    observed: list[Observation] = []
+def _observe(messages: Sequence[Message], counter: TokenCounter, model: Model) -> list[ObservedReply]:
+    observed: list[ObservedReply] = []
     added, last, before = 0.0, None, None
     for message in messages:
         if message.role != "assistant":
@@ -116,7 +116,7 @@ def _observe(messages: Sequence[Message], counter: TokenCounter, model: Model) -
         if message.timestamp is not None and before is not None:
             seconds = max(0.0, (message.timestamp - before) / 1000)
         observed.append(
-            Observation(
+            ObservedReply(
                 _billed(message, visible, counter, model),
                 visible,
                 added,

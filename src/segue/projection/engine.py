@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 from segue.conversation.context import Context, Options, Tool, is_known_prefix, note_prefix
 from segue.conversation.messages import Message
 from segue.projection.fitting.fit import Fitter
-from segue.projection.fitting.places import Places
+from segue.projection.fitting.places import JoinedPlaces
 from segue.projection.fitting.plan import FitPlan, find_plan
 from segue.projection.passes.cache_marks import Mark, find_marks, move_marks
 from segue.projection.passes.extra import withhold_extra
@@ -43,12 +43,12 @@ from segue.projection.workspace.namespace_table import read_table
 from segue.projection.workspace.ownership import ACCOUNT_BOUND
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import UNFINISHED, Scan, scan_context
-from segue.projection.workspace.surrogates import Length
+from segue.projection.workspace.surrogates import TextLength
 from segue.projection.workspace.workspace import Settings, SystemPrompt, Target, Workspace
 
 Pass: TypeAlias = Callable[[Workspace], None]
 
-_NO_LENGTH: Final = Length(0, 0)
+_NO_LENGTH: Final = TextLength(0, 0)
 
 
 def assign_ids_and_names(workspace: Workspace) -> None:
@@ -122,7 +122,7 @@ class Settled:
         """For messages whose content was rearranged, by their index in `given`: the index of each content there."""
         self.fitter: Fitter = Fitter(target, plan)
         self.fitters: dict[int, Fitter] = {}
-        self.length: Length | None = _NO_LENGTH
+        self.length: TextLength | None = _NO_LENGTH
         """The length of `out`; None if it is not known without looking at every message."""
         self.changed: bool = False
         self.needed: list[MediaNeeded | HistoryNeeded] = []
@@ -207,7 +207,7 @@ class _Last(NamedTuple):
     names: dict[str, str]
 
 
-class Outcome:
+class PassOutcome:
     """The results of the passes: the settled prefix and the workspace of the last segment."""
 
     __slots__ = ("before", "changed", "changes", "settled", "workspace")
@@ -233,11 +233,11 @@ class Outcome:
             del out[count:]
         return self.settled.sent
 
-    def places(self) -> Places:
+    def places(self) -> JoinedPlaces:
         """Return the index of every projected message in the given conversation; negative for an inserted one."""
-        return Places(self.settled.places, self.workspace.places)
+        return JoinedPlaces(self.settled.places, self.workspace.places)
 
-    def length(self) -> Length | None:
+    def length(self) -> TextLength | None:
         """Return the length of all messages; None if it is not known without looking at them."""
         settled, last = self.settled.length, self.workspace.length()
         return None if settled is None or last is None else settled.plus(last)
@@ -317,7 +317,7 @@ class Engine:
             ownership.account = bound
             self.reset()
 
-    def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
+    def run(self, context: Context, options: Options, *, settle: bool = False) -> PassOutcome:
         """Project the whole conversation, or the messages after the settled prefix.
 
         Nothing is settled while the provider holds earlier turns: results without a call may answer calls there.
@@ -351,7 +351,7 @@ class Engine:
             self.reset()
         self.target.namespaces, self._tools = table, tools
 
-    def _attempt(self, context: Context, options: Options, *, settle: bool) -> Outcome:
+    def _attempt(self, context: Context, options: Options, *, settle: bool) -> PassOutcome:
         is_off = self.target.rules.thinking_before_calls and is_thinking_off(options, self.target)
         settled = self._settled.pop(is_off, None)
         if settled is None or not settle or not settled.begins(context):
@@ -381,7 +381,7 @@ class Engine:
                 settled.last = _Last(workspace, list(workspace.changes), list(workspace.needed), names)
         if self.fits_settings:
             fit_settings(workspace)
-        return Outcome(settled, workspace, before)
+        return PassOutcome(settled, workspace, before)
 
     def _new_workspace(
         self,

@@ -18,7 +18,7 @@ from segue.conversation.validation import check_options, explain_misuse
 from segue.errors import ProjectionRefused, SettingsError
 from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
-from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names
+from segue.projection.engine import PASSES, Engine, PassOutcome, assign_ids_and_names
 from segue.projection.fitting.given import Given
 from segue.projection.fitting.server_window import ask_server, asked_window, covered_before, fill_window
 from segue.projection.fitting.window import Window
@@ -277,7 +277,7 @@ def _run(engine: Engine, context: Context, options: Options, *, settle: bool) ->
     return replace(projection, report=Report(changes))
 
 
-def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
+def _finish(outcome: PassOutcome, context: Context, target: Target) -> Projection:
     """Fit the projected messages to the window and build the projection; unchanged parts are the given objects."""
     workspace, settings = outcome.workspace, outcome.workspace.settings
     if settings is None:
@@ -401,7 +401,7 @@ def refuse_at(refusal: ProjectionRefused, shift: int, policy: Policy | None, tar
         refuse_changes(refusal.report.shifted(shift), policy or Policy(), target.full_name())
 
 
-def _thinking_requirement(outcome: Outcome, options: Options, target: Target) -> tuple[ThinkingOff, ...]:
+def _thinking_requirement(outcome: PassOutcome, options: Options, target: Target) -> tuple[ThinkingOff, ...]:
     workspace = outcome.workspace
     if target.rules.thinking_before_calls and is_thinking(options) and _lacks_thinking(workspace):
         return (ThinkingOff(),)

@@ -30,7 +30,7 @@ _KINDS: Final[Mapping[str, Callable[[object], bool]]] = {
 }
 
 
-class Written(NamedTuple):
+class WrittenValue(NamedTuple):
     """A value as a target has it: what to write at which paths, what differs, and the member of a list that it is."""
 
     added: Mapping[str, object]
@@ -124,12 +124,12 @@ def columns_of(row: SharedField, model: Model) -> Iterator[Column]:
             yield column
 
 
-def write_field(row: SharedField, model: Model, value: object) -> Written | None:
+def write_field(row: SharedField, model: Model, value: object) -> WrittenValue | None:
     """Return a value as a model has it, in the first of its places that can say it; None if none can."""
     for column in columns_of(row, model):
         written = write_column(row, column, value)
         if written is not None:
-            return Written(*written, column.member)
+            return WrittenValue(*written, column.member)
     return None
 
 

@@ -27,7 +27,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from segue.protocols.kit.json_values import Block, Wire, is_object, list_of, object_of
-from segue.protocols.kit.sources import Source
+from segue.protocols.kit.sources import CitedPage
 
 Convert: TypeAlias = Callable[[object], object]
 
@@ -520,7 +520,7 @@ def share_citations(part: Block, source: str, client: str) -> Mapping[str, list[
 # -- places of citations -----------------------------------------------------------------------------------------------
 
 
-def moved(source: Source, offset: int, size: int) -> Source:
+def moved(source: CitedPage, offset: int, size: int) -> CitedPage:
     """Return a source for a text that begins at an offset; without a place if that is not in this text."""
     if source.span is None:
         return source
@@ -539,7 +539,7 @@ def read_span(text: str, start: object, end: object, *, in_bytes: bool = False) 
     return (first, last) if 0 <= first < last <= len(text) else None
 
 
-def write_span(text: str, source: Source, *, in_bytes: bool = False) -> Mapping[str, int]:
+def write_span(text: str, source: CitedPage, *, in_bytes: bool = False) -> Mapping[str, int]:
     """Return the place of a source in a text, which is its end if none is known."""
     places = source.span or (len(text), len(text))
     if in_bytes:

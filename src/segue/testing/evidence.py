@@ -54,7 +54,7 @@ _SHOWN: Final = 160
 
 
 @final
-class Exchange(NamedTuple):
+class RecordedExchange(NamedTuple):
     """A request, what it was answered with, and where it was recorded."""
 
     protocol: str
@@ -99,7 +99,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def read_exchanges(path: Path) -> Iterator[Exchange]:
+def read_exchanges(path: Path) -> Iterator[RecordedExchange]:
     """Read the exchanges of a file or folder: cassettes of VCR (JSON, YAML), HAR files, and lines of JSON.
 
     A line has `protocol` (or `wire`), `provider`, `model`, `status`, `request` and `response`. Exchanges with other
@@ -116,7 +116,7 @@ def read_exchanges(path: Path) -> Iterator[Exchange]:
             yield from _exchanges_of(data, name, str(file))
 
 
-def _exchanges_of(data: bytes, name: str, source: str) -> Iterator[Exchange]:
+def _exchanges_of(data: bytes, name: str, source: str) -> Iterator[RecordedExchange]:
     try:
         if name.endswith((".jsonl", ".ndjson")):
             entries: list[object] = [msgspec.json.decode(line) for line in data.splitlines() if line.strip()]
@@ -141,7 +141,7 @@ def _parse_yaml(data: bytes, source: str) -> object:
     return cast("object", safe_load(data))
 
 
-def _read_line(entry: Block, source: str) -> Exchange | None:
+def _read_line(entry: Block, source: str) -> RecordedExchange | None:
     protocol, request = entry.get("protocol") or entry.get("wire"), entry.get("request")
     if protocol not in PROTOCOLS or not isinstance(request, Mapping):
         return None
@@ -149,10 +149,12 @@ def _read_line(entry: Block, source: str) -> Exchange | None:
     model = str(entry.get("model") or body.get("model") or body.get("modelId") or "")
     status = cast("int", entry["status"])
     place = str(entry.get("source") or source)
-    return Exchange(str(protocol), str(entry.get("provider") or ""), model, status, body, entry.get("response"), place)
+    return RecordedExchange(
+        str(protocol), str(entry.get("provider") or ""), model, status, body, entry.get("response"), place
+    )
 
 
-def _read_recording(entry: Block, source: str) -> Exchange | None:
+def _read_recording(entry: Block, source: str) -> RecordedExchange | None:
     """Read an interaction of a cassette, or an entry of a HAR file."""
     asked, answer = object_of(entry.get("request")), object_of(entry.get("response"))
     address = urlsplit(str(asked.get("uri") or asked.get("url") or ""))
@@ -167,7 +169,7 @@ def _read_recording(entry: Block, source: str) -> Exchange | None:
     reply = answer.get("body") or answer.get("parsed_body") or object_of(answer.get("content")).get("text")
     response = _json_of(reply)
     provider = _provider_of(address.hostname or "", call.protocol)
-    return Exchange(call.protocol, provider, call.model or "", status, cast("Block", body), response, source)
+    return RecordedExchange(call.protocol, provider, call.model or "", status, cast("Block", body), response, source)
 
 
 def _json_of(value: object) -> object:
@@ -220,7 +222,7 @@ def read_probe(data: bytes, read: str) -> list[Fact]:
 # -- gathering ---------------------------------------------------------------------------------------------------------
 
 
-def gather(exchanges: Iterable[Exchange], read: str) -> list[Fact]:
+def gather(exchanges: Iterable[RecordedExchange], read: str) -> list[Fact]:
     """Return what exchanges show about the rules, a row for each finding at each endpoint; `read` is the day."""
     facts: list[Fact] = []
     for exchange in exchanges:
@@ -251,18 +253,18 @@ def merge_facts(facts: Iterable[Fact], *, add: Callable[[int, int], int] = opera
     return sorted(merged.values(), key=lambda one: (one.protocol, one.provider, one.model, one.code, one.path, one.key))
 
 
-def _model_of(exchange: Exchange) -> Model:
+def _model_of(exchange: RecordedExchange) -> Model:
     try:
         return replace(get_model(f"{exchange.provider}/{exchange.model}"), protocol=exchange.protocol)
     except ModelError:
         return Model(exchange.model, exchange.provider, exchange.protocol)
 
 
-def _find(exchange: Exchange) -> list[Violation]:
+def _find(exchange: RecordedExchange) -> list[Violation]:
     return check(exchange.request, protocol=exchange.protocol, model=_model_of(exchange))
 
 
-def _fact(exchange: Exchange, found: Violation, read: str, *, replies: int = 0, refusals: int = 0) -> Fact:
+def _fact(exchange: RecordedExchange, found: Violation, read: str, *, replies: int = 0, refusals: int = 0) -> Fact:
     lowered: Grade = "ignored" if found.code == CheckCode.FIELD_UNKNOWN else "unsure"
     return Fact(
         protocol=exchange.protocol,
@@ -283,7 +285,7 @@ def _pattern_of(path: Sequence[object]) -> str:
     return f"^{re.escape('.').join(parts)}$" if parts else ""
 
 
-def _named_by_provider(exchange: Exchange, read: str) -> list[Fact]:
+def _named_by_provider(exchange: RecordedExchange, read: str) -> list[Fact]:
     """Read a refusal that no rule explains: a setting of the body that the provider names in it."""
     failure = decode_error(exchange.response, protocol=exchange.protocol, status=exchange.status)
     param = object_of(object_of(exchange.response).get("error")).get("param")
@@ -334,7 +336,9 @@ class FactsFile:
         body, failure, model = self._sent.get({}), attempt.failure, attempt.model
         status = _ANSWERED if failure is None else failure.status or 0
         answer = None if failure is None else {"error": {"message": failure.message}}
-        facts = gather([Exchange(model.protocol, model.provider, model.id, status, body, answer, "")], self._read)
+        facts = gather(
+            [RecordedExchange(model.protocol, model.provider, model.id, status, body, answer, "")], self._read
+        )
         if body and facts:
             with self._lock:
                 known = load_facts(self.path.read_bytes(), str(self.path)) if self.path.exists() else []
@@ -382,7 +386,7 @@ def as_catalogue(facts: Iterable[Fact]) -> Catalogue:
         key = fact.key or fact.path.strip("^$")
         if fact.code != CheckCode.OPTION_UNSUPPORTED or not key.isidentifier():
             continue
-        model = models.get(where) or _model_of(Exchange(*where, _ANSWERED, {}, None, fact.source))
+        model = models.get(where) or _model_of(RecordedExchange(*where, _ANSWERED, {}, None, fact.source))
         rules = resolve_rules(model)
         refused = f"{key}={fact.value}" if isinstance(fact.value, str) else key
         changes: dict[str, object] = {}

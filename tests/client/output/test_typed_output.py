@@ -53,7 +53,7 @@ from segue import (
     stream,
 )
 from segue.client.output import ladder
-from segue.client.output.ladder import DETAILS, Asked, Output, ask_for
+from segue.client.output.ladder import DETAILS, TypedRequest, WantedOutput, ask_for
 from segue.client.output.output_types import OutputType
 from segue.testing.emulator import EmulatedCall, EmulatorServer, Step, emulate
 
@@ -351,7 +351,7 @@ def _ask(type_: Any, model: Model, context: Context = ASKED, options: Options | 
     def make(given: Context, asked: Options | None):
         return prepare(given, model, options=asked, policy=Policy(**policy))
 
-    output = Output(OutputType(type_))
+    output = WantedOutput(OutputType(type_))
     return ask_for(output, context, model, options, Policy(**policy), make_request=make)
 
 
@@ -367,7 +367,7 @@ def _with_tools() -> Context:
     return Context(system_prompt=ASKED.system_prompt, messages=ASKED.messages, tools=(TOOL,))
 
 
-def _assert_sent(asked: Asked, type_: Any) -> None:
+def _assert_sent(asked: TypedRequest, type_: Any) -> None:
     """See that the names of the fields are in the request, which nothing else has."""
     assert "population" in str(OutputType(type_).schema)
     assert "population" in asked.request.content.decode(), (asked.request.model.full_name(), asked.rung)

@@ -16,7 +16,7 @@ from mistralai.client import Mistral
 from msgspec.structs import replace
 
 from segue import Context, Model, Options, Policy, Request, UserMessage, get_model, prepare, read_output
-from segue.client.output.ladder import Output, ask_for
+from segue.client.output.ladder import WantedOutput, ask_for
 from segue.client.output.output_types import OutputType
 from segue.testing.emulator import Step, emulate
 
@@ -73,7 +73,7 @@ def _ask(model: Model) -> Request:
         return prepare(given, model, options=asked)
 
     context = Context().add(UserMessage.of("Which place?"))
-    return ask_for(Output(OutputType(Place)), context, model, None, Policy(), make_request=make).request
+    return ask_for(WantedOutput(OutputType(Place)), context, model, None, Policy(), make_request=make).request
 
 
 @pytest.mark.parametrize("name", CLIENTS)

@@ -63,7 +63,7 @@ from segue.client.flow.steps import (
     Summarised,
     Wait,
 )
-from segue.client.output.ladder import Asked, MakeRequest, Output, ask_for
+from segue.client.output.ladder import MakeRequest, TypedRequest, WantedOutput, ask_for
 from segue.client.output.replies import CallAsText, Judged, judge_reply
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
@@ -160,7 +160,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """Where reasoning is bound to the account, names it."""
     summarises: bool = False
     """Whether the shell can summarise messages that are left out."""
-    output: Output | None = None
+    output: WantedOutput | None = None
     """The type of the value that the reply has to hold."""
     fallbacks: FallbackPolicy | None = None
     """Chooses the next candidate after a failure; without it the candidates are tried in their order."""
@@ -201,7 +201,7 @@ class Flow:
         self._sender: tuple[str | None, str | None] = (None, None)  # account and key of the current attempt
         self._refused: frozenset[str] = frozenset()  # marks that some attempt showed to be refused
         self.judged: Judged = Judged()  # the value of the last reply that ended, if a type is asked for
-        self._asked: Asked | None = None  # how the current request asks for it
+        self._asked: TypedRequest | None = None  # how the current request asks for it
         self._misfit: _Outcome | None = None  # the last reply that was sent back
         self._repairs = 0
         self._request: Request | None = None  # of the current attempt; after an overflow, the one that is sent next
@@ -283,7 +283,7 @@ class Flow:
         )
         self._diagnostics = (*self._diagnostics, *notes)
 
-    def _plan_repair(self, outcome: _Outcome, output: Output) -> AttemptPlan | None:
+    def _plan_repair(self, outcome: _Outcome, output: WantedOutput) -> AttemptPlan | None:
         """Read the value of a reply; if it does not fit, plan an attempt that sends it back with the reason."""
         ending = ending_of(outcome.events)
         assert ending is not None, "a reply that was read to its end has a terminal event"

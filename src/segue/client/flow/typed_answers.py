@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar, final
 import msgspec
 
 from segue.client.flow.attempts import Attempt
-from segue.client.output.ladder import Output
+from segue.client.output.ladder import WantedOutput
 from segue.client.output.output_types import OutputType
 from segue.client.output.replies import Problem, judge_reply
 from segue.conversation.context import Options
@@ -61,7 +61,7 @@ def make_output(
     type_: Any,  # noqa: ANN401 - a type form
     retries: int,
     options: Options | None,
-) -> Output | None:
+) -> WantedOutput | None:
     """Make what is asked for from the arguments of a request; None if no type is.
 
     Raises:
@@ -75,7 +75,7 @@ def make_output(
         )
     if not isinstance(retries, int) or retries < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SettingsError(f"output_retries={retries!r}: expected a number of at least 0", key="output_retries")
-    return Output(OutputType(type_), retries)
+    return WantedOutput(OutputType(type_), retries)
 
 
 def read_output(message: AssistantMessage, type_: type[T]) -> T:

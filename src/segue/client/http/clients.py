@@ -41,7 +41,7 @@ from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_
 from segue.client.http.shell import OnEnd
 from segue.client.http.streams import Stream, SummariseStep, TypedStream, ask_once
 from segue.client.local.echo import EchoOnly
-from segue.client.output.ladder import Output
+from segue.client.output.ladder import WantedOutput
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage
 from segue.errors import MissingExtra
@@ -111,7 +111,7 @@ class _BaseClient(Generic[_Reply, _Events]):
         emits: bool,
         prepare: Prepare | None,
         summarises: bool = False,
-        output: Output | None = None,
+        output: WantedOutput | None = None,
     ) -> Ask:
         """Collect the arguments of a request. With `sticky`, the model that answered last is the first candidate."""
         candidates = self._builder.find_candidates(model, fallback_models)
@@ -399,7 +399,7 @@ class Client(_BaseClient[Stream, Iterator[RunEvent]]):
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
         summarise: SummariseStep | None = None,
-        output: Output | None = None,
+        output: WantedOutput | None = None,
     ) -> Stream:
         """Make a request without sending it. With `emits=False` the only event is the terminal one.
 
@@ -639,7 +639,7 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
         on_end: OnEnd | None = None,
         settle: Settle | None = None,
         summarise: AsyncSummariseStep | None = None,
-        output: Output | None = None,
+        output: WantedOutput | None = None,
         first: FirstAttempt | None = None,
     ) -> AsyncStream:
         """Make a request without sending it, like `Client.begin`. `settle` is awaited before sending and at the end.

@@ -44,7 +44,7 @@ _FUNCTION: Final = "output"
 
 
 @final
-class Output(msgspec.Struct, frozen=True):
+class WantedOutput(msgspec.Struct, frozen=True):
     """What is asked of a reply: a value of a type; a reply that does not fit is sent back `retries` times."""
 
     type: OutputType
@@ -61,7 +61,7 @@ class Way(NamedTuple):
     function: str | None = None
 
 
-class Asked(NamedTuple):
+class TypedRequest(NamedTuple):
     """A request, how it asks for the type, and the function whose arguments are the answer."""
 
     request: Request
@@ -75,14 +75,14 @@ MakeRequest: TypeAlias = Callable[[Context, Options | None], Request]
 
 
 def ask_for(
-    output: Output,
+    output: WantedOutput,
     context: Context,
     model: Model,
     options: Options | None,
     policy: Policy | None,
     *,
     make_request: MakeRequest,
-) -> Asked:
+) -> TypedRequest:
     """Make a request for a type, in the best way that the target has; the report names it.
 
     Raises:
@@ -98,7 +98,7 @@ def ask_for(
         if way.holds(request.projection):  # the history can add tools, and other tools are refused next to them
             _report(request, way.rung, policy)
             functions = [tool for tool in request.projection.context.tools if tool.kind == "function"]
-            return Asked(request, way.rung, way.function, len(functions) == 1)
+            return TypedRequest(request, way.rung, way.function, len(functions) == 1)
     raise AssertionError("a prompt can be sent to every target")
 
 

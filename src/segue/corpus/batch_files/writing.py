@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from segue.calls.batch_forms import find_form
 from segue.corpus.batches import BadRow, Batch
 from segue.corpus.files import Files, Pending
-from segue.corpus.rows import Row
+from segue.corpus.rows import CorpusRow
 from segue.errors import CorpusError
 from segue.foundation.json_text import encode_json, encode_valid_json
 from segue.models.model import Model
@@ -53,7 +53,7 @@ class BatchLines:
         self._model, self._policy = replace(model, rules={**model.rules, "unstreamed": True}), policy
         self._form = find_form(model)
 
-    def prepare(self, row: Row, place: tuple[str, int, int]) -> tuple[Request, bytes, str, str]:
+    def prepare(self, row: CorpusRow, place: tuple[str, int, int]) -> tuple[Request, bytes, str, str]:
         """Make the request of a row; return it with its line, its id and the id that the row had.
 
         Raises:

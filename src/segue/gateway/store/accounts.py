@@ -22,7 +22,7 @@ from segue.gateway.store.ledger import (
     Amount,
     Denied,
     Ledger,
-    Part,
+    LedgerPart,
     Recent,
     Reserving,
     Slot,
@@ -46,7 +46,7 @@ _READ_LOCKED: Final = "select data from ledgers where key = ? for update"
 class Snapshot(NamedTuple):
     """What a gateway writes of an account."""
 
-    part: Part = Part()
+    part: LedgerPart = LedgerPart()
     recent: Recent = Recent()
 
 
@@ -62,7 +62,7 @@ class Account:
         self.is_queued: bool = False
         """Whether a write waits that will have the newest values."""
         self.leases: set[Lease] = set()
-        self._part = Part()
+        self._part = LedgerPart()
         self._recent = Recent()
         self._held = Amount()
         self._known = Amount()

@@ -63,7 +63,7 @@ class Slot(NamedTuple):
 
 
 @final
-class Part(NamedTuple):
+class LedgerPart(NamedTuple):
     """What one gateway wrote last. Its length is fixed: gateways of an earlier version read it, too.
 
     - `nano`, `tokens`, `requests`, `unpriced`: what it has counted since its start; `unpriced` are requests to models
@@ -99,7 +99,7 @@ class Ledger(msgspec.Struct, kw_only=True, omit_defaults=True):
     spent: dict[Period, Spent] = msgspec.field(default_factory=dict[Period, Spent])
     requests: int = 0
     unpriced: int = 0
-    parts: dict[str, Part] = msgspec.field(default_factory=dict[str, Part])
+    parts: dict[str, LedgerPart] = msgspec.field(default_factory=dict[str, LedgerPart])
     recent: dict[str, Recent] = msgspec.field(default_factory=dict[str, Recent])
     estimated: dict[Period, Spent] = msgspec.field(default_factory=dict[Period, Spent])
 
@@ -226,7 +226,7 @@ def write_recent(ledger: Ledger, gateway: str, recent: Recent, before: Recent) -
     ledger.recent[gateway] = recent
 
 
-def write_part(ledger: Ledger, gateway: str, part: Part, before: Part) -> None:
+def write_part(ledger: Ledger, gateway: str, part: LedgerPart, before: LedgerPart) -> None:
     """Replace the part of a gateway; `before` is what it wrote last, if the row has forgotten that."""
     counted = ledger.parts.get(gateway, before)
     _count(ledger, Amount(part.nano - counted.nano, part.tokens - counted.tokens))

@@ -19,7 +19,7 @@ from segue.envelope.keys import UNIQUE, kind_of
 from segue.envelope.state import State
 from segue.gateway.store.circuit import Circuit
 from segue.gateway.store.database import StoreAway, StoreBusy, StoreError
-from segue.gateway.store.store import Limits, Store, Stored, StoredState
+from segue.gateway.store.store import Store, Stored, StoredState, StoreLimits
 from segue.gateway.store.writer import Item, Writer
 
 _Result = TypeVar("_Result")
@@ -41,7 +41,7 @@ _GROWTH: Final = 20
 class StoreService:
     """Reads and writes a store from an event loop. `on_error` gets a sentence about each failure."""
 
-    def __init__(self, store: Store | None, limits: Limits, on_error: Callable[[str], object]) -> None:
+    def __init__(self, store: Store | None, limits: StoreLimits, on_error: Callable[[str], object]) -> None:
         self.store: Store | None = store
         self._limits = limits
         self._on_error = on_error

@@ -63,7 +63,7 @@ _WRITES: Final = (_PUT_STATE, _USE_STATE, _PUT_KEY, _PUT_REQUEST, _PUT_REPLY, _P
 
 
 @final
-class Limits(NamedTuple):
+class StoreLimits(NamedTuple):
     """Milliseconds since a state was last used, bytes of all states, and the ages of rows and of contents."""
 
     state_age: int = 30 * DAY
@@ -72,7 +72,7 @@ class Limits(NamedTuple):
     content_age: int = 7 * DAY
 
     @classmethod
-    def of_days(cls, table: StateTable) -> Limits:
+    def of_days(cls, table: StateTable) -> StoreLimits:
         """Return the limits of a configuration."""
         return cls(
             round(table.days * DAY),
@@ -388,7 +388,7 @@ class Store:
 
     # -- expiry --------------------------------------------------------------------------------------------------------
 
-    def sweep(self, limits: Limits, now: int) -> int:
+    def sweep(self, limits: StoreLimits, now: int) -> int:
         """Delete what is too old, then what is too much; return the number of rows that were too much, and old states.
 
         Every table holds so many bytes at most. Keys that have less than their equal share of them lose nothing, the

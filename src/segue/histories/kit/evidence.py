@@ -97,7 +97,7 @@ class Form:
 
 
 @final
-class Evidence(NamedTuple):
+class FoundForm(NamedTuple):
     """What was found of a form."""
 
     certainty: Certainty
@@ -121,16 +121,16 @@ class Sight(NamedTuple):
     cut: bool = False
 
 
-def find_evidence(forms: Iterable[Form], sight: Sight) -> Evidence | None:
+def find_evidence(forms: Iterable[Form], sight: Sight) -> FoundForm | None:
     """Return the evidence for the first of these forms that fits; None if none of them does."""
-    likely: Evidence | None = None
+    likely: FoundForm | None = None
     for form in forms:
         found = _match(form, sight)
         if found is None:
             continue
         if form.certain:
-            return Evidence("certain", found, form.over)
-        likely = likely or Evidence("likely", found, form.over)
+            return FoundForm("certain", found, form.over)
+        likely = likely or FoundForm("likely", found, form.over)
     return likely
 
 

@@ -30,8 +30,8 @@ from typing import Final
 from segue.conversation.context import Summary
 from segue.conversation.messages import Message, UserMessage
 from segue.projection.fitting.marks import Marks
-from segue.projection.fitting.notes import TIGHTEST, Notes
-from segue.projection.fitting.places import Places
+from segue.projection.fitting.notes import TIGHTEST, CutNotes
+from segue.projection.fitting.places import JoinedPlaces
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.shortening import Shortened, shorten_message, shorten_result
 from segue.projection.fitting.sizes import Additions, Sizes
@@ -54,7 +54,7 @@ class Fold:
         self.marks: Marks = Marks(len(plan.quotas))
         """The marks at the end of the settled messages."""
         self.fixed: float = -1.0
-        self.notes: Notes = Notes(plan, texts, self.sizes)
+        self.notes: CutNotes = CutNotes(plan, texts, self.sizes)
         self._texts = texts
         self._last_turn = UserMessage.of(texts.last_turn).content
         self._additions = Additions(texts, has_tools=has_tools)
@@ -89,7 +89,7 @@ class Fold:
         if self.head > count:
             self.notes.head = 0
 
-    def run(self, messages: Sequence[Message], places: Places, settled: int) -> tuple[Marks, float]:
+    def run(self, messages: Sequence[Message], places: JoinedPlaces, settled: int) -> tuple[Marks, float]:
         """Look at every point up to the end, and return the marks and the size there; settled marks stay."""
         self._messages, self._base = messages, (None, 0.0)
         self.notes.begin(messages, places)

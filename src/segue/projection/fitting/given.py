@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from segue.conversation.context import CacheRetention, Summary, Tool
 from segue.conversation.messages import Message
 from segue.errors import Path
-from segue.projection.fitting.places import Places
+from segue.projection.fitting.places import JoinedPlaces
 from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import Mark
 from segue.projection.report import Change
 from segue.projection.requirements import HistoryNeeded, MediaNeeded, Requirement
-from segue.projection.workspace.surrogates import Length
+from segue.projection.workspace.surrogates import TextLength
 from segue.projection.workspace.workspace import SystemPrompt
 
 
@@ -58,7 +58,7 @@ class Given:
         messages: Sequence[Message],
         settled: int,
         *,
-        length: Length | None,
+        length: TextLength | None,
         prompt: SystemPrompt,
         tools: tuple[Tool, ...],
         schema: Mapping[str, object] | None,
@@ -67,7 +67,7 @@ class Given:
         pins: tuple[int, ...],
         changes: list[Change],
         needed: tuple[MediaNeeded | HistoryNeeded, ...],
-        find_places: Callable[[], Places],
+        find_places: Callable[[], JoinedPlaces],
         find_origins: Callable[[int], list[int] | None],
         find_marks: Callable[[], list[Mark]],
         covered: int = 0,
@@ -75,7 +75,7 @@ class Given:
         self.messages: Sequence[Message] = messages
         self.settled: int = settled
         """How many of the messages no later message can change."""
-        self.length: Length | None = length
+        self.length: TextLength | None = length
         """The length of the messages, which have no media; None if that is not known."""
         self.prompt: SystemPrompt = prompt
         self.tools: tuple[Tool, ...] = tools
@@ -90,10 +90,10 @@ class Given:
         self.find_marks: Callable[[], list[Mark]] = find_marks
         self._find_places = find_places
         self._find_origins = find_origins
-        self._places: Places | None = None
+        self._places: JoinedPlaces | None = None
 
     @property
-    def places(self) -> Places:
+    def places(self) -> JoinedPlaces:
         """The index of each message in the given conversation, negative for an inserted one; made on first use."""
         if self._places is None:
             self._places = self._find_places()

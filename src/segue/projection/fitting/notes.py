@@ -19,7 +19,7 @@ from segue.conversation.messages import Message, UserMessage
 from segue.counting.counter import encode_value
 from segue.projection.fitting.facts import FactExtractor, quoted_texts
 from segue.projection.fitting.marks import Marks
-from segue.projection.fitting.places import Places
+from segue.projection.fitting.places import JoinedPlaces
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.shortening import keep_words, shorten_to
 from segue.projection.fitting.sizes import Sizes
@@ -39,7 +39,7 @@ _LEAST_WORDS: Final = 48
 """The fewest tokens that are left for the user's newest words."""
 
 
-class Notes:
+class CutNotes:
     """The notes of a growing conversation for one target."""
 
     def __init__(self, plan: FitPlan, texts: Texts, sizes: Sizes) -> None:
@@ -51,7 +51,7 @@ class Notes:
         self.pinned: dict[int, float] = {}
         """The projected messages at those indexes, and the tokens of each in the note."""
         self.messages: Sequence[Message] = ()
-        self.places: Places = Places([], ())
+        self.places: JoinedPlaces = JoinedPlaces([], ())
         self.label: float = plan.counter.text(fill(texts.user_words, text="")) if plan.limit else 0.0
         """The tokens around a user's text."""
         self._plan = plan
@@ -65,7 +65,7 @@ class Notes:
         self._summary_sizes: dict[str, float] = {}
         self._short_summaries: dict[tuple[int, str, float], tuple[Summary, float] | None] = {}
 
-    def begin(self, messages: Sequence[Message], places: Places) -> None:
+    def begin(self, messages: Sequence[Message], places: JoinedPlaces) -> None:
         """Take the messages of a request."""
         self.messages, self.places = messages, places
         if self.pins or self.pinned:

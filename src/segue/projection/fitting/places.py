@@ -7,7 +7,7 @@ from typing import final
 
 
 @final
-class Places:
+class JoinedPlaces:
     """The places of the settled messages and of the last segment, joined without copying them."""
 
     __slots__ = ("_behind", "_settled")

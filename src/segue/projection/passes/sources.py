@@ -19,7 +19,7 @@ from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import INSERTED, Workspace
-from segue.protocols.kit.sources import Source, write_sources
+from segue.protocols.kit.sources import CitedPage, write_sources
 from segue.protocols.registry import find_protocol
 
 
@@ -43,7 +43,7 @@ def list_sources(workspace: Workspace) -> None:
             _list_sources(workspace, index, message, sources)
 
 
-def _list_sources(workspace: Workspace, index: int, message: AssistantMessage, sources: Sequence[Source]) -> None:
+def _list_sources(workspace: Workspace, index: int, message: AssistantMessage, sources: Sequence[CitedPage]) -> None:
     texts = [piece.text for piece in message.content if piece.kind == "text"]
     lines = write_sources(source for source in sources if not any(source.url in text for text in texts))
     if not lines or not texts:

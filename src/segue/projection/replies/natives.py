@@ -15,7 +15,7 @@ from segue.projection.policy import fill
 from segue.projection.replies.shown import Parts, ReplyClient
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.reply_form import Search
-from segue.protocols.kit.sources import Source, distinct, write_sources
+from segue.protocols.kit.sources import CitedPage, distinct, write_sources
 from segue.protocols.registry import find_protocol
 
 
@@ -27,7 +27,7 @@ class Natives:
         self._client = client
         self._parts = parts
         self._half: tuple[int, Search, NativeContent] | None = None  # the first block of a search that has two
-        self.cited: list[Source] = []
+        self.cited: list[CitedPage] = []
         """Pages to cite at the end of the reply."""
         self.queries: list[str] = []
         """What was searched for, to be written at the end of the reply."""
@@ -100,7 +100,7 @@ class Natives:
 
     # -- citations -----------------------------------------------------------------------------------------------------
 
-    def pages_of_text(self, content: TextContent) -> list[Source]:
+    def pages_of_text(self, content: TextContent) -> list[CitedPage]:
         """Return the pages that a text cites in its own fields."""
         client = self._client
         cite = None if client.source is None else client.source.cited_sources
@@ -108,16 +108,16 @@ class Natives:
             return []
         return distinct(cite(replace(client.origin, content=(content,), extra=None)))
 
-    def pages_of_reply(self, message: AssistantMessage) -> list[Source]:
+    def pages_of_reply(self, message: AssistantMessage) -> list[CitedPage]:
         """Return the pages that are cited next to the content, and those that were found before."""
         client = self._client
         cite = None if client.source is None else client.source.cited_sources
         texts = tuple(TextContent(text=piece.text) for piece in message.content if piece.kind == "text")
         plain = None if cite is None or message.extra is None else replace(message, content=texts)
-        beside: Sequence[Source] = () if cite is None or plain is None else cite(plain)
+        beside: Sequence[CitedPage] = () if cite is None or plain is None else cite(plain)
         return distinct([*self.cited, *beside])
 
-    def list_pages(self, message: AssistantMessage, pages: Sequence[Source], out: list[Event]) -> None:
+    def list_pages(self, message: AssistantMessage, pages: Sequence[CitedPage], out: list[Event]) -> None:
         """List pages in a text at the end; nothing comes after calls, which end the reply."""
         texts = [piece.text for piece in self._parts.content.values() if piece.kind == "text"]
         lines = write_sources(page for page in pages if not any(page.url in text for text in texts))

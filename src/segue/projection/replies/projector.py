@@ -62,7 +62,7 @@ from segue.protocols.kit.json_values import EMPTY
 from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
-from segue.protocols.kit.sources import Source
+from segue.protocols.kit.sources import CitedPage
 from segue.protocols.shared_replies import moved
 
 _Treatment: TypeAlias = Literal["thinking", "text", "drop"]
@@ -141,7 +141,7 @@ class ReplyProjector:
         deltas = (TextDelta, ThinkingDelta, ToolCallDelta) if self._has_tools else (TextDelta, ThinkingDelta)
         self._deltas: frozenset[type] = frozenset(deltas)
         self._waiting: dict[int, ThinkingStart] = {}  # thinking without text so far
-        self._ended: tuple[TextEnd, list[Source]] | None = None  # the end of a text that may get citations
+        self._ended: tuple[TextEnd, list[CitedPage]] | None = None  # the end of a text that may get citations
         self._is_done = False
 
     @property
@@ -379,7 +379,7 @@ class ReplyProjector:
         reply = project_reply(message, protocol=client.record.name, model=client.endpoint.model, policy=client.policy)
         return client.record.encode_response(reply.message, client.endpoint)
 
-    def _cite(self, message: AssistantMessage, pages: Sequence[Source], out: list[Event]) -> None:
+    def _cite(self, message: AssistantMessage, pages: Sequence[CitedPage], out: list[Event]) -> None:
         """Cite pages in the last text if it can hold them, else list them as text."""
         cite = self._client.form.cite_in_text
         if cite is None or self._ended is None:

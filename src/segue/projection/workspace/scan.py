@@ -28,7 +28,7 @@ from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.surrogates import (
-    Length,
+    TextLength,
     count_beyond_ascii,
     is_clean_value,
     measure_arguments,
@@ -113,9 +113,9 @@ class Scan:
         self.blank: bool = False
         """A blank text, or a message without content."""
 
-    def measured(self, added: int) -> Length:
+    def measured(self, added: int) -> TextLength:
         """Return the length with characters that passes added, whatever they are."""
-        return Length(self.length + added, self.beyond_ascii + added)
+        return TextLength(self.length + added, self.beyond_ascii + added)
 
     def add_wide(self, text: str) -> None:
         """Record a text that is not ASCII."""

@@ -26,15 +26,15 @@ AnyValue = TypeVar("AnyValue")
 
 
 @final
-class Length(NamedTuple):
+class TextLength(NamedTuple):
     """Not fewer than the characters of some texts, and of those beyond ASCII, which take the most tokens."""
 
     characters: int
     beyond_ascii: int
 
-    def plus(self, other: Length) -> Length:
+    def plus(self, other: TextLength) -> TextLength:
         """Return the length of both."""
-        return Length(self.characters + other.characters, self.beyond_ascii + other.beyond_ascii)
+        return TextLength(self.characters + other.characters, self.beyond_ascii + other.beyond_ascii)
 
 
 def is_clean(text: str) -> bool:
@@ -71,7 +71,7 @@ def is_clean_value(value: object) -> bool:
     return True
 
 
-def measure_arguments(arguments: Sequence[Mapping[str, object]]) -> tuple[Length | None, bool]:
+def measure_arguments(arguments: Sequence[Mapping[str, object]]) -> tuple[TextLength | None, bool]:
     """Return the length of the arguments of calls as JSON, and whether every string inside them is clean.
 
     The length is None if they are not clean, or not JSON.
@@ -88,7 +88,7 @@ def measure_arguments(arguments: Sequence[Mapping[str, object]]) -> tuple[Length
     except (TypeError, UnicodeEncodeError, RecursionError, msgspec.MsgspecError):
         checked = [_is_clean_argument(value) for call in arguments for value in call.values()]
         return None, all(checked) and all(is_clean(key) for call in arguments for key in call)
-    return Length(len(data), 0 if data.isascii() else len(data) - len(data.decode())), True
+    return TextLength(len(data), 0 if data.isascii() else len(data) - len(data.decode())), True
 
 
 def _is_clean_argument(value: object) -> bool:

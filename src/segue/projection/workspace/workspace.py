@@ -28,7 +28,7 @@ from segue.projection.workspace.namespace_table import NamespaceTable
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import Scan, scan_messages
-from segue.projection.workspace.surrogates import Length
+from segue.projection.workspace.surrogates import TextLength
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.facts import FunctionName
 from segue.protocols.kit.protocol import Protocol
@@ -234,7 +234,7 @@ class Workspace:
             if place in self.results and place not in kept:
                 self.note(ChangeCode.RESULT_MOVED, ("messages", place), Loss.NONE)
 
-    def length(self) -> Length | None:
+    def length(self) -> TextLength | None:
         """Return the length of the messages; None if it is not known what passes added, or if they have media."""
         scan = self.scan
         return None if self._added is None or scan.media or scan.unmeasured else scan.measured(self._added)

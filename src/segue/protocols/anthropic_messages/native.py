@@ -66,7 +66,7 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.option_table import wire_ttl
 from segue.protocols.kit.reading import standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay
-from segue.protocols.kit.sources import Source, labelled, objects_in
+from segue.protocols.kit.sources import CitedPage, labelled, objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.shared_replies import read_span
 
@@ -97,7 +97,7 @@ def result_lines(inner: Block) -> list[str]:
     lines: list[str] = []
     if (url := text_of(inner.get("url"))) is not None:
         page = object_of(inner.get("content"))
-        lines.append(Source(url, text_of(inner.get("title")) or text_of(page.get("title")) or "").line())
+        lines.append(CitedPage(url, text_of(inner.get("title")) or text_of(page.get("title")) or "").line())
         source = object_of(page.get("source"))
         if source.get("type") == "text" and (text := text_of(source.get("data"))):
             lines.append(text)
@@ -544,10 +544,10 @@ REPLAY: Final = Replay(
 """Calls of tools that the provider runs, and their results."""
 
 
-def cited_sources(message: AssistantMessage) -> Sequence[Source]:
+def cited_sources(message: AssistantMessage) -> Sequence[CitedPage]:
     """Return the pages that the texts of a message cite."""
     return [
-        Source(url, text_of(citation.get("title")) or "", read_span(piece.text, 0, len(piece.text)))
+        CitedPage(url, text_of(citation.get("title")) or "", read_span(piece.text, 0, len(piece.text)))
         for piece in message.content
         if piece.extra is not None and piece.kind == "text"
         for citation in objects_in(data_of(piece.extra, PROTOCOL).get("citations"))

@@ -52,7 +52,7 @@ from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.reading import expect_objects, number_of, parse_body, text_of
 from segue.protocols.kit.replies import keep_reply, read_required_stop, restore_reply
 from segue.protocols.kit.reply_form import TRANSFORMATIONS, ReplyForm, Search
-from segue.protocols.kit.sources import Source, objects_in
+from segue.protocols.kit.sources import CitedPage, objects_in
 
 _BY_OTHERS: Final = ("advisor_message", "fallback_message")
 """Rounds of a reply that another model made, at its own price. (anthropic 2.8.0: BetaUsage.iterations; 2026-11-19)"""
@@ -290,7 +290,9 @@ def _read_search(content: NativeContent) -> Search | None:
             found = objects_in(block.get("content"))
             return Search(
                 pages=tuple(
-                    Source(url, text_of(page.get("title")) or "") for page in found if (url := text_of(page.get("url")))
+                    CitedPage(url, text_of(page.get("title")) or "")
+                    for page in found
+                    if (url := text_of(page.get("url")))
                 )
             )
         case _:

@@ -77,7 +77,7 @@ from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import wire_ttl
 from segue.protocols.kit.reading import standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay
-from segue.protocols.kit.sources import Source, labelled, objects_in, write_sources
+from segue.protocols.kit.sources import CitedPage, labelled, objects_in, write_sources
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.shared_replies import read_span
 
@@ -96,10 +96,10 @@ def label_of(result: Block) -> str:
     return f"{label}: failed" if result.get("status") == "error" else label
 
 
-def cited_pages(content: Block) -> Sequence[Source]:
+def cited_pages(content: Block) -> Sequence[CitedPage]:
     """Return the web pages that a text cites."""
     return [
-        Source(url, text_of(citation.get("title")) or "")
+        CitedPage(url, text_of(citation.get("title")) or "")
         for citation in objects_in(content.get("citations"))
         if (url := text_of(object_of(object_of(citation.get("location")).get("web")).get("url")))
     ]
@@ -524,13 +524,13 @@ REPLAY: Final = Replay(
 """Calls of tools that the provider runs, and their results."""
 
 
-def cite_in_text(text: TextContent, pages: Sequence[Source]) -> TextContent:
+def cite_in_text(text: TextContent, pages: Sequence[CitedPage]) -> TextContent:
     """Return a text with citations of pages."""
     citations = [{"title": page.title, "location": {"web": {"url": page.url}}} for page in pages]
     return replace(text, extra={PROTOCOL: {"citations": citations}})
 
 
-def cited_sources(message: AssistantMessage) -> Sequence[Source]:
+def cited_sources(message: AssistantMessage) -> Sequence[CitedPage]:
     """Return the pages that the texts of a message cite."""
     return [
         replace(source, span=read_span(piece.text, 0, len(piece.text)))

@@ -85,7 +85,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached, list_of, object_of
 from segue.protocols.kit.reading import native_block, standard_base64, text_of
 from segue.protocols.kit.replay import Replay
-from segue.protocols.kit.sources import Source, find_in_reply, labelled, objects_in
+from segue.protocols.kit.sources import CitedPage, find_in_reply, labelled, objects_in
 from segue.protocols.kit.streaming import ClosedForm
 from segue.protocols.kit.verbatim import data_of, keep, restore
 from segue.protocols.shared_replies import read_span
@@ -639,11 +639,11 @@ class PartFrame(ClosedForm, frozen=True, gc=False, rename="camel"):
 decode_part_frame: Final = msgspec.json.Decoder(PartFrame).decode
 
 
-def cited_sources(message: AssistantMessage) -> Sequence[Source]:
+def cited_sources(message: AssistantMessage) -> Sequence[CitedPage]:
     """Return the pages that a message is grounded on."""
     grounding = object_of(find_in_reply(message.extra, PROTOCOL, "candidates", "0", "groundingMetadata"))
     chunks = [object_of(chunk.get("web")) for chunk in objects_in(grounding.get("groundingChunks"))]
-    pages = [Source(text_of(page.get("uri")) or "", text_of(page.get("title")) or "") for page in chunks]
+    pages = [CitedPage(text_of(page.get("uri")) or "", text_of(page.get("title")) or "") for page in chunks]
     text = message.text()
     cited = [
         replace(pages[at], span=span)

@@ -54,7 +54,7 @@ from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm
-from segue.protocols.kit.sources import Source, distinct
+from segue.protocols.kit.sources import CitedPage, distinct
 from segue.protocols.shared_replies import write_span
 
 _METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens")
@@ -306,7 +306,7 @@ def _encode_usage(usage: Usage) -> Wire:
     return wire
 
 
-def _support(text: str, page: Source, chunk: int) -> Wire:
+def _support(text: str, page: CitedPage, chunk: int) -> Wire:
     """Write the place for which a page is cited, which is counted in bytes."""
     place = write_span(text, page, in_bytes=True)
     start, end = page.span or (0, 0)
@@ -315,7 +315,7 @@ def _support(text: str, page: Source, chunk: int) -> Wire:
 
 
 def _cite_in_reply(
-    message: AssistantMessage, endpoint: Endpoint, pages: Sequence[Source], queries: Sequence[str]
+    message: AssistantMessage, endpoint: Endpoint, pages: Sequence[CitedPage], queries: Sequence[str]
 ) -> AssistantMessage:
     default = encode_response(message, endpoint)
     first, *others = cast("list[Wire]", default["candidates"])

@@ -45,7 +45,7 @@ from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.kit.json_values import Block, Wire, is_object, kind_of, object_of
 from segue.protocols.kit.reading import native_block, standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay, read_type
-from segue.protocols.kit.sources import Source, labelled, objects_in
+from segue.protocols.kit.sources import CitedPage, labelled, objects_in
 from segue.protocols.kit.verbatim import data_of, keep, restore
 from segue.protocols.shared_replies import read_span
 
@@ -234,10 +234,10 @@ REPLAY: Final = Replay(
 """Calls of tools that Google runs, and their results."""
 
 
-def cited_sources(message: AssistantMessage) -> Sequence[Source]:
+def cited_sources(message: AssistantMessage) -> Sequence[CitedPage]:
     """Return the pages that the texts of a message cite."""
     return [
-        Source(
+        CitedPage(
             url,
             text_of(annotation.get("title")) or "",
             read_span(piece.text, annotation.get("start_index"), annotation.get("end_index"), in_bytes=True),

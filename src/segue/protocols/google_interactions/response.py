@@ -46,7 +46,7 @@ from segue.protocols.kit.json_values import Wire, object_of
 from segue.protocols.kit.reading import number_of, strings_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm, Search
-from segue.protocols.kit.sources import Source, objects_in
+from segue.protocols.kit.sources import CitedPage, objects_in
 from segue.protocols.shared_replies import write_span
 
 decode_error: Final = decode_google_error
@@ -85,7 +85,7 @@ def error_object(fault: Fault) -> Wire:
     return {"code": find_row(_ROWS, fault).type, "message": error_message(fault, _OVERFLOW, _UNKNOWN_OVERFLOW)}
 
 
-def _cite_in_text(text: TextContent, pages: Sequence[Source]) -> TextContent:
+def _cite_in_text(text: TextContent, pages: Sequence[CitedPage]) -> TextContent:
     annotations = [
         {"type": "url_citation", "url": page.url, "title": page.title, **write_span(text.text, page, in_bytes=True)}
         for page in pages

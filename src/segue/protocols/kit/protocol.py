@@ -50,7 +50,7 @@ from segue.protocols.kit.replay import NO_REPLAY, Replay
 from segue.protocols.kit.reply_form import DEFAULT_FORM, ReplyForm
 from segue.protocols.kit.routing import Route
 from segue.protocols.kit.server_tools import ServerTool
-from segue.protocols.kit.sources import Source
+from segue.protocols.kit.sources import CitedPage
 from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
 from segue.protocols.kit.stream_writing import Explain, StreamEncoder
 from segue.protocols.kit.streaming import StreamDecoder
@@ -194,7 +194,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     versions: ApiVersions | None = None
     affects_later: Callable[[Message], bool] | None = None
     namespaces: Namespaces | None = None
-    cited_sources: Callable[[AssistantMessage], Sequence[Source]] | None = None
+    cited_sources: Callable[[AssistantMessage], Sequence[CitedPage]] | None = None
     cites_in_reply: bool = False
     replay: Replay = NO_REPLAY
     item_ids: ItemIds | None = None

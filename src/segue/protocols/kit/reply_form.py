@@ -22,7 +22,7 @@ from segue.conversation.messages import AssistantMessage, Diagnostic
 from segue.foundation.plurals import counted
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block
-from segue.protocols.kit.sources import Source
+from segue.protocols.kit.sources import CitedPage
 
 
 @final
@@ -33,11 +33,11 @@ class Search(msgspec.Struct, frozen=True):
     """
 
     query: str = ""
-    pages: tuple[Source, ...] = ()
+    pages: tuple[CitedPage, ...] = ()
     is_open: bool = False
 
 
-CiteInReply: TypeAlias = Callable[[AssistantMessage, Endpoint, Sequence[Source], Sequence[str]], AssistantMessage]
+CiteInReply: TypeAlias = Callable[[AssistantMessage, Endpoint, Sequence[CitedPage], Sequence[str]], AssistantMessage]
 
 
 @final
@@ -65,7 +65,7 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
     id_prefix: str = ""
     refusals: tuple[str, ...] = ()
     is_refusal: Callable[[TextContent], bool] | None = None
-    cite_in_text: Callable[[TextContent, Sequence[Source]], TextContent] | None = None
+    cite_in_text: Callable[[TextContent, Sequence[CitedPage]], TextContent] | None = None
     cite_in_reply: CiteInReply | None = None
     searches_in_reply: bool = False
     read_search: Callable[[NativeContent], Search | None] | None = None

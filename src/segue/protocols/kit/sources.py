@@ -14,7 +14,7 @@ from segue.protocols.kit.reading import reply_extra
 
 
 @final
-class Source(msgspec.Struct, frozen=True):
+class CitedPage(msgspec.Struct, frozen=True):
     """A web page: its address and, where known, its title and the characters of the text that it is cited for."""
 
     url: str
@@ -27,9 +27,9 @@ class Source(msgspec.Struct, frozen=True):
         return f"- {title}: {self.url}" if title and title != self.url else f"- {self.url}"
 
 
-def distinct(sources: Iterable[Source]) -> list[Source]:
+def distinct(sources: Iterable[CitedPage]) -> list[CitedPage]:
     """Return each page once for each place, with the first title that is known."""
-    found: dict[tuple[str, tuple[int, int] | None], Source] = {}
+    found: dict[tuple[str, tuple[int, int] | None], CitedPage] = {}
     for source in sources:
         known = found.get((source.url, source.span))
         if source.url and (known is None or (not known.title and source.title)):
@@ -38,7 +38,7 @@ def distinct(sources: Iterable[Source]) -> list[Source]:
     return [source for source in found.values() if source.span is not None or source.url not in placed]
 
 
-def write_sources(sources: Iterable[Source]) -> list[str]:
+def write_sources(sources: Iterable[CitedPage]) -> list[str]:
     """Write pages as the lines of a list."""
     return [source.line() for source in distinct(replace(source, span=None) for source in sources)]
 

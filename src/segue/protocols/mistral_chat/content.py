@@ -42,7 +42,7 @@ from segue.errors import EncodeError, Path
 from segue.protocols.families.chat_content import Blocks, decode_text, encode_text
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64, text_of
-from segue.protocols.kit.sources import Source, labelled
+from segue.protocols.kit.sources import CitedPage, labelled
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
@@ -250,7 +250,7 @@ def _fallback(chunk: Block) -> tuple[FallbackContent, ...]:
     elif chunk.get("type") == "tool_reference" and (url := text_of(chunk.get("url"))) is not None:
         # A page that a tool of the provider found (mistralai 3.7.0: ToolReferenceChunk).
         label = f"source of {text_of(chunk.get('tool')) or 'a tool'}"
-        text = labelled(label, [Source(url, text_of(chunk.get("title")) or "").line()])
+        text = labelled(label, [CitedPage(url, text_of(chunk.get("title")) or "").line()])
     elif chunk.get("type") == "thinking":
         text = join_thoughts(chunk.get("thinking"))
     else:

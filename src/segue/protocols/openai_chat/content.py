@@ -88,7 +88,7 @@ from segue.protocols.kit.reading import (
     standard_base64,
     text_of,
 )
-from segue.protocols.kit.sources import Source, find_in_reply, objects_in
+from segue.protocols.kit.sources import CitedPage, find_in_reply, objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.shared_replies import read_span
@@ -683,11 +683,13 @@ def _encode_text(content: TextContent) -> Wire:
     return wire if content.extra is None else restore(wire, content.extra, PROTOCOL)
 
 
-def cited_sources(message: AssistantMessage) -> Sequence[Source]:
+def cited_sources(message: AssistantMessage) -> Sequence[CitedPage]:
     """Return the pages that a message cites, or that a search of the provider found for it."""
     text = message.text()
     return [
-        Source(url, text_of(page.get("title")) or "", read_span(text, page.get("start_index"), page.get("end_index")))
+        CitedPage(
+            url, text_of(page.get("title")) or "", read_span(text, page.get("start_index"), page.get("end_index"))
+        )
         for page in _pages(message)
         if (url := text_of(page.get("url")))
     ]

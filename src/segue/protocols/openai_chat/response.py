@@ -52,7 +52,7 @@ from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, number_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm
-from segue.protocols.kit.sources import Source
+from segue.protocols.kit.sources import CitedPage
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.openai_chat.assistant import decode_reply, encode_assistant
 from segue.protocols.openai_chat.content import text_field
@@ -335,7 +335,7 @@ def encode_choice(message: AssistantMessage, endpoint: Endpoint, index: int = 0)
 def _cite_in_reply(
     message: AssistantMessage,
     endpoint: Endpoint,
-    pages: Sequence[Source],
+    pages: Sequence[CitedPage],
     queries: Sequence[str],  # noqa: ARG001 - the format has no place for them
 ) -> AssistantMessage:
     text = message.text()

@@ -54,7 +54,7 @@ from segue.protocols.kit.json_values import Block, Wire, kind_of, list_of, objec
 from segue.protocols.kit.option_table import wire_ttl
 from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64, text_of
 from segue.protocols.kit.replay import TOOL_RESULT, Pair, Replay
-from segue.protocols.kit.sources import Source, labelled, objects_in, write_sources
+from segue.protocols.kit.sources import CitedPage, labelled, objects_in, write_sources
 from segue.protocols.kit.verbatim import data_of, keep, restore
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.shared_replies import read_span
@@ -65,7 +65,7 @@ def describe_search(item: Block) -> str:
     action = object_of(item.get("action"))
     found = [*objects_in(action.get("sources")), *objects_in(item.get("results"))]
     pages = write_sources(
-        Source(url, text_of(page.get("title")) or "") for page in found if (url := text_of(page.get("url")))
+        CitedPage(url, text_of(page.get("title")) or "") for page in found if (url := text_of(page.get("url")))
     )
     url, pattern = text_of(action.get("url")), text_of(action.get("pattern"))
     if url:
@@ -545,10 +545,10 @@ def _default_name(mime: str) -> str:
     return f"unnamed-file{_FILE_EXTENSIONS.get(mime, '')}"
 
 
-def cited_sources(message: AssistantMessage) -> Sequence[Source]:
+def cited_sources(message: AssistantMessage) -> Sequence[CitedPage]:
     """Return the pages that the texts of a message cite."""
     return [
-        Source(
+        CitedPage(
             url,
             text_of(annotation.get("title")) or "",
             read_span(piece.text, annotation.get("start_index"), annotation.get("end_index")),

@@ -46,7 +46,7 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_
 from segue.protocols.kit.reading import number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.kit.reply_form import TRANSFORMATIONS, ReplyForm, Search, note_withheld
-from segue.protocols.kit.sources import Source, objects_in
+from segue.protocols.kit.sources import CitedPage, objects_in
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of
 from segue.protocols.openai_responses.options import custom_names
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -341,7 +341,7 @@ _CUSTOM: Final = choose("type", "function", "custom")
 _CUSTOM_START: Final[Block] = {"type": "custom_tool_call"}
 
 
-def _cite_in_text(text: TextContent, pages: Sequence[Source]) -> TextContent:
+def _cite_in_text(text: TextContent, pages: Sequence[CitedPage]) -> TextContent:
     annotations = [
         {"type": "url_citation", "url": page.url, "title": page.title, **write_span(text.text, page)} for page in pages
     ]
@@ -357,7 +357,7 @@ def _read_search(content: NativeContent) -> Search | None:
     if not query:
         return None  # a page was opened, not searched for
     found = [*objects_in(action.get("sources")), *objects_in(content.block.get("results"))]
-    pages = (Source(url, text_of(page.get("title")) or "") for page in found if (url := text_of(page.get("url"))))
+    pages = (CitedPage(url, text_of(page.get("title")) or "") for page in found if (url := text_of(page.get("url"))))
     return Search(query, tuple(pages))
 
 

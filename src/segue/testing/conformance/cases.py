@@ -24,7 +24,7 @@ Role = Literal["user", "assistant", "tool"]
 
 
 @final
-class Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class VerbatimPart(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A text that the provider has to receive, verbatim: what it is, and the role of its turn if that matters.
 
     With `own`, only a provider of the wire on which the case is sent can read it.
@@ -37,7 +37,7 @@ class Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 @final
-class Asked(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class AskedSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Settings that the provider has to receive. `tool_choice` is the name of a tool, "required" or "none"."""
 
     tool_choice: str | None = None
@@ -55,10 +55,10 @@ class Expectation(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     - `pairs`: a word of a call and a word of its result, which arrives as the result of this call.
     """
 
-    kept: tuple[Part, ...]
+    kept: tuple[VerbatimPart, ...]
     order: tuple[str, ...] = ()
     pairs: tuple[tuple[str, str], ...] = ()
-    asked: Asked = Asked()
+    asked: AskedSettings = AskedSettings()
 
 
 @final

@@ -11,7 +11,7 @@ import msgspec
 from segue.calls.reading import Call
 from segue.conversation.messages import AssistantMessage, Message, StopReason
 from segue.protocols.registry import get_protocol
-from segue.testing.conformance.cases import Asked, Expectation
+from segue.testing.conformance.cases import AskedSettings, Expectation
 
 _STATE: Final = re.compile(r"ZW11A[A-Za-z0-9+/=_-]{40,}")
 """The emulator's signatures: base64 of a fixed beginning."""
@@ -116,7 +116,7 @@ def _lost_pairs(pairs: Iterable[tuple[str, str]], messages: Sequence[Message], m
             yield "a result belongs to another call"
 
 
-def _lost_settings(asked: Asked, received: Received, texts: Sequence[str]) -> Iterator[str]:
+def _lost_settings(asked: AskedSettings, received: Received, texts: Sequence[str]) -> Iterator[str]:
     assert received.call.prompt is not None, "only requests for a reply are judged"
     options = received.call.prompt.options
     if asked.json and options.output_schema is None and not _JSON_MODES.intersection(texts):

@@ -17,10 +17,10 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from typing import Literal, NamedTuple, final
 
+from segue.testing.emulator.app import EmulatedReply as EmulatedReply
 from segue.testing.emulator.app import Emulator as Emulator
 from segue.testing.emulator.app import RecordedRequest as RecordedRequest
-from segue.testing.emulator.app import Reply as Reply
-from segue.testing.emulator.binding import Ledger as Ledger
+from segue.testing.emulator.binding import AccountLedger as AccountLedger
 from segue.testing.emulator.prices import Bill as Bill
 from segue.testing.emulator.running import serve_in_thread as serve_in_thread
 from segue.testing.emulator.script import EmulatedCall as EmulatedCall
@@ -29,13 +29,13 @@ from segue.testing.emulator.script import StepInput as StepInput
 from segue.testing.emulator.script import load_steps as load_steps
 
 __all__ = [
+    "AccountLedger",
     "Bill",
     "EmulatedCall",
+    "EmulatedReply",
     "Emulator",
     "EmulatorServer",
-    "Ledger",
     "RecordedRequest",
-    "Reply",
     "Step",
     "StepInput",
     "emulate",
@@ -58,7 +58,7 @@ def emulate(
     key: str = "emulator",
     account: Literal["old", "new"] = "new",
     organizations: Mapping[str, str] | None = None,
-    ledger: Ledger | None = None,
+    ledger: AccountLedger | None = None,
     strict: bool = True,
     api_key: str | None = None,
     port: int = 0,

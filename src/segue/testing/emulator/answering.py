@@ -27,7 +27,7 @@ from segue.protocols.kit.facts import Namespaces, SignatureForm
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol, resolve_rules
 from segue.requests.tokens import estimate_tokens
-from segue.testing.emulator.binding import Caller, Ledger, Transformation
+from segue.testing.emulator.binding import AccountLedger, Caller, Transformation
 from segue.testing.emulator.claude_state import ClaudeState, RequestState, add_transformations
 from segue.testing.emulator.edits import Edited, edit_messages, edit_responses, find_item_refusal, tokens_read
 from segue.testing.emulator.items import add_removed
@@ -55,7 +55,7 @@ _SERVER_CALL: Final = {"type": "server_tool_use", "name": "web_search", "input":
 
 
 @final
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class EmulatedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer to send: a status, headers, and either a body or frames; `step` has the delays and cuts."""
 
     status: int
@@ -80,7 +80,7 @@ class EmulatedProvider:
         self,
         script: Script,
         signer: Signer,
-        ledger: Ledger,
+        ledger: AccountLedger,
         cache: PromptCache,
         *,
         strict: bool = True,
@@ -96,7 +96,7 @@ class EmulatedProvider:
         self._models = frozenset(models)
         self.withholds: bool = withholds
 
-    def answer(self, call: Call, caller: Caller) -> Answer:
+    def answer(self, call: Call, caller: Caller) -> EmulatedAnswer:
         """Answer a request for a reply or for a count of tokens."""
         assert call.prompt is not None, "only requests with a prompt are answered here"
         model = self._model(call)
@@ -106,7 +106,7 @@ class EmulatedProvider:
             return refuse(call, refusal)
         if call.kind == "count":
             body = encode_token_count(estimate_tokens(call.prompt, model), protocol=call.protocol)
-            answer = Answer(status=200, headers={}, body=body)
+            answer = EmulatedAnswer(status=200, headers={}, body=body)
         else:
             step = self.script.take(call.model or "")
             if step.status is not None:
@@ -180,7 +180,9 @@ class EmulatedProvider:
             return None
         return refuse_body(call, model)
 
-    def _reply(self, call: Call, model: Model, step: Step, caller: Caller, state: RequestState | None) -> Answer:
+    def _reply(
+        self, call: Call, model: Model, step: Step, caller: Caller, state: RequestState | None
+    ) -> EmulatedAnswer:
         assert call.prompt is not None, "only requests with a prompt are answered here"
         number = self._ledger.next_reply()
         prompt = call.prompt
@@ -237,7 +239,7 @@ class EmulatedProvider:
             _add_long_writes(body, bill)
             _add_counts(body, record, searches, compacted)
             body.update(edited.fields)
-            return Answer(status=200, headers={}, body=body, step=step, bill=sum(compacted, bill))
+            return EmulatedAnswer(status=200, headers={}, body=body, step=step, bill=sum(compacted, bill))
         frames = _frames(call, model, message, step)
         _add_long_writes(frames, bill)
         for frame in frames:
@@ -245,9 +247,9 @@ class EmulatedProvider:
         for frame in frames:
             if isinstance(frame, dict) and cast("dict[str, object]", frame).get("type") == "message_delta":
                 cast("dict[str, object]", frame).update(edited.fields)
-        return Answer(status=200, headers={}, frames=frames, step=step, bill=sum(compacted, bill))
+        return EmulatedAnswer(status=200, headers={}, frames=frames, step=step, bill=sum(compacted, bill))
 
-    def compact(self, call: Call, caller: Caller) -> Answer:
+    def compact(self, call: Call, caller: Caller) -> EmulatedAnswer:
         """Compact a history of the Responses API."""
         assert call.prompt is not None, "a request to compact has a prompt"
         model = self._model(call)
@@ -259,7 +261,9 @@ class EmulatedProvider:
         message = AssistantMessage(content=(), protocol=call.protocol, provider=model.provider, model=model.id)
         written = encode_response(replace(message, usage=usage), protocol=call.protocol, model=model)
         body = {"id": "resp_compacted", "object": "response.compaction", "created_at": 1}
-        return Answer(status=200, headers={}, body={**body, "output": [item], "usage": written["usage"]}, bill=bill)
+        return EmulatedAnswer(
+            status=200, headers={}, body={**body, "output": [item], "usage": written["usage"]}, bill=bill
+        )
 
     def _charge_compaction(self, bill: Bill, model: Model, block: Mapping[str, object]) -> Bill:
         """Price the compaction before a reply: it reads the whole history, and no cache."""
@@ -346,10 +350,10 @@ def _asks_for_thinking(call: Call, state: RequestState | None) -> bool:
     return asks is None or asks(call.body or {})
 
 
-def refuse(call: Call, refusal: Refusal) -> Answer:
+def refuse(call: Call, refusal: Refusal) -> EmulatedAnswer:
     """Write a refusal in the form of the provider."""
     status, headers, body = refusal.write(call)
-    return Answer(status=status, headers=headers, body=body, refusal=refusal.reason, rule=refusal.rule)
+    return EmulatedAnswer(status=status, headers=headers, body=body, refusal=refusal.reason, rule=refusal.rule)
 
 
 def _written(piece: AssistantContent) -> bytes:
@@ -382,7 +386,7 @@ def _add_long_writes(value: object, bill: Bill) -> None:
             _add_long_writes(inner, bill)
 
 
-def _fault(call: Call, step: Step) -> Answer:
+def _fault(call: Call, step: Step) -> EmulatedAnswer:
     assert step.status is not None, "a fault has a status"
     kind = _STATUS_KINDS.get(step.status, FailureKind.SERVER)
     failure = Failure(kind=kind, status=step.status, retry_after=step.retry_after, message=step.message or "")
@@ -390,7 +394,7 @@ def _fault(call: Call, step: Step) -> Answer:
     headers = dict(reply.headers)
     if step.retry_after is None:
         headers.pop("retry-after", None)
-    return Answer(status=step.status, headers=headers, body=reply.body, step=step)
+    return EmulatedAnswer(status=step.status, headers=headers, body=reply.body, step=step)
 
 
 def _name_namespaces(

@@ -28,8 +28,8 @@ from segue.framing.writing import frame_encoder
 from segue.models.catalogue import find_models
 from segue.protocols.kit.reading import text_of
 from segue.protocols.registry import get_protocol, protocol_names
-from segue.testing.emulator.answering import Answer, EmulatedProvider, framing_of
-from segue.testing.emulator.binding import Caller, Ledger, Recipient, Transformation
+from segue.testing.emulator.answering import EmulatedAnswer, EmulatedProvider, framing_of
+from segue.testing.emulator.binding import AccountLedger, Caller, Recipient, Transformation
 from segue.testing.emulator.bodies import BodyReader
 from segue.testing.emulator.claude import claude_of
 from segue.testing.emulator.decisions import PATH, answer_decision
@@ -86,7 +86,7 @@ class RecordedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 @final
-class Reply(NamedTuple):
+class EmulatedReply(NamedTuple):
     """A whole answer of the emulator."""
 
     status: int
@@ -117,7 +117,7 @@ class Emulator:
         key: str = "emulator",
         account: Literal["old", "new"] = "new",
         organizations: Mapping[str, str] | None = None,
-        ledger: Ledger | None = None,
+        ledger: AccountLedger | None = None,
         strict: bool = True,
         api_key: str | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -126,7 +126,7 @@ class Emulator:
     ) -> None:
         self.script: Script = Script(steps)
         self.requests: list[RecordedRequest] = []
-        self.ledger: Ledger = Ledger() if ledger is None else ledger
+        self.ledger: AccountLedger = AccountLedger() if ledger is None else ledger
         self._bodies = BodyReader()
         self._api_key = api_key
         self._is_old = account == "old"
@@ -152,7 +152,7 @@ class Emulator:
         *,
         step: StepInput | None = None,
         is_recorded: bool = True,
-    ) -> Reply:
+    ) -> EmulatedReply:
         """Answer a request without a server, whole and without delays; `path` has the query.
 
         `step` is the answer, before the script. With `is_recorded=False` the request is not listed: that is how a test
@@ -163,10 +163,10 @@ class Emulator:
         answer, call = self._handle(method, path, _lowered(headers), body, is_recorded=is_recorded)
         framing = "none" if call is None else framing_of(call)
         if answer.frames is None:
-            return Reply(answer.status, {**_JSON, **answer.headers}, encode_json(answer.body))
+            return EmulatedReply(answer.status, {**_JSON, **answer.headers}, encode_json(answer.body))
         encoder = frame_encoder(framing)
         data = b"".join(encoder.feed(frame) for frame in answer.frames[: answer.step.cut_after])  # pyright: ignore[reportArgumentType]
-        return Reply(answer.status, {**_stream_headers(framing), **answer.headers}, data + encoder.finish())
+        return EmulatedReply(answer.status, {**_stream_headers(framing), **answer.headers}, data + encoder.finish())
 
     def bill(self, key: str | None = None) -> Bill:
         """Return what the requests of an API key cost; without a key, of all keys."""
@@ -238,7 +238,7 @@ class Emulator:
 
     def _handle(
         self, method: str, path: str, headers: dict[str, str], body: bytes, *, is_recorded: bool = True
-    ) -> tuple[Answer, Call | None]:
+    ) -> tuple[EmulatedAnswer, Call | None]:
         caller, call, decided = self._caller(path, headers), None, None
         try:
             call = read_call(method, path, headers, body)
@@ -308,35 +308,35 @@ class Emulator:
             return 200, {}
         return 404, {"error": f"the emulator has no {method} {path}"}
 
-    def _answer(self, call: Call, caller: Caller, headers: dict[str, str]) -> Answer:
+    def _answer(self, call: Call, caller: Caller, headers: dict[str, str]) -> EmulatedAnswer:
         record = get_protocol(call.protocol)
         if record.encode_error is None or (call.stream and record.stream_encoder is None):
             body_of: dict[str, object] = {"error": f"{call.protocol} has no errors or streams to write"}
-            return Answer(status=404, headers={}, body=body_of, refusal="protocol")
+            return EmulatedAnswer(status=404, headers={}, body=body_of, refusal="protocol")
         if self._api_key is not None and _key_in("", headers, call.query) != self._api_key:
             failure = Failure(kind=FailureKind.AUTH, status=401)
             reply = encode_error(failure, protocol=call.protocol, transport=call.transport)
-            return Answer(status=reply.status, headers=reply.headers, body=reply.body, refusal="key")
+            return EmulatedAnswer(status=reply.status, headers=reply.headers, body=reply.body, refusal="key")
         if call.answer is not None:
-            return Answer(status=200, headers={}, body=dict(call.answer))
+            return EmulatedAnswer(status=200, headers={}, body=dict(call.answer))
         if call.kind == "models":
             listed = encode_model_list(find_models(protocol=call.protocol)[:50], protocol=call.protocol)
-            return Answer(status=200, headers={}, body=listed)
+            return EmulatedAnswer(status=200, headers={}, body=listed)
         if call.kind == "compact" and self.compacts:
             return self._provider.compact(call, caller)
         if call.kind not in ("generate", "count"):
             text = "The emulator keeps no replies and compacts no history."
             failure = Failure(kind=FailureKind.INVALID_REQUEST, status=404, message=text)
-            return Answer(status=404, headers={}, body=encode_error(failure, protocol=call.protocol).body)
+            return EmulatedAnswer(status=404, headers={}, body=encode_error(failure, protocol=call.protocol).body)
         refused = refuse_by_version(call, headers, caller.surface) if self._strict else None
         return refused or self._provider.answer(call, caller)
 
 
-def _refuse_call(error: CallError) -> Answer:
+def _refuse_call(error: CallError) -> EmulatedAnswer:
     kind = FailureKind.NOT_FOUND if error.status in (404, 405, 426) else FailureKind.INVALID_REQUEST
     failure = Failure(kind=kind, status=error.status, message=str(error))
     reply = encode_error(failure, protocol=error.protocol or protocol_names()[0])
-    return Answer(status=error.status, headers=reply.headers, body=reply.body, refusal="call")
+    return EmulatedAnswer(status=error.status, headers=reply.headers, body=reply.body, refusal="call")
 
 
 def _key_in(path: str, headers: Mapping[str, str], query: Mapping[str, str] | None = None) -> str:
@@ -385,7 +385,7 @@ def _raw(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
 
-async def _send(send: Send, answer: Answer, framing: str) -> None:
+async def _send(send: Send, answer: EmulatedAnswer, framing: str) -> None:
     step = answer.step
     if step.first_byte:
         await asyncio.sleep(step.first_byte)

@@ -86,7 +86,7 @@ class Verdict(NamedTuple):
     last: str | None
 
 
-class Ledger:
+class AccountLedger:
     """What the emulated accounts have been given. Emulators that share one remember each other's replies."""
 
     def __init__(self) -> None:

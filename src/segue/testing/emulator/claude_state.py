@@ -17,7 +17,7 @@ from segue.conversation.content import AssistantContent
 from segue.protocols.kit.facts import ClaudeWire
 from segue.protocols.registry import get_protocol
 from segue.testing.emulator.betas import behavior_of, find_beta_refusal, thinking_of
-from segue.testing.emulator.binding import BINDING_BETA, DAMAGED, Caller, Ledger, Recipient, Verdict
+from segue.testing.emulator.binding import BINDING_BETA, DAMAGED, AccountLedger, Caller, Recipient, Verdict
 from segue.testing.emulator.bodies import AskedBody, BodyReader
 from segue.testing.emulator.claude import Claude, claude_of, hides_thinking, thinks_always
 from segue.testing.emulator.edits import find_edit_refusal
@@ -45,7 +45,7 @@ class RequestState(NamedTuple):
 class ClaudeState:
     """Reads requests to Claude models, checks their thinking, and remembers the replies."""
 
-    def __init__(self, signer: Signer, ledger: Ledger) -> None:
+    def __init__(self, signer: Signer, ledger: AccountLedger) -> None:
         self._signer = signer
         self._ledger = ledger
         self._bodies = BodyReader()

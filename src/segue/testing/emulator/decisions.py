@@ -15,7 +15,7 @@ import msgspec
 from segue.calls.replies import encode_error
 from segue.failures.failure import Failure, FailureKind
 from segue.protocols.kit.json_values import Wire, list_of, object_of
-from segue.testing.emulator.answering import Answer
+from segue.testing.emulator.answering import EmulatedAnswer
 from segue.testing.emulator.script import Script, Step
 
 PATH: Final = "/v1/decisions"
@@ -79,7 +79,7 @@ _KEYS: Final = {
 _CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 
 
-def answer_decision(body: bytes, script: Script) -> tuple[Answer, Wire | None]:
+def answer_decision(body: bytes, script: Script) -> tuple[EmulatedAnswer, Wire | None]:
     """Answer a request: the text of the step is the choice, else it is the first one. Returns the request, too."""
     try:
         return _answer_body(msgspec.json.decode(body, type=_Body), len(body), script), msgspec.json.decode(body)
@@ -87,7 +87,7 @@ def answer_decision(body: bytes, script: Script) -> tuple[Answer, Wire | None]:
         return _refuse(str(error), "type_wrong"), None
 
 
-def _answer_body(asked: _Body, size: int, script: Script) -> Answer:
+def _answer_body(asked: _Body, size: int, script: Script) -> EmulatedAnswer:
     fault = next(_faults(asked), None)
     if asked.model != _MODEL:
         text = f"The model '{asked.model}' is not supported by this endpoint."
@@ -98,7 +98,7 @@ def _answer_body(asked: _Body, size: int, script: Script) -> Answer:
     if step.status is not None:
         failure = Failure(kind=FailureKind.SERVER, status=step.status, message=step.message or "scripted")
         error = encode_error(failure, protocol=_PROTOCOL)
-        return Answer(status=step.status, headers=error.headers, body=error.body, step=step)
+        return EmulatedAnswer(status=step.status, headers=error.headers, body=error.body, step=step)
     count = -(-size // _BYTES)
     answered: Wire = {
         "answers": [_answer(question, step) for question in asked.questions],
@@ -111,7 +111,7 @@ def _answer_body(asked: _Body, size: int, script: Script) -> Answer:
             "total_tokens": count + 1,
         },
     }
-    return Answer(status=200, headers={}, body=answered, step=step)
+    return EmulatedAnswer(status=200, headers={}, body=answered, step=step)
 
 
 def _answer(question: _Predicate | _Choice | _Score, step: Step) -> Wire:
@@ -176,6 +176,6 @@ def _faults(asked: _Body) -> Iterator[str]:
             yield f"{place}.type: unknown item {kind!r}"
 
 
-def _refuse(text: str, refusal: str) -> Answer:
+def _refuse(text: str, refusal: str) -> EmulatedAnswer:
     error = encode_error(Failure(kind=FailureKind.INVALID_REQUEST, status=400, message=text), protocol=_PROTOCOL)
-    return Answer(status=error.status, headers=error.headers, body=error.body, refusal=refusal)
+    return EmulatedAnswer(status=error.status, headers=error.headers, body=error.body, refusal=refusal)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from segue.calls.reading import Call
 from segue.failures.failure import Failure, FailureKind
 from segue.protocols.registry import get_protocol
-from segue.testing.emulator.answering import Answer, refuse
+from segue.testing.emulator.answering import EmulatedAnswer, refuse
 from segue.testing.emulator.refusals import Refusal, refuse_headers
 
 
-def refuse_by_version(call: Call, headers: Mapping[str, str], surface: str) -> Answer | None:
+def refuse_by_version(call: Call, headers: Mapping[str, str], surface: str) -> EmulatedAnswer | None:
     """Return the refusal of a request without a version, or whose body its version does not accept; None if accepted.
 
     At Vertex and Bedrock the body has the version.
