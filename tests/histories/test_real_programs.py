@@ -35,19 +35,22 @@ def test_the_program_continues_the_sample_of_every_agent(agent, target, tmp_path
     # A program continues its own messages as they were stored, and the small samples lack fields that it needs.
     own = agent == target and (agent, "main") in FILES
     history = read_history(SHARED / FILES[agent, "main"] if own else get_format(agent).samples()[0].source)
-    continue_in(target, replace(history, cwd="/home/user/proj"), tmp_path, is_own=own)
+    continue_in(target, history, tmp_path, is_own=own)
     record_resumed(agent, target, used_package(target))
 
 
 def continue_in(target: str, history: History, tmp_path: Path, *, is_own: bool) -> None:
     """Write a session for a program and let it continue it: it sends everything that no report names.
 
-    A program sends its own messages as they were stored, with fields that its provider may not know.
+    A program sends its own messages as they were stored, with fields that its provider may not know. It runs in a
+    folder of this test: `resume.py` removes the folder that it made, and would remove it under a test beside it.
     """
     need_program(target)
-    written = write_history(history, format=target, model=MODELS[target])
-    (file,) = save_history(written, tmp_path)
-    request = resume(target, file)["sent"][0]
+    project = tmp_path / "project"
+    project.mkdir()
+    written = write_history(replace(history, cwd=str(project)), format=target, model=MODELS[target])
+    (file,) = save_history(written, tmp_path / "written")
+    request = resume(target, file, project)["sent"][0]
     key = next(key for key in KEYS if key in request)
     body = {key: request[key], "model": request.get("model") or "gemini-2.5-pro", "max_tokens": 1000}
     found = check(body, protocol=KEYS[key])
