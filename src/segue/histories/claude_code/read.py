@@ -168,7 +168,7 @@ def _read_compactions(
 
 def _older_path(tree: LineTree, boundary: Boundary) -> ActivePath | None:
     """Return the path that a compaction replaced; None if its lines are not in this file, as in a fork."""
-    start = tree.nodes.get(boundary.node.logical_parent or "") or tree.nodes.get(boundary.tail or "")
+    start = tree.nodes.get(boundary.above or "") or tree.nodes.get(boundary.tail or "")
     return None if start is None else walk(tree, start, before=boundary.node.number)
 
 
@@ -242,9 +242,8 @@ def _read_children(source: Source, tree: LineTree, view: View, notes: Notes) -> 
     known = {child.id for child in children}
     sides: dict[str, int] = {}
     for node in tree.nodes.values():
-        if node.side:
-            key = node.agent or "sidechain"
-            sides[key] = sides.get(key, 0) + 1
+        if node.agent is not None:
+            sides[node.agent] = sides.get(node.agent, 0) + 1
             notes.record("sidechain", node.number, node.size)
     children += (Child(id=key) for key in sides if key not in known)
     for at, child in enumerate(children):

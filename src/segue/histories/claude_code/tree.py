@@ -51,34 +51,79 @@ from segue.protocols.kit.readable_signatures import is_wrapped
 
 CONVERSATION: Final = frozenset({"user", "assistant", "attachment", "system"})
 
+_BITS: Final = 40
+_MASK: Final = 2**_BITS - 1
+
 
 @final
 class Node(msgspec.Struct):
-    """One line with a uuid: the fields that place it in the tree, and the rest of it until it is read."""
+    """One line with a uuid: the fields that place it in the tree, and the rest of it until it is read.
+
+    A long session has hundreds of thousands, which are freed while its messages are made. So a node is small, and of
+    a size that messages can use again: three integers in one, no list of the lines under it, and no field for what
+    only other kinds of lines have.
+    """
 
     type: str
     uuid: str
     parent: str | None
-    logical_parent: str | None
-    side: bool
-    subtype: str | None
     agent: str | None
-    message_id: str | None
-    """The id of the reply that the line is a part of."""
+    """The sub-agent of a line beside the conversation; None in the conversation."""
+    mark: str | None
+    """The id of the reply that a line of the model is a part of; the subtype of any other line."""
     results: tuple[bool, ...]
     """For each block of a line of the user, whether it is the result of a tool."""
-    number: int
+    place: int
+    """The number of the line, where it starts, and its size."""
     data: LongData
-    start: int
-    size: int
     timestamp: str | None
     parsed: dict[str, Any] | None
-    children: list[Node] = []
+    first_child: Node | None = None
+    sibling: Node | None = None
+    """The next line under the same one."""
+
+    @property
+    def side(self) -> bool:
+        """Whether the line is beside the conversation."""
+        return self.agent is not None
+
+    @property
+    def message_id(self) -> str | None:
+        """The id of the reply that the line is a part of."""
+        return self.mark if self.type == "assistant" else None
+
+    @property
+    def subtype(self) -> str | None:
+        """What kind of line of the program it is."""
+        return None if self.type == "assistant" else self.mark
+
+    @property
+    def number(self) -> int:
+        """The number of the line."""
+        return self.place >> 2 * _BITS
+
+    @property
+    def start(self) -> int:
+        """Where the line starts."""
+        return self.place >> _BITS & _MASK
+
+    @property
+    def size(self) -> int:
+        """How many bytes the line has."""
+        return self.place & _MASK
+
+    def children(self) -> Iterator[Node]:
+        """Yield the lines under this one, in the order of the file."""
+        child = self.first_child
+        while child is not None:
+            yield child
+            child = child.sibling
 
     def fields(self, notes: Notes) -> dict[str, Any]:
         """Return the whole line; it is parsed again after `forget`."""
         if self.parsed is None:
-            line = Line(self.number, self.data[self.start : self.start + self.size])
+            start = self.start
+            line = Line(self.number, self.data[start : start + self.size])
             self.parsed = decode_object(line, notes) or {}
             _share(self.parsed)
         return self.parsed
@@ -109,6 +154,8 @@ class Boundary:
     """A compaction: its line, the line after which the old ones are sent, and the old lines that are still sent."""
 
     node: Node
+    above: str | None = None
+    """The last line before the compaction."""
     anchor: str | None = None
     head: str | None = None
     tail: str | None = None
@@ -218,7 +265,9 @@ def read_tree(data: LongData, notes: Notes) -> LineTree:
             notes.record("repeated line", number, end - begin, fields if notes.keeps else None)
         else:
             _share(fields)
-            nodes[uuid] = node = _make_node(kind, uuid, fields, (number, data, begin, end - begin))
+            nodes[uuid] = node = _make_node(
+                kind, uuid, fields, number << 2 * _BITS | begin << _BITS | end - begin, data
+            )
             if not is_bytes:
                 node.forget()
             if tree.checkpoint is not None and not node.side:
@@ -241,10 +290,11 @@ def _content_of(fields: dict[str, Any]) -> tuple[object, ...]:
 
 def _link(tree: LineTree, notes: Notes) -> None:
     """Link each line to the lines under it, and read the compactions."""
-    for node in tree.nodes.values():
+    for node in reversed(tree.nodes.values()):
         if node.parent is not None and (parent := tree.nodes.get(node.parent)) is not None:
             node.parent = parent.uuid  # one text in memory instead of two
-            parent.children.append(node)
+            node.sibling, parent.first_child = parent.first_child, node
+    for node in tree.nodes.values():
         if node.subtype == "compact_boundary":
             tree.boundaries[node.uuid] = _read_boundary(node, notes)
 
@@ -260,28 +310,26 @@ def _kept(line: bytes, notes: Notes) -> object:
     return decode_object(Line(0, line), Notes()) if notes.keeps else None
 
 
-def _make_node(kind: str, uuid: str, fields: dict[str, Any], place: tuple[int, LongData, int, int]) -> Node:
+def _make_node(kind: str, uuid: str, fields: dict[str, Any], place: int, data: LongData) -> Node:
     """Make the node of a line. There are many: what most lines do not have is not looked at."""
     parent, message = fields.get("parentUuid"), fields.get("message")
-    reply: str | None = None
+    mark = text_of(fields["subtype"]) if "subtype" in fields and kind != "assistant" else None
     results: tuple[bool, ...] = ()
     if type(message) is dict:
         given = cast("dict[str, Any]", message)
         if kind == "assistant":
-            reply = text_of(given.get("id"))
+            mark = text_of(given.get("id"))
         elif type(given.get("content")) is list:
             results = tuple([block.get("type") == "tool_result" for block in objects_of(given["content"])])
     return Node(
         kind,
         uuid,
         (parent or None) if type(parent) is str else None,
-        text_of(fields["logicalParentUuid"]) if "logicalParentUuid" in fields else None,
-        fields.get("isSidechain") is True,
-        text_of(fields["subtype"]) if "subtype" in fields else None,
-        text_of(fields["agentId"]) if "agentId" in fields else None,
-        reply,
+        (text_of(fields.get("agentId")) or "sidechain") if fields.get("isSidechain") is True else None,
+        mark,
         results if kind == "user" else (),
-        *place,
+        place,
+        data,
         stamp if type(stamp := fields.get("timestamp")) is str else None,
         fields,
     )
@@ -305,16 +353,16 @@ def _pass_checkpoint(tree: LineTree, node: Node) -> None:
 
 
 def _read_boundary(node: Node, notes: Notes) -> Boundary:
-    metadata = object_of(node.fields(notes).get("compactMetadata"))
+    fields = node.fields(notes)
+    above, metadata = text_of(fields.get("logicalParentUuid")), object_of(fields.get("compactMetadata"))
     listed = object_of(metadata.get("preservedMessages"))
     uuids = listed.get("uuids")
     if isinstance(uuids, list):
         given = tuple(str(uuid) for uuid in cast("list[object]", uuids))
-        return Boundary(node, text_of(listed.get("anchorUuid")), tail=given[-1] if given else None, listed=given)
+        return Boundary(node, above, text_of(listed.get("anchorUuid")), tail=given[-1] if given else None, listed=given)
     segment = object_of(metadata.get("preservedSegment"))
-    return Boundary(
-        node, text_of(segment.get("anchorUuid")), text_of(segment.get("headUuid")), text_of(segment.get("tailUuid"))
-    )
+    anchor, head, tail = (text_of(segment.get(name)) for name in ("anchorUuid", "headUuid", "tailUuid"))
+    return Boundary(node, above, anchor, head, tail)
 
 
 def find_leaf(tree: LineTree, *, side: bool) -> Node | None:
@@ -533,7 +581,7 @@ def _beside(node: Node, tree: LineTree, done: set[str], present: set[str]) -> li
     found = list(others)
     open_nodes = [node, *others]
     while open_nodes:
-        for child in open_nodes.pop().children:
+        for child in open_nodes.pop().children():
             if child.type not in CONVERSATION:
                 open_nodes.append(child)  # the program passes over `progress`
             elif child.uuid not in present and any(child.results):
@@ -557,7 +605,8 @@ def find_ends(tree: LineTree, used: set[str], notes: Notes) -> Iterator[list[Nod
     taken = set(used)
     newest = [node for node in reversed(tree.nodes.values()) if not node.side and node.type in CONVERSATION]
     # Then lines that others hang under, but on another path: a compaction may have moved those.
-    for leaf in (*(node for node in newest if not node.children), *(node for node in newest if node.children)):
+    ends = [node for node in newest if node.first_child is None]
+    for leaf in (*ends, *(node for node in newest if node.first_child is not None)):
         if leaf.uuid in taken:
             continue
         lines: list[Node] = []

@@ -143,6 +143,7 @@ class LineReader:
 
     def _messages(self, groups: list[list[Node]]) -> list[Message]:
         made: list[Message] = []
+        freed: list[Node] = []
         for at, group in enumerate(groups):
             node = group[0]
             if node.type == "assistant":
@@ -158,7 +159,7 @@ class LineReader:
             for each in group:
                 each.forget()
             if at > 1:
-                groups[at - 2] = []  # only the neighbours of a line are looked at
+                groups[at - 2] = freed  # only the neighbours of a line are looked at
         return made
 
     def _record(self, node: Node, kind: str) -> None:
