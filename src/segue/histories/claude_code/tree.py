@@ -68,7 +68,7 @@ class Node(msgspec.Struct):
     uuid: str
     parent: str | None
     agent: str | None
-    """The sub-agent of a line beside the conversation; None in the conversation."""
+    """The sub-agent that a line is of; None in the conversation itself."""
     mark: str | None
     """The id of the reply that a line of the model is a part of; the subtype of any other line."""
     results: tuple[bool, ...]
@@ -84,7 +84,7 @@ class Node(msgspec.Struct):
 
     @property
     def side(self) -> bool:
-        """Whether the line is beside the conversation."""
+        """Whether the line is of a sub-agent."""
         return self.agent is not None
 
     @property
