@@ -53,8 +53,8 @@ def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | N
                 return [_removed("the target cannot disable thinking")]
             server = PROVIDERS.get(model.provider)
             # A server of one's own may think although its entry does not say so.
-            is_told = server is not None and not server.any_id
-            return [] if is_told else [_removed("the model does not support thinking", Loss.NONE)]
+            is_listed = server is not None and not server.any_id
+            return [] if is_listed else [_removed("the model does not support thinking", Loss.NONE)]
         return [_removed("the model does not support thinking", Loss.NONE if asked == 0 else Loss.CONTENT)]
     if isinstance(asked, int) and asked < 0:
         return [_removed("a negative budget means the model's default", Loss.NONE)]
