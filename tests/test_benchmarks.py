@@ -545,7 +545,7 @@ def test_recall_of_a_window_that_holds_everything_is_whole_and_of_a_small_one_is
     assert 0 < found["4k: verbatim"] < 100
     assert 0 < found["4k: names"] <= 100
     looked_up = {figure.what: figure.value for figure in recall.measure_recall(made, (4_000,), looks_up=True)}
-    assert looked_up["4k with look-ups: look-ups"] == found["4k: requests"]
+    assert 0 < looked_up["4k with look-ups: look-ups"] <= found["4k: requests"], "one for each that was cut"
     for measure in ("names", "rare", "verbatim"):
         assert looked_up[f"4k with look-ups: {measure}"] >= found[f"4k: {measure}"]
     whole = {figure.what: figure.value for figure in recall.measure_recall(made, (10_000_000,))}

@@ -18,6 +18,7 @@ MAY_NAME_PROTOCOLS = {
     "histories": "the folder of a format says in which wire format its program stores messages",
     "models": "rows about models and providers say which protocol each has",
     "counting/families.py": "a row about a family of models",
+    "client/flow/deciding.py": "an endpoint of one maker, which takes the input of one protocol",
     "cli/model_lists.py": "names that lists of other packages have for APIs, and which protocol each is",
     "conversation/foreign.py": "names in files of other programs, and what they are called here",
     "conversation/retired.py": "marks in files of earlier versions, which had these protocols alone",
@@ -28,6 +29,7 @@ MAY_NAME_PROTOCOLS = {
     "protocols/provider_fields.py": "rows of keys, which are those of the vendors of one protocol",
     "projection/replies/shared.py": "rows of fields that replies of several protocols have, with a column for each",
     "requests/provider_data.py": "the two protocols of one maker, where a last turn of the assistant begins the reply",
+    "testing/emulator/decisions.py": "that endpoint, and the form of its errors",
     "testing/emulator/refusals.py": "the words in which providers refuse a request, which only the emulator writes",
     "testing/histories.py": "samples of models and of native tools, from which histories are generated",
 }

@@ -526,22 +526,3 @@ def moved(source: CitedPage, offset: int, size: int) -> CitedPage:
         return source
     start, end = (place - offset for place in source.span)
     return replace(source, span=(start, end) if 0 <= start <= end <= size else None)
-
-
-def read_span(text: str, start: object, end: object, *, in_bytes: bool = False) -> tuple[int, int] | None:
-    """Read a place in a text; None if it is not one."""
-    if not isinstance(end, int) or not isinstance(start, int | None):
-        return None
-    first, last = start or 0, end
-    if in_bytes:
-        data = text.encode("utf-8", "replace")
-        first, last = (len(data[:place].decode("utf-8", "ignore")) for place in (first, last))
-    return (first, last) if 0 <= first < last <= len(text) else None
-
-
-def write_span(text: str, source: CitedPage, *, in_bytes: bool = False) -> Mapping[str, int]:
-    """Return the place of a source in a text, which is its end if none is known."""
-    places = source.span or (len(text), len(text))
-    if in_bytes:
-        places = tuple(len(text[:place].encode("utf-8", "replace")) for place in places)
-    return dict(zip(("start_index", "end_index"), places, strict=True))

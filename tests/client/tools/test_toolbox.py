@@ -120,7 +120,7 @@ class Counter:
 TYPES: dict[str, tuple[Any, object]] = {
     "a dataclass": (Place, {"city": "Bergen", "tags": ["wet"]}),
     "a TypedDict": (Trip, {"place": {"city": "Bergen"}, "days": 2}),
-    "a NamedTuple": (Pair, [1, "x"]),
+    "a NamedTuple": (Pair, {"one": 1, "two": "x"}),
     "a Struct that holds itself": (Node, {"value": 1, "children": [{"value": 2}]}),
     "a model of pydantic": (Outer, {"a": 1, "inner": {"b": "x"}}),
     "a list of them": (list[Place], [{"city": "Oslo"}]),

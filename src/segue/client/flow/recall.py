@@ -59,7 +59,7 @@ _K1, _B = 1.2, 0.75
 _WORD: Final = re.compile(r"[^\W_]+")
 _IDEOGRAPHS: Final = "\u2e80"
 """From here on, scripts are written without blanks: their words are looked for as pairs of characters."""
-_ANY: Final = Model("unknown", "unknown", "openai-chat")
+_ANY: Final = Model("unknown", "unknown", "unknown")
 _ROLES: Final = {"user": "the user", "assistant": "the assistant", "system": "the instructions"}
 _NO_QUERY: Final = "The query is empty. Name words that the passages contain."
 _NOTHING: Final = "Nothing of the omitted {count} messages matches. Try other words."

@@ -61,6 +61,7 @@ from segue.conversation.media_types import plain_type
 from segue.conversation.messages import AssistantMessage
 from segue.errors import EncodeError
 from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.families.citations import read_span
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.option_table import wire_ttl
@@ -68,7 +69,6 @@ from segue.protocols.kit.reading import standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay
 from segue.protocols.kit.sources import CitedPage, labelled, objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
-from segue.protocols.shared_replies import read_span
 
 _LABELS: Final[Mapping[str, str]] = {
     "web_search_tool_result": "web search results",

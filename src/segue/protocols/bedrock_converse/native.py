@@ -72,6 +72,7 @@ from segue.errors import EncodeError
 from segue.protocols.bedrock_converse.media_types import ALIASES, EXTENSIONS, FORMATS, TYPES, Kind, kind_of
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
+from segue.protocols.families.citations import read_span
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import wire_ttl
@@ -79,7 +80,6 @@ from segue.protocols.kit.reading import standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay
 from segue.protocols.kit.sources import CitedPage, labelled, objects_in, write_sources
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
-from segue.protocols.shared_replies import read_span
 
 _LABELS: Final[Mapping[str, str]] = {
     "nova_code_interpreter_result": "output of executed code",

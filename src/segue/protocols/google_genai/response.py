@@ -42,6 +42,7 @@ from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_fees, find_share
+from segue.protocols.families.citations import write_span
 from segue.protocols.google_genai.content import TO_CAMEL, encode_assistant_parts, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.turns import decode_model_parts, parts_of
@@ -55,7 +56,6 @@ from segue.protocols.kit.reading import expect_list, expect_object, number_of, o
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.sources import CitedPage, distinct
-from segue.protocols.shared_replies import write_span
 
 _METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens")
 

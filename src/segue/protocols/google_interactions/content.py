@@ -41,13 +41,13 @@ from segue.conversation.content import (
 from segue.conversation.media_types import plain_type
 from segue.conversation.messages import AssistantMessage
 from segue.errors import EncodeError
+from segue.protocols.families.citations import read_span
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.kit.json_values import Block, Wire, is_object, kind_of, object_of
 from segue.protocols.kit.reading import native_block, standard_base64, text_of
 from segue.protocols.kit.replay import Pair, Replay, read_type
 from segue.protocols.kit.sources import CitedPage, labelled, objects_in
 from segue.protocols.kit.verbatim import data_of, keep, restore
-from segue.protocols.shared_replies import read_span
 
 MEDIA: Final = frozenset({"image", "audio", "video", "document"})
 CONTENTS: Final = MEDIA | {"text"}

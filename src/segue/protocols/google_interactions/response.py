@@ -37,6 +37,7 @@ from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_share
+from segue.protocols.families.citations import write_span
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.google_interactions.turns import TurnReader, write_turn
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject
@@ -47,7 +48,6 @@ from segue.protocols.kit.reading import number_of, strings_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm, Search
 from segue.protocols.kit.sources import CitedPage, objects_in
-from segue.protocols.shared_replies import write_span
 
 decode_error: Final = decode_google_error
 

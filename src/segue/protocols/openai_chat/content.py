@@ -76,6 +76,7 @@ from segue.conversation.context import CacheRetention
 from segue.conversation.media_types import plain_type, type_of_address
 from segue.conversation.messages import AssistantMessage
 from segue.errors import EncodeError, Path
+from segue.protocols.families.citations import read_span
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, MISSING, Block, Wire, object_of
 from segue.protocols.kit.option_table import wire_ttl
@@ -91,7 +92,6 @@ from segue.protocols.kit.reading import (
 from segue.protocols.kit.sources import CitedPage, find_in_reply, objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.shared_replies import read_span
 
 MARK: Final = "cache_control"
 BREAKPOINT: Final = "prompt_cache_breakpoint"

@@ -48,6 +48,7 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_share
+from segue.protocols.families.citations import write_span
 from segue.protocols.families.functions import free_text
 from segue.protocols.families.openai_errors import write_error
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
@@ -61,7 +62,6 @@ from segue.protocols.openai_chat.assistant import CUSTOM, decode_reply, encode_a
 from segue.protocols.openai_chat.content import text_field
 from segue.protocols.openai_chat.options import is_custom
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.shared_replies import write_span
 
 _CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
 _KNOWN: Final = (*_CACHED, "cache_creation_input_tokens", "reasoning_tokens")

@@ -50,6 +50,7 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import AssistantMessage
 from segue.errors import EncodeError, Path
+from segue.protocols.families.citations import read_span
 from segue.protocols.kit.json_values import Block, Wire, kind_of, list_of, object_of, same
 from segue.protocols.kit.option_table import wire_ttl
 from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64, text_of
@@ -57,7 +58,6 @@ from segue.protocols.kit.replay import TOOL_RESULT, Pair, Replay
 from segue.protocols.kit.sources import CitedPage, labelled, objects_in, write_sources
 from segue.protocols.kit.verbatim import data_of, keep, restore
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.shared_replies import read_span
 
 
 def describe_search(item: Block) -> str:

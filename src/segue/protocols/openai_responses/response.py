@@ -39,6 +39,7 @@ from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_fees, find_share
+from segue.protocols.families.citations import write_span
 from segue.protocols.families.functions import free_text
 from segue.protocols.families.openai_errors import write_error
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
@@ -58,7 +59,6 @@ from segue.protocols.openai_responses.turns import (
     with_text_input,
     write_turn,
 )
-from segue.protocols.shared_replies import write_span
 
 
 def decode_error(body: object, status: int | None) -> WireError:
@@ -147,11 +147,20 @@ _STATUS_OF: Final[Mapping[StopReason, str]] = {
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_response(
+def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
+    """Read a reply; an error body gives a failed message.
+
+    Raises:
+        DecodeError: it has neither output nor an error.
+    """
+    return read_response(body, endpoint, tool_names, None)
+
+
+def read_response(
     body: JsonObject,
     endpoint: Endpoint,
     tool_names: Mapping[str, str],
-    known: tuple[TurnReader, Sequence[AssistantContent]] | None = None,
+    known: tuple[TurnReader, Sequence[AssistantContent]] | None,
 ) -> AssistantMessage:
     """Read a reply; an error body gives a failed message.
 

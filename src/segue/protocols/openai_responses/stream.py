@@ -35,10 +35,10 @@ from segue.protocols.kit.streaming import MISFIT, StreamDecoder
 from segue.protocols.openai_responses.content import native_item
 from segue.protocols.openai_responses.response import (
     decode_error,
-    decode_response,
     error_extra,
     error_message_of,
     note_removed,
+    read_response,
     stop_of,
 )
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -318,7 +318,7 @@ class _Reader:
             response = {**response, "output": []}
         # Most servers repeat all items here. They are not read again if they are the same.
         known = None if self.turn is None or response["output"] != self.done else (self.turn, self.contents)
-        message = decode_response(response, self.endpoint, out.tool_names, known)
+        message = read_response(response, self.endpoint, out.tool_names, known)
         _align(message.content, out)
         out.close_all()
         called = any(part.kind == "toolCall" for part in out.parts)
