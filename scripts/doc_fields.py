@@ -45,7 +45,7 @@ def _places() -> str:
 
 
 def _shown(column: Column) -> str:
-    words = [f"`{column.path}`"]
+    words = ["the type `custom`" if column.path.startswith("verbatim.") else f"`{column.path}`"]
     if column.least is not None or column.most is not None:
         words.append(f"from {column.least if column.least is not None else 'any'} to {column.most}")
     if column.member:

@@ -311,3 +311,51 @@ def test_a_reply_that_ended_as_a_refusal_is_one_for_every_client(tmp_path: Path,
             body = body or {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
             answer = httpx2.post(url + path.format(route, verb), json=body, timeout=60)
             assert (answer.status_code, end in answer.text) == (200, True), path
+
+
+CALL: Final = {"id": "c_1", "type": "function", "function": {"name": "patch", "arguments": '{"input": "*** Begin"}'}}
+CALL_EVENTS: Final = [
+    {"id": "c1", "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **CALL}]}, "finish_reason": None}]},
+    {"id": "c1", "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+]
+CALLED: Final = {
+    "id": "c1",
+    "choices": [
+        {"index": 0, "message": {"role": "assistant", "tool_calls": [CALL]}, "finish_reason": "tool_calls"},
+    ],
+}
+ITEM: Final = {"id": "ctc_1", "type": "custom_tool_call", "call_id": "c_1", "name": "patch", "input": "*** Begin"}
+ITEM_REPLY: Final = {"id": "resp_1", "object": "response", "status": "completed", "output": [ITEM]}
+ITEM_EVENTS: Final = [
+    {"type": "response.created", "response": {**ITEM_REPLY, "status": "in_progress", "output": []}},
+    {"type": "response.output_item.added", "output_index": 0, "item": {**ITEM, "input": ""}},
+    {"type": "response.custom_tool_call_input.delta", "output_index": 0, "item_id": "ctc_1", "delta": "*** Begin"},
+    {"type": "response.custom_tool_call_input.done", "output_index": 0, "item_id": "ctc_1", "input": "*** Begin"},
+    {"type": "response.output_item.done", "output_index": 0, "item": ITEM},
+    {"type": "response.completed", "response": ITEM_REPLY},
+]
+FREEFORM: Final = {
+    "chat": (
+        "m-responses",
+        "/v1/chat/completions",
+        {"messages": [{"role": "user", "content": "Hi"}], "tools": [{"type": "custom", "custom": {"name": "patch"}}]},
+        '"custom":{"name":"patch","input":"*** Begin"}',
+        (ITEM_REPLY, ITEM_EVENTS),
+    ),
+    "responses": (
+        "m-chat",
+        "/v1/responses",
+        {"input": "Hi", "tools": [{"type": "custom", "name": "patch"}]},
+        '"input":"*** Begin"',
+        (CALLED, CALL_EVENTS),
+    ),
+}
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("client", FREEFORM)
+def test_a_client_gets_calls_of_its_freeform_tool_from_another_wire(tmp_path: Path, client: str, streams: bool):
+    route, path, body, wanted, reply = FREEFORM[client]
+    with answering(*reply) as upstream, running_at(upstream, f"sqlite:{tmp_path}/gateway.db") as url:
+        answer = httpx2.post(url + path, json={"model": route, "stream": streams, **body}, timeout=60)
+    assert (answer.status_code, wanted in answer.text) == (200, True), answer.text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from segue import AssistantMessage, Context, Model, TextContent, UserMessage, prepare, project_reply
+from segue import AssistantMessage, Context, Model, Options, TextContent, UserMessage, prepare, project_reply
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.api import decode_request, decode_response, encode_request, encode_response, stream_decoder
 from segue.protocols.detection import detect_protocol
@@ -394,3 +394,17 @@ def test_an_effort_is_read_where_the_body_names_no_model() -> None:
     body = {"messages": [{"role": "user", "content": [{"text": "hi"}]}], "outputConfig": {"effort": "low"}}
     request = convert(body, source="bedrock-converse", target="amazon-bedrock/anthropic.claude-opus-5-5")
     assert '"effort":"low"' in request.content.decode()
+
+
+@pytest.mark.parametrize("provider", ["vllm", "sglang", "llama.cpp", "mine", ""])
+@pytest.mark.parametrize("thinking", ["off", 0])
+def test_thinking_that_is_off_is_reported_where_a_server_may_think_all_the_same(provider: str, thinking: Any) -> None:
+    model = Model("any", provider, "openai-chat")
+    request = prepare("Hi", model, options=Options(thinking=thinking))
+    assert [(one.code, one.path) for one in request.report.changes] == [
+        (ChangeCode.OPTION_REMOVED, ("options", "thinking"))
+    ]
+
+
+def test_thinking_that_is_off_is_no_loss_for_a_model_that_is_known_not_to_think() -> None:
+    assert not prepare("Hi", "openai/gpt-4.1", options=Options(thinking="off")).report.changes

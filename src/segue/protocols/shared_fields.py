@@ -5,7 +5,7 @@ What a target has no place for stays where it is, and projection reports it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
@@ -218,6 +218,13 @@ def find_unplaced(name: str, parts: Mapping[str, Block], model: Model) -> tuple[
                 others = {other: held for other, held in parts.items() if other != key}
                 return object_of(value), {**others, key: rest} if rest else others
     return None
+
+
+def is_freeform(extra: Extra | None, protocols: Iterable[str] = ("openai-chat", "openai-responses")) -> bool:
+    """Whether a tool is written with a text in place of arguments, on any of some wires."""
+    row = next(row for row in SHARED_FIELDS if row.name == "freeform")
+    parts = ((row.columns[name][0], (extra or {}).get(name, EMPTY)) for name in protocols if name in row.columns)
+    return any(read_column(row, column, part)[0] is True for column, part in parts)
 
 
 def read_column(row: SharedField, column: Column, part: Block) -> tuple[object, Block]:

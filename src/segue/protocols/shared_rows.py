@@ -74,6 +74,22 @@ def _row(name: str, kind: Kind, level: Level = "body", **columns: str | Column |
     return SharedField(name, kind, {key.replace("_", "-"): read(given) for key, given in columns.items()}, level)
 
 
+def _freeform(mark: str) -> Column:
+    """Return the choice of a codec that writes a tool, or a call of one, with a text in place of arguments."""
+    return Column(f"verbatim.{mark}", values=((True, {"from": "function", "to": "custom"}),), only=_OPENAI)
+
+
+def _read_grammar(value: object) -> object:
+    given = object_of(value)
+    inner = object_of(given.get("grammar"))
+    return {"type": "grammar", **inner} if set(given) == {"type", "grammar"} and "type" not in inner else value
+
+
+def _write_grammar(value: object) -> object:
+    given = dict(object_of(value))
+    return {"type": "grammar", "grammar": given} if given.pop("type", None) == "grammar" else value
+
+
 def _words(path: str, words: str, *, only: frozenset[str] = frozenset(), **pairs: str) -> Column:
     """Return a column of words that are the same on the wire, and of pairs that are not."""
     given = tuple((word, word) for word in words.split())
@@ -606,6 +622,14 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
         "tool",
         anthropic_messages=Column("allowed_callers", values=(("direct", ["direct"]),)),
         openai_responses=Column("allowed_callers", values=(("direct", ["direct"]),)),
+    ),
+    _row("freeform", "boolean", "tool", openai_chat=_freeform("@field"), openai_responses=_freeform("@type")),
+    _row(
+        "grammar",
+        "object",
+        "tool",
+        openai_chat=Column("custom.format", read=_read_grammar, write=_write_grammar, only=_OPENAI),
+        openai_responses=Column("format", only=_OPENAI),
     ),
     _row("result_schema", "object", "tool", google_genai="responseJsonSchema", openai_responses="output_schema"),
 )

@@ -242,7 +242,7 @@ def test_a_tool_comes_out_as_it_was(tool, provider):
 
 
 NATIVE_TOOLS = {
-    "a custom tool": {"type": "custom", "custom": {"name": "f", "format": {"type": "text"}}},
+    "a custom tool without a name": {"type": "custom", "custom": {"format": {"type": "text"}}},
     "a gateway's own tool": {"type": "openrouter:advisor", "parameters": {"model": "m"}},
     "a search": {"type": "web_search"},
 }

@@ -44,6 +44,7 @@ _NEVER_SENT: Final = frozenset({"stored", REPLY})
 
 _WIRE_ROLES: Final[Mapping[str, str]] = {"toolResult": "tool"}
 """Roles of messages -> their names in the row `content_parts`, where they differ."""
+_LEVELS: Final[Mapping[str, Level]] = {"file": "file", "toolCall": "tool"}
 _FORM: Final = "only the form in which it was written"
 _SHOWN: Final = 200
 """The characters of a lost value that a report shows."""
@@ -274,7 +275,7 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
     for position, piece in enumerate(content):
         if piece.extra is None:
             continue
-        kept = keep(piece.extra, "file" if piece.kind == "file" else "image")
+        kept = keep(piece.extra, _LEVELS.get(piece.kind, "image"))
         if is_string and kept is not None and protocol in kept:
             kept = {key: part for key, part in kept.items() if key != protocol} or None
         if kept is not piece.extra:

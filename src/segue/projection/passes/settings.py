@@ -46,7 +46,7 @@ from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id, range
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.property_names import place_of, rename_properties
-from segue.protocols.shared_fields import find_unplaced, place_options
+from segue.protocols.shared_fields import find_unplaced, is_freeform, place_options
 from segue.protocols.shared_rows import ALLOWED_WIRE
 from segue.protocols.shared_rows import write_responses_allowed as write_allowed
 
@@ -343,6 +343,11 @@ class _Tools:
             if kept is not shared.rest:
                 self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of(lost_fields(shared.rest, kept)))
             kept = shared.put_into(kept, self.target.model.protocol)
+            if is_freeform(extra) and not is_freeform(kept, (self.target.model.protocol,)):
+                self.note(
+                    ChangeCode.TOOL_SCHEMA, path, Loss.CONTENT, "a function with the text `input`: no freeform tools"
+                )
+                kept = {key: part for key, part in (kept or {}).items() if key != self.target.model.protocol} or None
             if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
                 kept = self.clean(kept, path)
             fitted = replace(fitted, extra=kept)

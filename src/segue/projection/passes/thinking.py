@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from segue.conversation.context import Options, ThinkingLevel
+from segue.models.providers import PROVIDERS
 from segue.models.thinking import (
     ANSWER_ROOM,
     budget_for_level,
@@ -48,8 +49,12 @@ def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | N
     model, dialect = target.model, target.dialect
     if not model.reasoning:
         if asked == "off":
-            is_known = "off" in target.rules.thinking_levels
-            return [] if is_known else [_removed("the target cannot disable thinking")]
+            if "off" not in target.rules.thinking_levels:
+                return [_removed("the target cannot disable thinking")]
+            server = PROVIDERS.get(model.provider)
+            # A server of one's own may think although its entry does not say so.
+            is_listed = server is not None and not server.any_id
+            return [] if is_listed else [_removed("the model does not support thinking", Loss.NONE)]
         return [_removed("the model does not support thinking", Loss.NONE if asked == 0 else Loss.CONTENT)]
     if isinstance(asked, int) and asked < 0:
         return [_removed("a negative budget means the model's default", Loss.NONE)]

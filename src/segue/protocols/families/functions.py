@@ -27,6 +27,13 @@ _FUNCTION: Final = "function"
 _CALL_KEYS: Final = frozenset({"index"})
 """Keys of a call that repeat what its position in the list already states."""
 
+TEXT_SCHEMA: Final[Mapping[str, object]] = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+"""The parameters of a freeform tool, which takes one text, for wires that have only functions."""
+
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
@@ -145,3 +152,23 @@ def encode_call(protocol: str, call: ToolCall) -> Wire:
     function: Wire = {"name": call.name, "arguments": arguments}
     wire: Wire = {"id": call.id, "type": _FUNCTION, _FUNCTION: function}
     return wire if call.extra is None else restore(wire, call.extra, protocol)
+
+
+def free_text(call: ToolCall, *, has_grammar: bool) -> str:
+    """Return the input of a freeform tool, however the model wrote it.
+
+    Models that get such a tool as a function, or do not know it, write text without JSON, or JSON around the text.
+    """
+    given, text = call.arguments, call.arguments_text
+    if not given:
+        return text or ""
+    inner = next(iter(given.values())) if len(given) == 1 else None
+    if isinstance(inner, list) and inner:
+        inner = cast("list[object]", inner)[-1]  # a command line: `["apply_patch", "*** Begin Patch ..."]`
+    if not isinstance(inner, str):
+        return encode_arguments(given) if text is None else text
+    wrapped = parse_arguments(inner) if inner.lstrip().startswith("{") else None
+    if wrapped is None or wrapped.diagnostic is not None or not (has_grammar or wrapped.arguments.keys() == {"input"}):
+        return inner
+    again = list(wrapped.arguments.values())
+    return again[0] if len(again) == 1 and isinstance(again[0], str) else inner

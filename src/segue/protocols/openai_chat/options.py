@@ -41,6 +41,7 @@ from segue.conversation.context import Context, NativeTool, Options, ThinkingLev
 from segue.errors import Path
 from segue.models.model import Model
 from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, level_for_budget
+from segue.protocols.families.functions import TEXT_SCHEMA
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
 from segue.protocols.kit.option_table import Reader, flag, number
@@ -245,12 +246,33 @@ def decode_tools(body: Block, endpoint: Endpoint) -> tuple[Tool, ...]:
 
 
 def _decode_tool(tool: Block, endpoint: Endpoint) -> Tool:
+    if tool.get("type") == "custom" and isinstance(object_of(tool.get("custom")).get("name"), str):
+        return _decode_custom(tool, object_of(tool["custom"]), endpoint)
     function = object_of(tool.get("function"))
     if tool.get("type", "function") != "function" or not isinstance(function.get("name"), str):
         mark = find_mark(tool)
         definition = without_mark(tool, mark)
         return NativeTool(protocol=PROTOCOL, definition=definition, cache_mark=mark)
     return _decode_function(tool, function, {}, endpoint)
+
+
+def _decode_custom(tool: Block, custom: Block, endpoint: Endpoint) -> ToolDefinition:
+    """Read a tool that takes one text; other protocols have it as a function with the argument `input`."""
+    choices = choose("field", "function", "custom")
+    read = ToolDefinition(
+        name=str(custom["name"]),
+        description=text_of(custom.get("description")) or "",
+        parameters=TEXT_SCHEMA,
+        cache_mark=find_mark(tool),
+        extra=choice_extra(choices),
+    )
+    known = [f"custom.{key}" for key in ("description",) if isinstance(custom.get(key), str)]
+    return replace(read, extra=keep(PROTOCOL, tool, _encode_function(read, endpoint), known, choices))
+
+
+def is_custom(tool: ToolDefinition) -> bool:
+    """Whether a tool is written as `custom`."""
+    return tool.extra is not None and chosen(tool.extra, PROTOCOL, "field", "function") == "custom"
 
 
 def _decode_old(function: Block, endpoint: Endpoint) -> Tool:
@@ -322,10 +344,13 @@ def _encode_function(tool: ToolDefinition, endpoint: Endpoint) -> Wire:
     function: Wire = {"name": tool.name}
     if tool.description:
         function["description"] = tool.description
-    function["parameters"] = tool.parameters
-    if tool.strict is not None and endpoint.dialect.strict_tools:
-        function["strict"] = tool.strict
-    wire: Wire = {"type": "function", "function": function}
+    if is_custom(tool):
+        wire: Wire = {"type": "custom", "custom": function}
+    else:
+        function["parameters"] = tool.parameters
+        if tool.strict is not None and endpoint.dialect.strict_tools:
+            function["strict"] = tool.strict
+        wire = {"type": "function", "function": function}
     write_mark(wire, tool.cache_mark)
     return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)
 
@@ -495,6 +520,14 @@ def _write_choice(value: object, _: Options, __: Endpoint) -> Wire:
     return {"tool_choice": encode_tool_choice(str(value))}
 
 
+def _write_setting(setting: _Setting, value: object, options: Options, context: Context, endpoint: Endpoint) -> Wire:
+    if setting.field == "tool_choice" and any(
+        tool.kind == "function" and tool.name == value and is_custom(tool) for tool in context.tools
+    ):
+        return {"tool_choice": {"type": "custom", "custom": {"name": value}}}
+    return setting.write(value, options, endpoint)
+
+
 _SETTINGS: Final[tuple[_Setting, ...]] = (
     _Setting("max_tokens", ("max_completion_tokens", "max_tokens"), _read_limit, _write_limit),
     _Setting("temperature", ("temperature",), number("temperature"), _plain("temperature")),
@@ -564,7 +597,7 @@ def decode_options(received: Block, default: Wire, context: Context, endpoint: E
         given = {key: rest.pop(key) for key in setting.keys if key in rest and not _is_second_id(key, received, value)}
         if setting.field in _INNER_KEYS and any(isinstance(value, Mapping) for value in given.values()):
             _split_unread(given, rest, _INNER_KEYS[setting.field])
-        written = setting.write(value, options, endpoint)
+        written = _write_setting(setting, value, options, context, endpoint)
         if not same(given, written):
             choices = {**choices, **choose(setting.field, [value, written], given)}
     for key, value in _additions(options, context, endpoint).items():
@@ -610,7 +643,7 @@ def encode_options(body: Wire, options: Options, context: Context, endpoint: End
         value: object = getattr(options, setting.field)
         if value is None:
             continue
-        written = setting.write(value, options, endpoint)
+        written = _write_setting(setting, value, options, context, endpoint)
         if extra is not None:
             default = [value, written]
             given = chosen(extra, PROTOCOL, setting.field, default, model=target)

@@ -41,22 +41,26 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
+from segue.conversation.content import ToolCall
+from segue.conversation.context import ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, Usage, UsageCost
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_share
 from segue.protocols.families.citations import write_span
+from segue.protocols.families.functions import free_text
 from segue.protocols.families.openai_errors import write_error
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, number_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
 from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.sources import CitedPage
-from segue.protocols.kit.verbatim import keep, restore
-from segue.protocols.openai_chat.assistant import decode_reply, encode_assistant
+from segue.protocols.kit.verbatim import data_of, keep, restore
+from segue.protocols.openai_chat.assistant import CUSTOM, decode_reply, encode_assistant
 from segue.protocols.openai_chat.content import text_field
+from segue.protocols.openai_chat.options import is_custom
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 _CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
@@ -350,9 +354,18 @@ def _cite_in_reply(
     return replace(message, extra=keep_reply(PROTOCOL, default, received, message.extra))
 
 
+def _as_declared(call: ToolCall, tool: ToolDefinition) -> tuple[ToolCall, Block]:
+    if not is_custom(tool):
+        return call, EMPTY
+    given = object_of(object_of(data_of(tool.extra, PROTOCOL).get("custom")).get("format"))
+    text = free_text(call, has_grammar=given.get("type") == "grammar")
+    return replace(call, arguments={"input": text}, arguments_text=None, extra=CUSTOM), {"field": "custom"}
+
+
 REPLY_FORM: Final = ReplyForm(
     id_prefix="chatcmpl-",
     refusals=("content_filter", "sensitive"),  # openai 3.49.0: Choice.finish_reason; Z.ai's documentation, 2026-11
     is_refusal=lambda text: text_field(text) in ("refusal", "part.refusal"),
     cite_in_reply=_cite_in_reply,
+    as_declared=_as_declared,
 )

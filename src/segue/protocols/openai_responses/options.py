@@ -65,6 +65,7 @@ from segue.conversation.content import Extra, ToolCall
 from segue.conversation.context import CacheRetention, NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
 from segue.errors import DecodeError, Path
 from segue.models.thinking import THINKING_LEVELS, level_for_budget
+from segue.protocols.families.functions import TEXT_SCHEMA
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.facts import Namespace, Namespaces, SearchForm, ServerEdit, ServerEdits
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
@@ -108,14 +109,6 @@ def _applied(reply: Mapping[str, object]) -> list[str]:
 SERVER_EDITS: Final = ServerEdits(form="list", ask=_ask, needed=_needed, covers=_covers, applied=_applied)
 
 
-_TEXT_SCHEMA: Final[Mapping[str, object]] = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-}
-"""The parameters of a custom tool, for other protocols."""
-
-
 def decode_tools(tools: object) -> tuple[Tool, ...]:
     """Read the list of tools.
 
@@ -136,7 +129,7 @@ def decode_tool(tool: Block) -> Tool:
         return NativeTool(protocol=PROTOCOL, definition=dict(tool))
     description = text_of(tool.get("description")) or ""
     if kind == "custom":
-        read = ToolDefinition(name=name, description=description, parameters=_TEXT_SCHEMA)
+        read = ToolDefinition(name=name, description=description, parameters=TEXT_SCHEMA)
     else:
         parameters = tool.get("parameters")
         read = ToolDefinition(

@@ -40,6 +40,7 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_fees, find_share
 from segue.protocols.families.citations import write_span
+from segue.protocols.families.functions import free_text
 from segue.protocols.families.openai_errors import write_error
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
 from segue.protocols.kit.json_patch import difference
@@ -386,29 +387,9 @@ def _as_declared(call: ToolCall, tool: ToolDefinition) -> tuple[ToolCall, Block]
         return call, EMPTY
     known = (call.extra or {}).get(PROTOCOL, EMPTY)
     formats = {**object_of(known.get(VERBATIM)), **_CUSTOM}
-    text = _free_text(call, has_grammar=object_of(data_of(tool.extra, PROTOCOL).get("format")).get("type") == "grammar")
+    text = free_text(call, has_grammar=object_of(data_of(tool.extra, PROTOCOL).get("format")).get("type") == "grammar")
     extra = {**(call.extra or {}), PROTOCOL: {**known, VERBATIM: formats}}
     return replace(call, arguments={"input": text}, arguments_text=None, extra=extra), _CUSTOM_START
-
-
-def _free_text(call: ToolCall, *, has_grammar: bool) -> str:
-    """Return the input of a freeform tool, however the model wrote it.
-
-    Models that get such a tool as a function, or do not know it, write text without JSON, or JSON around the text.
-    """
-    given, text = call.arguments, call.arguments_text
-    if not given:
-        return text or ""
-    inner = next(iter(given.values())) if len(given) == 1 else None
-    if isinstance(inner, list) and inner:
-        inner = cast("list[object]", inner)[-1]  # a command line: `["apply_patch", "*** Begin Patch ..."]`
-    if not isinstance(inner, str):
-        return encode_arguments(given) if text is None else text
-    wrapped = parse_arguments(inner) if inner.lstrip().startswith("{") else None
-    if wrapped is None or wrapped.diagnostic is not None or not (has_grammar or wrapped.arguments.keys() == {"input"}):
-        return inner
-    again = list(wrapped.arguments.values())
-    return again[0] if len(again) == 1 and isinstance(again[0], str) else inner
 
 
 def _removed(reply: Block) -> list[Block]:
