@@ -285,7 +285,7 @@ def _copilot(run: Agent, prompt: str, model: str) -> list[str]:
     return ["copilot", "--allow-all-tools", "--no-auto-update", *more, "-p", prompt]
 
 
-MODELS = ("claude-opus-5-5", "claude-sonnet-5-5", "gpt-5.4")
+MODELS = ("claude-opus-5-5", "claude-fable-5-1", "claude-sonnet-5-5", "gpt-5.4")
 _COMMANDS: dict[str, Callable[[Agent, str, str], list[str]]] = {
     "claude-code": _claude,
     "codex": _codex,

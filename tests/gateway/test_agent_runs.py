@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any, NamedTuple, cast, final
+from typing import Any, Literal, NamedTuple, cast, final
 
 import pytest
 
@@ -20,10 +20,12 @@ from gateway.bound_walk import Served
 from segue.testing.emulator import EmulatorServer, serve_in_thread
 from segue.testing.emulator.app import RecordedRequest
 from segue.testing.emulator.bodies import BodyReader
+from segue.testing.emulator.prices import Bill
 
 pytestmark = pytest.mark.proof
 
 OPUS = "claude-opus-5-5"
+FABLE = "claude-fable-5-1"
 OTHER = "gpt-5.4"
 
 
@@ -31,26 +33,32 @@ OTHER = "gpt-5.4"
 class Case(NamedTuple):
     """A program, the protocol that it uses, and a window in which its loop does not fit.
 
-    None: it compacts by a command. The window has to hold the conversation once it is compacted: where it does not,
-    opencode compacts for ever.
+    "command": it compacts by a command. The window has to hold the conversation once it is compacted: where it does
+    not, opencode compacts for ever. Its own prompt, most of what it sends, differs between versions and machines, so
+    its window is "measured" from what its first and its last request held.
     """
 
     agent: str
     wire: str
-    window: int | None
+    window: int | Literal["command", "measured"]
+    model: str = OPUS
+    changes: bool = False
+    """Whether the program changes what it sent before, so that the provider takes little of the thinking after it."""
 
 
 CASES = (
-    Case("claude-code", "messages", None),
+    Case("claude-code", "messages", "command"),
     Case("codex", "responses", 12_500),
+    Case("claude-code", "messages", "command", FABLE, changes=True),  # 2.1.327 sends a hint with the last result only
+    Case("codex", "responses", 12_500, FABLE),
     Case("gemini-cli", "gemini", 14_000),
     Case("pi", "messages", 19_000),
     Case("pi", "responses", 19_000),
     Case("pi", "chat", 19_000),
     Case("pi", "gemini", 19_000),
-    Case("opencode", "messages", 16_700),
-    Case("opencode", "responses", 16_000),
-    Case("opencode", "chat", 16_700),
+    Case("opencode", "messages", "measured"),
+    Case("opencode", "responses", "measured"),
+    Case("opencode", "chat", "measured"),
 )
 
 
@@ -61,14 +69,15 @@ class Session:
         self.upstream = upstream
         self.emulator = upstream.emulator
         self.wire = case.wire
+        self.model = case.model
         self.has_store = store != "none"
         self.agent = Agent(case.agent, case.wire, folder / "home", server)
 
-    def ask(self, prompt: str, *, calls: int, model: str = OPUS) -> None:
+    def ask(self, prompt: str, *, calls: int, model: str = "") -> None:
         """Let the program do a prompt with so many calls, and check everything that the provider got."""
         self.upstream.left = calls
         first = len(self.emulator.requests)
-        done = self.agent.ask(prompt, model)
+        done = self.agent.ask(prompt, model or self.model)
         assert done.code == 0, done.said[-2000:]
         assert self.upstream.left == 0, done.said[-2000:]
         refused = [request for request in self.emulator.requests if request.status != 200 or request.transformations]
@@ -86,7 +95,7 @@ class Session:
 
     def main(self, first: int = 0) -> list[RecordedRequest]:
         """Give the requests of the conversation itself to Claude."""
-        return [each for each in self.emulator.requests[first:] if each.model == OPUS and find_shell(each.body)]
+        return [each for each in self.emulator.requests[first:] if each.model == self.model and find_shell(each.body)]
 
     def last(self) -> RecordedRequest | None:
         """Give the last one of them."""
@@ -97,10 +106,23 @@ class Session:
         last = self.last()
         return 0 if last is None else len(_read(last).blocks)
 
+    def window(self) -> int:
+        """Give a window for opencode that holds what a compacted conversation needs, but not all of this one.
+
+        It leaves a quarter of the window to the answer.
+        """
+        first, *_, last = [bill.input + bill.cache_read + bill.cache_write for bill in map(_bill, self.main())]
+        return (first + 2 * last) // 3 * 4 // 3
+
     def turns(self) -> tuple[str, ...]:
         """Give the messages of that request."""
         last = self.last()
         return () if last is None else _read(last).messages
+
+
+def _bill(request: RecordedRequest) -> Bill:
+    assert request.bill is not None
+    return request.bill
 
 
 def _read(request: RecordedRequest) -> Any:
@@ -123,28 +145,28 @@ def _server(request: pytest.FixtureRequest, upstream: Answering, tmp_path: Path)
             server.close()
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.agent}-{case.wire}")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.agent}-{case.wire}-{case.model}")
 def test_a_session_of_a_program(case: Case, server: Served, upstream: Answering, tmp_path: Path) -> None:
     session = Session(case, server.store, tmp_path, upstream, server)
     session.ask("Do twenty steps.", calls=20)
-    assert session.sent() == 20, "the loop keeps all of its thinking"
+    assert session.sent() == 20 or case.changes, "the loop keeps all of its thinking"
     server.restart()
     session.ask("Do one more.", calls=1)
-    assert session.sent() == 22 or not session.has_store
+    assert session.sent() == 22 or case.changes or not session.has_store
     session.ask("Go on as another model.", calls=1, model=OTHER)
     session.ask("Come back.", calls=1)
-    assert session.sent() == 24 or not session.has_store
+    assert session.sent() == 24 or case.changes or not session.has_store
     assert upstream.emulator.repeated() == []
     before = session.turns()
-    if case.window is None:
+    if case.window == "command":
         session.ask("/compact", calls=0)
         session.ask("Go on after that.", calls=2)
     else:
-        session.agent.window = case.window
+        session.agent.window = session.window() if case.window == "measured" else case.window
         session.ask("Go on in a smaller window.", calls=2)
     session.agent.window = 200_000
     session.ask("Do the last steps.", calls=2)
     after = session.turns()
     assert after[: len(before)] != before[: len(after)], "the conversation was compacted"
-    assert session.sent() >= 2, "thinking since then is kept"
+    assert session.sent() >= 2 or case.changes, "thinking since then is kept"
     assert upstream.emulator.repeated() == []
