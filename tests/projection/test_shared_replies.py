@@ -206,7 +206,7 @@ def reply_cases() -> Iterator[tuple[ReplyField, str, str, object]]:
 
 
 def comparable(neutral: object) -> object:
-    """Return a value without the parts that not every wire has: bytes of tokens, alternatives at Cohere, text tokens."""
+    """Return a value without the parts that not every wire has: bytes, alternatives at Cohere, text tokens."""
     if isinstance(neutral, dict):
         return {key: value for key, value in cast("dict[str, object]", neutral).items() if key != "text"}
     if not isinstance(neutral, list) or "token" not in neutral[0]:

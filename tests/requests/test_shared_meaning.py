@@ -136,18 +136,104 @@ def test_an_mcp_server_is_the_other_providers():
 @pytest.mark.parametrize(
     ("server", "detail"),
     [
-        ({**SERVER, "allowed_tools": ["a"]}, "restricted by allowed_tools"),
-        ({**SERVER, "allowed_tools": {"tool_names": ["a"]}}, "restricted by allowed_tools"),
+        ({**SERVER, "allowed_tools": []}, "restricted by allowed_tools"),
+        ({**SERVER, "allowed_tools": {"tool_names": ["a"], "read_only": True}}, "restricted by allowed_tools"),
+        ({**SERVER, "allowed_tools": {"read_only": True}}, "restricted by allowed_tools"),
         ({**SERVER, "require_approval": "always"}, "only openai-responses supports it"),
         ({key: value for key, value in SERVER.items() if key != "require_approval"}, "only openai-responses"),
         ({key: value for key, value in SERVER.items() if key != "server_url"}, "only its provider knows the server"),
     ],
-    ids=["some of its tools", "some of its tools by a filter", "approval", "approval by default", "no address"],
+    ids=[
+        "none of its tools",
+        "tools by name that only read",
+        "tools that only read",
+        "approval",
+        "approval by default",
+        "no address",
+    ],
 )
 def test_an_mcp_server_is_not_sent_where_it_could_do_more_than_was_allowed(server, detail):
     tools, *details = _with_tool(server)
     assert tools is None
     assert detail in details[0]
+
+
+NAMED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "openai-responses": {"model": "gpt-5.4", "input": "hi", "tools": [{**SERVER, "allowed_tools": ["a", "b"]}]},
+    "google-interactions": {
+        "model": INTERACTIONS.id,
+        "input": "hi",
+        "tools": [
+            {
+                "type": "mcp_server",
+                "name": "s",
+                "url": "https://m.example",
+                "allowed_tools": [{"mode": "auto", "tools": ["a", "b"]}],
+            }
+        ],
+    },
+    "anthropic-messages": {
+        "model": "claude-opus-5-5",
+        "max_tokens": 100,
+        "messages": [{"role": "user", "content": "hi"}],
+        "mcp_servers": [{"type": "url", "name": "s", "url": "https://m.example"}],
+        "tools": [
+            {
+                "type": "mcp_toolset",
+                "mcp_server_name": "s",
+                "default_config": {"enabled": False},
+                "configs": {"a": {"enabled": True}, "b": {"enabled": True}},
+            }
+        ],
+    },
+}
+"""One server of whose tools two may be called, as three wires have it."""
+MODELS: Final[Mapping[str, Model]] = {
+    "openai-responses": get_model("openai/gpt-5.4"),
+    "google-interactions": INTERACTIONS,
+    "anthropic-messages": get_model("anthropic/claude-opus-5-5"),
+}
+
+
+@pytest.mark.parametrize("source", NAMED)
+@pytest.mark.parametrize("target", NAMED)
+def test_only_the_tools_of_a_server_that_were_allowed_may_be_called_elsewhere(source: str, target: str):
+    made = convert(NAMED[source], source=source, target=MODELS[target])
+    keys = ("tools", "mcp_servers")
+    assert {key: made.body.get(key) for key in keys} == {key: NAMED[target].get(key) for key in keys}
+    assert not made.report.of(ChangeCode.TOOL_REMOVED)
+    if source == target:
+        assert made.report.changes == ()
+
+
+def _toolset(**config: object) -> list[Any]:
+    """Give what becomes of a toolset at OpenAI: its tools, what is left of its servers, and the report."""
+    body = {**NAMED["anthropic-messages"]}
+    body["tools"] = [{"type": "mcp_toolset", "mcp_server_name": "s", **config}]
+    made = convert(body, source="anthropic-messages", target=MODELS["openai-responses"])
+    return [made.body.get("tools"), *(change.detail for change in made.report.changes)]
+
+
+def test_a_toolset_without_some_of_its_tools_is_not_sent_where_they_could_be_called():
+    tools, *details = _toolset(configs={"a": {"enabled": False}})
+    assert tools is None
+    assert "restricted by allowed_tools.configs" in details[0]
+    tools, *details = _toolset(default_config={"enabled": False})
+    assert tools is None
+    assert "restricted by allowed_tools.none" in details[0]
+
+
+def test_a_toolset_of_all_tools_is_the_server():
+    tools, *details = _toolset(cache_control={"type": "ephemeral"})
+    assert tools == [SERVER]
+    assert "mcp_toolset -> mcp" in details[0]
+
+
+def test_a_toolset_is_sent_with_its_header_and_next_to_other_servers():
+    body = {**NAMED["openai-responses"], "tools": [SERVER, {**SERVER, "server_label": "t"}]}
+    made = convert(body, source="openai-responses", target=MODELS["anthropic-messages"])
+    assert [server["name"] for server in made.body["mcp_servers"]] == ["s", "t"]
+    assert made.headers["anthropic-beta"] == "mcp-client-2025-11-20"
 
 
 def test_the_headers_of_an_mcp_server_stay_with_the_provider_that_they_were_meant_for():

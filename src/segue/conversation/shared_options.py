@@ -51,7 +51,7 @@ class SharedOptions(TypedDict, total=False):
     documents: list[Mapping[str, Any]]
     citations: Literal["enabled", "disabled"]
     modalities: list[str]
-    speech: Mapping[str, str]
+    speech: Mapping[str, Any]
     aspect_ratio: str
     image_size: str
     service_tier: Literal["auto", "default", "flex", "priority", "scale", "fast", "ultrafast", "reserved"]
