@@ -48,6 +48,7 @@ class SharedOptions(TypedDict, total=False):
     thinking_shown: Literal["shown", "hidden"]
     thinking_kept: Literal["all", "current", "none"]
     allowed_tools: Mapping[str, Any]
+    strict_tools: bool
     documents: list[Mapping[str, Any]]
     citations: Literal["enabled", "disabled"]
     modalities: list[str]

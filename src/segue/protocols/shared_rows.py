@@ -349,6 +349,9 @@ _RESOLUTION: Final = Column(
 )
 """How closely Gemini looks at a part."""
 
+STRICT_TOOLS: Final = _row("strict_tools", "boolean", cohere_chat="strict_tools")
+"""One switch for all tools; other wires have one for each, and projection moves it between them."""
+
 SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
     _row(
         "json_mode",
@@ -588,6 +591,7 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
             "generation_config.tool_choice", read=_read_interactions_allowed, write=_write_interactions_allowed
         ),
     ),
+    STRICT_TOOLS,
     _row(
         "thinking_kept",
         "word",
