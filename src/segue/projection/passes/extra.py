@@ -45,7 +45,7 @@ _NEVER_SENT: Final = frozenset({"stored", REPLY})
 
 _WIRE_ROLES: Final[Mapping[str, str]] = {"toolResult": "tool"}
 """Roles of messages -> their names in the row `content_parts`, where they differ."""
-_LEVELS: Final[Mapping[str, Level]] = {"file": "file", "toolCall": "tool"}
+_LEVELS: Final[Mapping[str, Level]] = {"text": "text", "file": "file", "toolCall": "tool"}
 _FORM: Final = "only the form in which it was written"
 _SHOWN: Final = 200
 """The characters of a lost value that a report shows."""
@@ -259,10 +259,8 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
     differences: list[str] = []
     moved: list[object] = []
 
-    is_answer = message.role == "assistant"
-
     def keep(extra: Extra, level: Level) -> Extra | None:
-        extra, cited = cited_elsewhere(extra, workspace.target.model) if is_answer else (extra, {})
+        extra, cited = cited_elsewhere(extra, workspace.target.model)
         shared = share_fields(extra, level, workspace.target.model, same_provider=same_provider)
         kept = kept_extra(shared.rest, protocol, rules, same_provider=same_provider)
         lost.update(lost_fields(shared.rest, kept) if kept is not shared.rest else {})
