@@ -251,8 +251,8 @@ def share_strictness(model: Model, tools: tuple[Tool, ...], given: Options) -> t
         if held is not None or not functions or not all(tool.strict for tool in functions):
             return tools, given
         strict, part = None, {**part, STRICT_TOOLS.name: True}
-    elif isinstance(held, bool) and functions:
-        strict, part = held, without(part, STRICT_TOOLS.name)
+    elif held is True and functions:
+        strict, part = True, without(part, STRICT_TOOLS.name)
     else:
         return tools, given
     others = {key: one for key, one in extra.items() if key != _SWITCH}
