@@ -173,7 +173,7 @@ def test_any_place_is_read_again(key: str):
 def test_a_file_of_somebody_else_has_no_patterns_of_its_own(path: str):
     """They are searched in keys of bodies: one that backtracks would take for ever."""
     fact = replace(gather([exchange()], DAY)[0], path=path)
-    with pytest.raises(DecodeError, match="is no place"):
+    with pytest.raises(DecodeError, match="is not a place"):
         load_facts(dump_facts([fact]), "facts.json")
 
 

@@ -52,7 +52,7 @@ _QUOTED: Final = re.compile(r"[`'\"]([A-Za-z_]\w*)[`'\"]|^([a-z_]+): ")
 _PLAIN: Final = re.compile(r"[\w.-]{1,32}")
 _SHOWN: Final = 160
 _PLACE: Final = re.compile(r"\^(?:\\d\+|\\\W|[^\\^$*+?{}\[\]|().])+\$", re.DOTALL)
-"""What `_pattern_of` writes: any number, and characters that stand for themselves."""
+"""What `_pattern_of` writes: any number, and characters as they are."""
 
 
 @final
@@ -420,7 +420,7 @@ def load_facts(data: bytes, name: str = "facts") -> list[Fact]:
         raise DecodeError(f"{name}: no file of facts: {error}; `segue facts` writes one") from error
     for fact in facts:
         if fact.path and _PLACE.fullmatch(fact.path) is None:
-            raise DecodeError(f"{name}: no file of facts: {fact.path[:_SHOWN]!r} is no place; `segue facts` writes one")
+            raise DecodeError(f"{name}: no file of facts: {fact.path[:_SHOWN]!r} is not a place; `segue facts` writes one")
     return facts
 
 
