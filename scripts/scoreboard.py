@@ -224,7 +224,8 @@ CONTENDERS: Final = (
         _portkey,
         note=(
             "The provider is chosen by headers of each request. With the newest versions of the packages that it is"
-            " built on, it answers every streamed request with status 500, so older ones are installed."
+            " built on, it answers every streamed request with status 500, so older ones are installed. Where a client"
+            " of Chat sets no `max_tokens`, Claude refuses what it sends: all but five cases of the last lane."
         ),
     ),
     Contender(
