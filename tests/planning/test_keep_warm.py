@@ -8,7 +8,19 @@ import httpx2
 import pytest
 from msgspec.structs import replace
 
-from segue import AsyncClient, Client, Context, KeepWarm, Model, Options, Usage, UserMessage, get_model
+from segue import (
+    AssistantMessage,
+    AsyncClient,
+    Client,
+    Context,
+    KeepWarm,
+    Model,
+    Options,
+    Usage,
+    UsageCost,
+    UserMessage,
+    get_model,
+)
 from segue.client.flow.backoff import Retry
 from segue.errors import SettingsError
 from segue.models.origin import new_assistant_message
@@ -60,9 +72,16 @@ def ask(client: Client, context: Context, model: Model = CLAUDE, options: Option
 
 
 def usage_of(context: Context) -> Usage:
-    usage = context.messages[-1].usage
-    assert usage is not None
-    return usage
+    reply = context.messages[-1]
+    assert isinstance(reply, AssistantMessage)
+    assert reply.usage is not None
+    return reply.usage
+
+
+def price_of(context: Context) -> UsageCost:
+    cost = usage_of(context).cost
+    assert cost is not None
+    return cost
 
 
 @pytest.mark.parametrize("retention", ["short", "long"])
@@ -90,7 +109,7 @@ def test_a_cache_that_is_kept_is_read_after_its_lifetime_and_what_was_saved_is_w
         provider.now += 2 * lifetime
         cold = ask(client, again, options=options)
     assert usage_of(cold).cache_read == 0
-    assert saved == pytest.approx(usage_of(cold).cost.total - usage_of(kept).cost.total, rel=0.02)
+    assert saved == pytest.approx(price_of(cold).total - price_of(kept).total, rel=0.02)
     assert 0 < spent < saved == warm.saved
     assert all(body["max_tokens"] == 0 for body in provider.bodies[1:4])
     assert provider.bodies[1]["messages"] == provider.bodies[0]["messages"]
@@ -137,7 +156,7 @@ def test_it_stops_when_keeping_costs_more_than_filling_the_cache_again(provider)
             provider.now += seconds
             warm.refresh(client)
     assert warm.stopped == "to keep the cache longer costs more than to fill it again"
-    cold, one = usage_of(first).cost.cache_write, warm.cost / warm.refreshes
+    cold, one = price_of(first).cache_write, warm.cost / warm.refreshes
     assert cold - 1.1 * one < warm.cost <= cold
 
 
