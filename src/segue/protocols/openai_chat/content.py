@@ -70,9 +70,10 @@ from segue.conversation.content import (
     ImageContent,
     NativeContent,
     TextContent,
+    ToolCall,
     UserContent,
 )
-from segue.conversation.context import CacheRetention
+from segue.conversation.context import CacheRetention, Tool
 from segue.conversation.media_types import plain_type, type_of_address
 from segue.conversation.messages import AssistantMessage
 from segue.errors import EncodeError, Path
@@ -354,7 +355,7 @@ def encode_image(content: ImageContent, path: Path) -> Wire:
     Raises:
         EncodeError: it has neither data nor a URL.
     """
-    return _finish({"type": "image_url", "image_url": {"url": _url_of(content, path)}}, content)
+    return finish({"type": "image_url", "image_url": {"url": _url_of(content, path)}}, content)
 
 
 def encode_file(content: FileContent, path: Path) -> Wire:
@@ -376,7 +377,7 @@ def encode_file(content: FileContent, path: Path) -> Wire:
             inner = {"data": data, "format": _AUDIO_FORMATS.get(mime, mime.removeprefix("audio/"))}
         case _:
             field, inner = "file", _encode_file(content, path)
-    return _finish({"type": field, field: inner}, content)
+    return finish({"type": field, field: inner}, content)
 
 
 def _encode_file(content: FileContent, path: Path) -> Wire:
@@ -429,7 +430,8 @@ def _url_of(content: ImageContent | FileContent, path: Path) -> str:
     raise EncodeError(f"openai-chat needs data or a URL for {content.kind} content; add one or remove it", path=path)
 
 
-def _finish(wire: Wire, content: ImageContent | FileContent) -> Wire:
+def finish(wire: Wire, content: UserContent | ToolCall | Tool) -> Wire:
+    """Add the mark and the extra of a part, a call or a tool."""
     write_mark(wire, content.cache_mark)
     return wire if content.extra is None else restore(wire, content.extra, PROTOCOL)
 
@@ -473,9 +475,7 @@ def encode_native(content: NativeContent, path: Path) -> Wire:
     Raises:
         EncodeError: another protocol received it.
     """
-    wire = dict(native_block(PROTOCOL, content, path))
-    write_mark(wire, content.cache_mark)
-    return restore(wire, content.extra, PROTOCOL)
+    return finish(dict(native_block(PROTOCOL, content, path)), content)
 
 
 def is_part(content: NativeContent) -> bool:
@@ -496,9 +496,7 @@ def decode_refusal_part(part: Block) -> TextContent | None:
 
 def encode_refusal_part(content: TextContent) -> Wire:
     """Write a refusal as a part."""
-    wire: Wire = {"type": "refusal", "refusal": content.text}
-    write_mark(wire, content.cache_mark)
-    return restore(wire, content.extra, PROTOCOL)
+    return finish({"type": "refusal", "refusal": content.text}, content)
 
 
 def text_field(content: TextContent) -> object:
@@ -678,9 +676,7 @@ def encode_part(content: UserContent, path: Path) -> Wire:
 
 
 def _encode_text(content: TextContent) -> Wire:
-    wire: Wire = {"type": "text", "text": content.text}
-    write_mark(wire, content.cache_mark)
-    return wire if content.extra is None else restore(wire, content.extra, PROTOCOL)
+    return finish({"type": "text", "text": content.text}, content)
 
 
 def cited_sources(message: AssistantMessage) -> Sequence[CitedPage]:

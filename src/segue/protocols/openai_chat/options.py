@@ -38,7 +38,6 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.context import Context, NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
-from segue.errors import Path
 from segue.models.model import Model
 from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, level_for_budget
 from segue.protocols.families.functions import TEXT_SCHEMA
@@ -48,7 +47,7 @@ from segue.protocols.kit.option_table import Setting, flag, listed, number, plai
 from segue.protocols.kit.reading import expect_objects, integer_of, native_definition, text_of
 from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
-from segue.protocols.openai_chat.content import choice_extra, find_mark, without_mark, write_mark
+from segue.protocols.openai_chat.content import choice_extra, find_mark, finish, without_mark
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 THINKING_KEYS: Final = (
@@ -313,7 +312,8 @@ def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> Wire:
     fields: dict[str, list[object]] = {}
     for index, tool in enumerate(tools):
         if tool.kind == "native":
-            fields.setdefault("tools", []).append(_encode_native(tool, ("tools", index)))
+            wire = finish(dict(native_definition(PROTOCOL, tool, ("tools", index))), tool)
+            fields.setdefault("tools", []).append(wire)
             continue
         wire = _encode_function(tool, endpoint)
         if tool.extra is not None and chosen(tool.extra, PROTOCOL, "field", _tools_field(endpoint)) == "functions":
@@ -321,12 +321,6 @@ def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> Wire:
         else:
             fields.setdefault("tools", []).append(wire)
     return dict(fields)
-
-
-def _encode_native(tool: NativeTool, path: Path) -> Wire:
-    wire = dict(native_definition(PROTOCOL, tool, path))
-    write_mark(wire, tool.cache_mark)
-    return restore(wire, tool.extra, PROTOCOL)
 
 
 def _encode_function(tool: ToolDefinition, endpoint: Endpoint) -> Wire:
@@ -340,8 +334,7 @@ def _encode_function(tool: ToolDefinition, endpoint: Endpoint) -> Wire:
         if tool.strict is not None and endpoint.dialect.strict_tools:
             function["strict"] = tool.strict
         wire = {"type": "function", "function": function}
-    write_mark(wire, tool.cache_mark)
-    return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)
+    return finish(wire, tool)
 
 
 # -- the tool choice ---------------------------------------------------------------------------------------------------
