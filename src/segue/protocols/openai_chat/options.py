@@ -40,7 +40,7 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
 from segue.models.model import Model
 from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, level_for_budget
-from segue.protocols.families.functions import TEXT_SCHEMA
+from segue.protocols.families.functions import TEXT_SCHEMA, known_keys, read_function, write_function
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
 from segue.protocols.kit.option_table import Setting, flag, listed, number, plain, text, texts
@@ -206,8 +206,8 @@ def _tokens(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-_FIELDS: Final[Mapping[str, type]] = {"description": str, "strict": bool}
 _COMMON_TOOL: Final = frozenset({"type", "function"})
+_CUSTOM_KEYS: Final = ("name", "description")
 _COMMON_FUNCTION: Final = frozenset({"name", "description", "parameters"})
 """The keys of most tools."""
 _MODES: Final = frozenset({"auto", "none", "required"})
@@ -276,17 +276,9 @@ def _decode_function(tool: Block, function: Block, choices: Wire, endpoint: Endp
             description=cast("str", description or ""),
             parameters=cast("Block", function["parameters"]),
         )
-    parameters, strict = function.get("parameters"), function.get("strict")
-    read = ToolDefinition(
-        name=name if isinstance(name, str) else "",
-        description=description if isinstance(description, str) else "",
-        parameters=cast("Block", parameters) if isinstance(parameters, Mapping) else {},
-        strict=strict if isinstance(strict, bool) else None,
-        cache_mark=find_mark(tool),
-        extra=choice_extra(choices),
-    )
-    known = [f"function.{key}" for key, kind in _FIELDS.items() if isinstance(function.get(key), kind)]
-    return replace(read, extra=keep(PROTOCOL, tool, _encode_function(read, endpoint), known, choices))
+    read = replace(read_function(function), cache_mark=find_mark(tool), extra=choice_extra(choices))
+    extra = keep(PROTOCOL, tool, _encode_function(read, endpoint), known_keys(function), choices)
+    return replace(read, extra=extra)
 
 
 def _is_common(tool: Block, function: Block) -> bool:
@@ -324,17 +316,10 @@ def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> Wire:
 
 
 def _encode_function(tool: ToolDefinition, endpoint: Endpoint) -> Wire:
-    function: Wire = {"name": tool.name}
-    if tool.description:
-        function["description"] = tool.description
-    if is_custom(tool):
-        wire: Wire = {"type": "custom", "custom": function}
-    else:
-        function["parameters"] = tool.parameters
-        if tool.strict is not None and endpoint.dialect.strict_tools:
-            function["strict"] = tool.strict
-        wire = {"type": "function", "function": function}
-    return finish(wire, tool)
+    function = write_function(tool, strict_taken=endpoint.dialect.strict_tools)
+    if not is_custom(tool):
+        return finish({"type": "function", "function": function}, tool)
+    return finish({"type": "custom", "custom": {key: function[key] for key in _CUSTOM_KEYS if key in function}}, tool)
 
 
 # -- the tool choice ---------------------------------------------------------------------------------------------------
@@ -509,12 +494,8 @@ def _additions(options: Options, context: Context, endpoint: Endpoint) -> Wire:
 
 
 def _has_thinking(context: Context) -> bool:
-    return any(
-        piece.kind == "thinking"
-        for message in context.messages
-        if message.role == "assistant"
-        for piece in message.content
-    )
+    turns = (message for message in context.messages if message.role == "assistant")
+    return any(piece.kind == "thinking" for message in turns for piece in message.content)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

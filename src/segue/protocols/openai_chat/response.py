@@ -46,8 +46,8 @@ from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_share
 from segue.protocols.families.citations import write_span
 from segue.protocols.families.functions import free_text
-from segue.protocols.families.openai_errors import decode_error, write_error
-from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject
+from segue.protocols.families.openai_errors import decode_error
+from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, number_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
@@ -139,33 +139,13 @@ def _amount(value: object) -> float | None:
     return float(value)
 
 
-def encode_error(fault: Fault) -> ErrorReply:
-    """Write an error body; it is the error chunk of a stream, too."""
-    return write_error(fault)
-
-
+_FAILED: Final = ("content_filter", "sensitive", "error", "network_error", "insufficient_system_resource")
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
-    "stop": StopReason.STOP,
-    "end": StopReason.STOP,
-    "eos": StopReason.STOP,
-    "eos_token": StopReason.STOP,
-    "end_turn": StopReason.STOP,
-    "stop_sequence": StopReason.STOP,
-    "completed": StopReason.STOP,
-    "length": StopReason.LENGTH,
-    "max_tokens": StopReason.LENGTH,
-    "model_length": StopReason.LENGTH,
-    "model_context_window_exceeded": StopReason.LENGTH,
-    "tool_calls": StopReason.TOOL_USE,
-    "tool_use": StopReason.TOOL_USE,
-    "function_call": StopReason.TOOL_USE,
-    "content_filter": StopReason.ERROR,
-    "sensitive": StopReason.ERROR,
-    "error": StopReason.ERROR,
-    "network_error": StopReason.ERROR,
-    "insufficient_system_resource": StopReason.ERROR,
-    "abort": StopReason.ABORTED,
-    "cancelled": StopReason.ABORTED,
+    **dict.fromkeys(("stop", "end", "eos", "eos_token", "end_turn", "stop_sequence", "completed"), StopReason.STOP),
+    **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded"), StopReason.LENGTH),
+    **dict.fromkeys(("tool_calls", "tool_use", "function_call"), StopReason.TOOL_USE),
+    **dict.fromkeys(_FAILED, StopReason.ERROR),
+    **dict.fromkeys(("abort", "cancelled"), StopReason.ABORTED),
 }
 _WITHHELD: Final = "content_filter"
 _FINISH_REASONS: Final[Mapping[StopReason, str]] = {

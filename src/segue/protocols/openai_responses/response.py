@@ -36,7 +36,7 @@ from segue.models.price import find_cost, find_fees, find_share
 from segue.protocols.families.citations import write_span
 from segue.protocols.families.functions import free_text
 from segue.protocols.families.openai_errors import decode_error, write_error
-from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject
+from segue.protocols.kit.codec import Endpoint, Fault, JsonObject
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import number_of, of_reply, text_of
@@ -60,11 +60,6 @@ _STREAM_CODES: Final[Mapping[str, str]] = {
     "invalid_history": "invalid_prompt",
     "invalid_request": "invalid_prompt",
 }
-
-
-def encode_error(fault: Fault) -> ErrorReply:
-    """Write an error body."""
-    return write_error(fault)
 
 
 def stream_error(fault: Fault) -> Wire:
