@@ -312,10 +312,14 @@ class Judge:
             for number, mutant in self._waiting.items()
         }
         for far in range(3):
-            for module, items in modules.items():
-                near = [n for n, one in self._waiting.items() if distance(one, module, most[n]) == far]
-                if near:
-                    self._judge(module, items, near)
+            near = {
+                module: [n for n, one in self._waiting.items() if distance(one, module, most[n]) == far]
+                for module in reversed(modules)  # the tests of the gateway last: they wait
+            }
+            for module, numbers in sorted(near.items(), key=lambda one: -len(one[1])):
+                left = [number for number in numbers if number in self._waiting]
+                if left:
+                    self._judge(module, modules[module], left)
         for number in self._waiting:
             self._tell(number, "")
         return True

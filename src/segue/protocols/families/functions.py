@@ -1,4 +1,4 @@
-"""Function tools in OpenAI's format, which other protocols use too: definitions and calls, both ways.
+"""Function tools in OpenAI's format, which other protocols use too: definitions and calls, both ways; output schemas.
 
 Facts:
 - A tool is `{"type": "function", "function": {name, description, parameters}}`, a call `{"id", "type": "function",
@@ -19,6 +19,7 @@ from segue.conversation.content import ToolCall
 from segue.conversation.context import Context, NativeTool, Tool, ToolDefinition
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError, Path
+from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, native_definition
 from segue.protocols.kit.verbatim import keep, restore
@@ -117,6 +118,13 @@ def encode_tool(protocol: str, tool: Tool, path: Path, *, strict_taken: bool) ->
         return restore(dict(native_definition(protocol, tool, path)), tool.extra, protocol)
     wire: Wire = {"type": _FUNCTION, _FUNCTION: write_function(tool, strict_taken=strict_taken)}
     return wire if tool.extra is None else restore(wire, tool.extra, protocol)
+
+
+def read_output_schema(body: Block, _: Endpoint) -> Block | None:
+    """Read the schema of the output; None if the body has another format, or none."""
+    form = object_of(body.get("response_format"))
+    schema = object_of(form.get("json_schema")).get("schema")
+    return cast("Block", schema) if form.get("type") == "json_schema" and isinstance(schema, Mapping) else None
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------

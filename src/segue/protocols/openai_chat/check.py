@@ -17,10 +17,9 @@ from segue.models.model_ids import first_party_providers
 from segue.protocols.families.chat_checks import (
     Messages,
     calls_of,
+    check_chat,
     check_pairs,
     check_refused_options,
-    data_urls,
-    messages_of,
 )
 from segue.protocols.families.tool_checks import (
     check_call_id,
@@ -32,7 +31,7 @@ from segue.protocols.families.tool_checks import (
 )
 from segue.protocols.kit.capabilities import Places, refused_input
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found, check_base64, objects_of, run_checks
+from segue.protocols.kit.checking import Found, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
@@ -325,13 +324,8 @@ _CHOICES: Final = frozenset({"auto", "none", "required", "name"})
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse: first in the messages, then in the rest of the body."""
-    messages = messages_of(body)
-    if isinstance(messages, Violation):
-        # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
-        return [messages]
-    media = check_base64(body.get("messages"), ("messages",), data_urls)
-    found = [*run_checks(MESSAGE_CHECKS, messages, endpoint), *media, *run_checks(_BODY_CHECKS, body, endpoint)]
-    return _FIELDS.add(found, body, endpoint)
+    # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
+    return check_chat(body, endpoint, _FIELDS, MESSAGE_CHECKS, _BODY_CHECKS)
 
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:

@@ -40,7 +40,13 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
 from segue.models.model import Model
 from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, level_for_budget
-from segue.protocols.families.functions import TEXT_SCHEMA, known_keys, read_function, write_function
+from segue.protocols.families.functions import (
+    TEXT_SCHEMA,
+    known_keys,
+    read_function,
+    read_output_schema,
+    write_function,
+)
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
 from segue.protocols.kit.option_table import Setting, flag, listed, number, plain, text, texts
@@ -383,13 +389,6 @@ def _schema_form(body: Block) -> Block:
     return object_of(object_of(body.get("response_format")).get("json_schema"))
 
 
-def _read_schema(body: Block, _: Endpoint) -> object:
-    if object_of(body.get("response_format")).get("type") != "json_schema":
-        return None
-    schema = _schema_form(body).get("schema")
-    return cast("Block", schema) if isinstance(schema, Mapping) else None
-
-
 def _write_schema(value: object, endpoint: Endpoint, options: Options = _NO_OPTIONS) -> Wire:
     if not endpoint.dialect.json_schema:
         return {"response_format": {"type": "json_object"}}
@@ -469,7 +468,7 @@ _SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("thinking", THINKING_KEYS, decode_thinking, _write_thinking),
     Setting("tool_choice", ("tool_choice", "function_call"), decode_tool_choice, _write_choice),
     Setting("parallel_tool_calls", ("parallel_tool_calls",), flag("parallel_tool_calls"), _write_parallel),
-    Setting("output_schema", ("response_format",), _read_schema, _write_schema),
+    Setting("output_schema", ("response_format",), read_output_schema, _write_schema),
     Setting("cache_retention", ("prompt_cache_retention",), _read_retention, _write_retention),
     Setting("session_id", ("prompt_cache_key",), text("prompt_cache_key"), _write_session),
     Setting("user_id", ("user", "safety_identifier", "user_id"), _read_user, _write_user),
