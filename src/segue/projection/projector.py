@@ -35,7 +35,7 @@ from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.return_mark import find_return
 from segue.projection.system_form import as_block, find_system_form
 from segue.projection.workspace.surrogates import clean_value
-from segue.projection.workspace.workspace import Target, Workspace
+from segue.projection.workspace.workspace import KnownTools, Target, Workspace
 from segue.protocols.api import resolve_described
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 from segue.protocols.kit.codec import Endpoint
@@ -112,11 +112,20 @@ def project_for(
     policy: Policy | None = None,
     account: str | None = None,
     refused: frozenset[str] = frozenset(),
+    known: KnownTools | None = None,
 ) -> Projection:
-    """Project for a request that is sent with this account, without signatures that were refused. See `project`."""
+    """Project for a request that is sent with this account, without signatures that were refused. See `project`.
+
+    `known` has the tools of earlier requests: they must be unchanged.
+    """
     engine = Engine(resolve_target(model, policy))
     engine.send_with(account, refused)
-    return _run(engine, context, _checked(options), settle=False)
+    if known is not None:
+        known.give(engine.target)
+    projection = _run(engine, context, _checked(options), settle=False)
+    if known is not None:
+        known.take(engine.target)
+    return projection
 
 
 def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
