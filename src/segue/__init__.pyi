@@ -151,6 +151,7 @@ from segue.framing.writing import JsonArrayEncoder as JsonArrayEncoder
 from segue.framing.writing import NdjsonEncoder as NdjsonEncoder
 from segue.framing.writing import SseEncoder as SseEncoder
 from segue.framing.writing import frame_encoder as frame_encoder
+from segue.histories.api import check_bound_state as check_bound_state
 from segue.histories.api import find_sessions as find_sessions
 from segue.histories.api import framework_objects as framework_objects
 from segue.histories.api import read_history as read_history

@@ -745,6 +745,13 @@ GPT = {
             "tools": [{"name": "f", "input_schema": {"file_id": "file-V", "id": "msg_V"}}],
         },
         {
+            "type": "mcp_approval_request",
+            "id": "mcpr_1",
+            "server_label": "x",
+            "name": "f",
+            "arguments": '{"id":"mcpr_V"}',
+        },
+        {
             "type": "message",
             "id": "msg_1",
             "role": "assistant",
@@ -755,6 +762,13 @@ GPT = {
     "metadata": {"conversation": "conv_V"},
     "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
 }
+
+
+WAITING = {"type": "mcp_approval_request", "id": "mcpr_2", "server_label": "x", "name": "f", "arguments": "{}"}
+
+
+def approve(name: object) -> dict[str, Any]:
+    return {"type": "mcp_approval_response", "approval_request_id": name, "approve": True}
 
 
 FILE_OF_GPT = user({"type": "input_file", "file_id": "file-V"}, key="input")
@@ -900,6 +914,16 @@ def test_a_name_of_the_catalogue_is_everybodys(gateway: Gateway, upstream: Upstr
         ({"input": user({"type": "input_file", "file_id": "file-V"}, key="input")["input"]}, (400, 400)),
         ({"input": [{"id": "msg_V"}, HI]}, (400, 400)),
         ({"conversation": "conv_V"}, (400, 400)),
+        ({"input": [HI, approve("mcpr_1")]}, (200, 400)),
+        ({"input": [HI, approve("mcpr_V")]}, (400, 400)),
+        ({"input": [HI, approve(["mcpr_V"])]}, (400, 400)),
+        ({"input": [HI, {"approval_request_id": "mcpr_V", "approve": True}]}, (400, 400)),
+        ({"input": [HI, WAITING, approve("mcpr_2")]}, (200, 200)),
+        ({"input": [HI, approve("mcpr_2"), WAITING]}, (200, 200)),
+        ({"input": [HI, WAITING, approve("mcpr_2"), approve("mcpr_V")]}, (400, 400)),
+        ({"input": [HI, {**WAITING, "arguments": ""}, approve("mcpr_2")]}, (400, 400)),
+        ({"input": [HI, {**WAITING, "type": "mcp_call", "output": "a"}, approve("mcpr_2")]}, (400, 400)),
+        ({"input": [HI, {"role": "user", "content": [WAITING]}, approve("mcpr_2")]}, (400, 400)),
     ],
     ids=[
         "a whole reply",
@@ -908,6 +932,16 @@ def test_a_name_of_the_catalogue_is_everybodys(gateway: Gateway, upstream: Upstr
         "a file in a schema",
         "an id in a schema",
         "metadata",
+        "an approval",
+        "an approval of another",
+        "a list of approvals",
+        "an approval without a type",
+        "an approval of an item in the body",
+        "an approval before its item",
+        "an approval next to it",
+        "an approval of an item that is looked up",
+        "an approval of a call",
+        "an approval of an item in a message",
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])

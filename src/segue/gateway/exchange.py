@@ -294,7 +294,7 @@ class Exchange:
         """
         route = self.asked.routed.route
         if route.fit and route.recall and not self.is_reserved:
-            self.look_ups = LookUps(self.asked.context)
+            self.look_ups = LookUps(self.asked.context, has_store=self._has_store)
 
     def next_round(self, model: Model) -> tuple[Model, ...]:
         """Return the models for the request with the answer to a look-up of a model; none if there was none."""
@@ -306,6 +306,9 @@ class Exchange:
         found = self.look_ups
         if found is not None and found.rounds:
             self._notes.append(f"the model looked up what does not fit its window, {counted(found.rounds, 'time')}")
+        if found is not None and found.unseen:
+            count = counted(len(found.unseen), "look-up")
+            self._notes.append(f"{count} next to calls of the client: answered with their results")
         if found is not None and found.left_out:
             self._notes.append(f"{counted(found.left_out, 'look-up')} next to calls, or after {MOST}, had no answer")
 
@@ -538,6 +541,7 @@ class Exchange:
         wants_reply = asked.call.prompt is not None and is_stored(asked.call) and not self.is_straight
         if attachment is None or attachment.state is None or attachment.seen is None:
             return
+        state = attachment.state if self.look_ups is None else self.look_ups.complete(attachment.state)
         if not self.gateway.has_store:
             self.is_unstored = wants_reply
             return
@@ -551,7 +555,7 @@ class Exchange:
                 await self.gateway.board.ask("choose", keys=strong, model=asked.chosen, tenant=asked.tenant)
         put, now = partial(self.gateway.store.put, is_alone=True), now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
-        stored = [put(StoredState(asked.tenant, keys, attachment.state, owner), now, is_kept=True)]
+        stored = [put(StoredState(asked.tenant, keys, state, owner), now, is_kept=True)]
         if wants_reply:
             seen = self._named(attachment.seen)
             kept = keep_reply(asked.call, seen, self.reply_id, asked.tenant, made=self.made)

@@ -62,11 +62,13 @@ _MEGA: Final = 1_000_000
 class Seam(NamedTuple):
     """The end of a request in a history: how many turns and messages it had, and what was found for them.
 
-    `is_unchanged`: whether the turns are as the model itself wrote them; None if that was not asked.
+    `whole` is the number of its messages with the results of look-ups that the client never saw. `is_unchanged`:
+    whether the turns are as the model itself wrote them; None if that was not asked.
     """
 
     turns: int
     messages: int
+    whole: int
     chain: Chain
     report: Report
     restored: int
@@ -124,7 +126,7 @@ class BodyHead:
         self.fields: Mapping[str, bytes] = fields
         self.call: Call = call
         self.runtime: Runtime = runtime
-        self.tools: KnownTools = KnownTools()
+        self.tools: KnownTools = []
         self.names_nothing: bool = False
         """Whether it was searched for names of objects at the provider, and has none."""
 

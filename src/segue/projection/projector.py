@@ -42,6 +42,8 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.verbatim import for_new_request
 from segue.protocols.registry import get_protocol
 
+_TARGETS: Final = 3
+"""Targets, besides the last one, whose fitted tools are kept."""
 _NO_OPTIONS: Final = Options()
 _DEFAULT_POLICY: Final = Policy()
 _TRANSFORM_POLICY: Final = Policy(reasoning="text")
@@ -120,11 +122,12 @@ def project_for(
     """
     engine = Engine(resolve_target(model, policy))
     engine.send_with(account, refused)
-    if known is not None:
-        known.give(engine.target)
+    target, kept = engine.target, reversed(known or ())
+    target.fitted_tools = next((each[2] for each in kept if each[0] is target.model and each[1] is target.policy), None)
     projection = _run(engine, context, _checked(options), settle=False)
-    if known is not None:
-        known.take(engine.target)
+    fitted = target.fitted_tools
+    if known is not None and fitted is not None and all(fitted is not each[2] for each in known):
+        known[:] = [*known[-_TARGETS:], (target.model, target.policy, fitted)]
     return projection
 
 

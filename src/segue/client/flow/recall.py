@@ -263,6 +263,11 @@ class Recall:
         """Whether the last request had the tool."""
         return bool(self._omitted)
 
+    @property
+    def searched(self) -> tuple[int, int]:
+        """In how many of the first messages calls are answered from, and the tokens of an answer (`answer_later`)."""
+        return len(self._omitted), int(self._room)
+
     def answer(self, call: ToolCall, context: Context) -> str:
         """Return the text of the result of a call in a conversation.
 
@@ -272,6 +277,16 @@ class Recall:
         counter = self._counter or TokenCounter(_ANY)
         omitted = self._omitted or context.messages
         return search(omitted, query if isinstance(query, str) else "", self._room, counter, self._shown)
+
+
+def answer_later(call: ToolCall, messages: Sequence[Message], count: int, room: int) -> str:
+    """Return the text of the result of a call in the history before its turn, whatever model reads it now.
+
+    `count` and `room` are what `Recall.searched` was when it was made. The same history gives the same text.
+    """
+    query = call.arguments.get("query")
+    given = query if isinstance(query, str) else ""
+    return search(messages[:count], given, room, TokenCounter(_ANY), messages[count:])
 
 
 def _has(context: Context) -> bool:

@@ -41,8 +41,6 @@ ToolsKey: TypeAlias = tuple[tuple[Tool, ...], Extra | None, bool, tuple[Function
 ROLE_CODES: Final = {"user": "u", "assistant": "a", "toolResult": "t", "system": "s"}
 INSERTED: Final = -1
 """The original index of content that was inserted."""
-_TARGETS: Final = 3
-"""Targets, besides the last one, whose tools are kept."""
 
 
 class FittedTools:
@@ -70,28 +68,6 @@ class FittedTools:
     def is_for(self, key: ToolsKey) -> bool:
         """Whether the tools were fitted for the same request: the same tools and `extra`, equal calls."""
         return self.key[0] is key[0] and self.key[1] is key[1] and self.key[2:] == key[2:]
-
-
-class KnownTools:
-    """Tools that were fitted for the last targets, of requests that have the same tuple of tools, not an equal one."""
-
-    __slots__ = ("_kept",)
-
-    def __init__(self) -> None:
-        self._kept: tuple[tuple[Model, Policy, FittedTools], ...] = ()
-
-    def give(self, target: Target) -> None:
-        """Give a target what was fitted for it."""
-        for model, policy, fitted in self._kept:
-            if model is target.model and policy is target.policy:
-                target.fitted_tools = fitted
-
-    def take(self, target: Target) -> None:
-        """Take what was fitted for a target."""
-        fitted = target.fitted_tools
-        if fitted is not None and all(fitted is not kept[2] for kept in self._kept):
-            others = [each for each in self._kept if each[0] is not target.model or each[1] is not target.policy]
-            self._kept = (*others[-_TARGETS:], (target.model, target.policy, fitted))
 
 
 class Target:
@@ -136,6 +112,10 @@ class Settings:
         self.tools: tuple[Tool, ...] = tools
         self.options: Options = options
         self.before: Sequence[Message] = before
+
+
+KnownTools: TypeAlias = list[tuple[Model, Policy, FittedTools]]
+"""Tools that were fitted for the last targets, of requests that have the same tuple of tools, not an equal one."""
 
 
 class Workspace:

@@ -211,15 +211,7 @@ class _Compiler:
         inner = self.of(field.get("is") or {key: inner for key, inner in field.items() if key not in _BOUNDS})
         least, most = cast("float | None", field.get("min")), cast("float | None", field.get("max"))
         limit = Limit("", "", least=least, most=most, pattern=cast("str", field.get("pattern", "")))
-        fits = lru_cache(maxsize=256)(lambda text: not any(check_bounds(limit, text, ("",))))  # names come again
-        return lambda value, key: (
-            inner(value, key)
-            or (
-                []
-                if type(value) is str and len(value) <= _LONGEST and fits(value)
-                else list(check_bounds(limit, value, (cast("str", key),)))
-            )
-        )
+        return lambda value, key: inner(value, key) or list(check_bounds(limit, value, (cast("str", key),)))
 
     def mapping(self, keys: _Compare, values: _Compare) -> _Compare:
         def compare(value: object, key: object) -> list[Violation]:
@@ -275,7 +267,7 @@ class _Compiler:
                     return found and min((compare(given, key) for compare in chosen), key=len)
                 mark = next(iter(chosen))
                 return _below(key, [_unknown_value(mark, given[mark], chosen[mark])])
-            if type(value) is list and not all(compare(value, key) for compare in lists):
+            if type(value) is list and not all(compare(cast("object", value), key) for compare in lists):
                 return []
             tried: list[list[Violation]] = []
             for compare in plain:

@@ -14,8 +14,22 @@ from segue.conversation.arguments import parse_arguments
 from segue.conversation.content import FileContent, ImageContent
 from segue.errors import Path
 from segue.models.model_ids import first_party_providers
-from segue.protocols.families.chat_checks import Messages, calls_of, check_pairs, data_urls, messages_of
-from segue.protocols.families.tool_checks import check_call_id, check_name, check_tools, declared_functions
+from segue.protocols.families.chat_checks import (
+    Messages,
+    calls_of,
+    check_pairs,
+    check_refused_options,
+    data_urls,
+    messages_of,
+)
+from segue.protocols.families.tool_checks import (
+    check_call_id,
+    check_forced_choice,
+    check_name,
+    check_tool_count,
+    check_tools,
+    declared_functions,
+)
 from segue.protocols.kit.capabilities import Places, refused_input
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import Found, check_base64, objects_of, run_checks
@@ -73,9 +87,8 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
         elif role not in _SYSTEM:
             started = True
         elif not endpoint.rules.system_prompt and own:
-            yield Violation(
-                CheckCode.SYSTEM_UNSUPPORTED, path, f"the model does not support the role {role!r}; use user"
-            )
+            text = f"the model does not support the role {role!r}; use user"
+            yield Violation(CheckCode.SYSTEM_UNSUPPORTED, path, text)
         elif started and endpoint.rules.system_messages == "none":
             # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)
             yield Violation(CheckCode.SYSTEM_MISPLACED, path, "system messages must come first; move or remove it")
@@ -114,11 +127,8 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
                 function = cast("JsonObject", inner)
                 yield from _check_name(function.get("name"), (*path, "function", "name"), endpoint)
                 if not _are_arguments(function.get("arguments")):
-                    place, text = (
-                        (*path, "function", "arguments"),
-                        "`arguments` has to be the JSON text of an object; encode it so",
-                    )
-                    yield Violation(CheckCode.ARGUMENTS_INVALID, place, text)
+                    text = "`arguments` has to be the JSON text of an object; encode it so"
+                    yield Violation(CheckCode.ARGUMENTS_INVALID, (*path, "function", "arguments"), text)
 
 
 def _are_arguments(received: object) -> bool:
@@ -136,9 +146,8 @@ def _are_arguments(received: object) -> bool:
 
 def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     if name == "" and endpoint.model.provider != PROVIDER:
-        return iter(
-            ()
-        )  # only OpenAI: "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645)
+        # only OpenAI: "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645)
+        return iter(())
     return check_name(name, path, endpoint.rules)
 
 
@@ -159,11 +168,8 @@ def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
         if rules.alternate and role == previous and role in ("user", "assistant"):
             yield Violation(CheckCode.TURNS_NOT_ALTERNATING, path, f"two {role} turns in a row; merge them")
         if not rules.user_after_result and role == "user" and previous == "tool":
-            yield Violation(
-                CheckCode.USER_AFTER_RESULT,
-                path,
-                "a user message cannot follow a tool result; put an assistant message between them",
-            )
+            text = "a user message cannot follow a tool result; put an assistant message between them"
+            yield Violation(CheckCode.USER_AFTER_RESULT, path, text)
         previous = role
     last = messages[-1]
     is_open = last.get("role") == "assistant" and not calls_of(last) and endpoint.dialect.prefix_field not in last
@@ -231,11 +237,8 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 yield Violation(CheckCode.CONTENT_MISSING, path, "the part has no text; add it or remove the part")
                 continue
             if own and isinstance(kind, str) and kind in _FOREIGN_PARTS:
-                yield Violation(
-                    CheckCode.BLOCK_TYPE_UNKNOWN,
-                    path,
-                    f"unknown part type {kind!r}; use text, image_url, file or input_audio",
-                )
+                text = f"unknown part type {kind!r}; use text, image_url, file or input_audio"
+                yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, path, text)
                 continue
             if own:
                 yield from _check_fields(block, path)
@@ -255,16 +258,12 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 yield Violation(CheckCode.RESULT_MEDIA_UNSUPPORTED, path, text)
                 continue
             if media.kind == "image" and "image" in refused_input(model, rules):
-                yield Violation(
-                    CheckCode.MEDIA_UNSUPPORTED,
-                    path,
-                    "the model does not support images; remove it or choose another model",
-                )
+                text = "the model does not support images; remove it or choose another model"
+                yield Violation(CheckCode.MEDIA_UNSUPPORTED, path, text)
                 continue
             if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
-                yield Violation(
-                    CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, "the model does not support image URLs; send the data"
-                )
+                text = "the model does not support image URLs; send the data"
+                yield Violation(CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, text)
             yield from _check_media(block, media, path, rules.url_schemes)
             mime = media.mime_type
             # The protocol's own list is OpenAI's; without a provider nothing is known about this model.
@@ -352,19 +351,13 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     given = body.get("tools")
     tools = cast("list[object]", given) if isinstance(given, list) else []
-    if rules.max_tools and len(tools) > rules.max_tools:
-        yield Violation(
-            CheckCode.TOOLS_TOO_MANY, ("tools",), f"there are more than {rules.max_tools} tools; remove some"
-        )
+    yield from check_tool_count(len(tools), rules)
     yield from check_tools(declared_functions(body), rules, needs="nothing")
     if given == [] and endpoint.model.provider == PROVIDER:
         yield Violation(CheckCode.TOOL_LIST_EMPTY, ("tools",), "the list of tools is empty; remove `tools`")
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
-        yield Violation(
-            CheckCode.TOOL_CHOICE_WITHOUT_TOOLS,
-            ("tool_choice",),
-            "a tool choice is set without tools; add tools, or remove it",
-        )
+        message = "a tool choice is set without tools; add tools, or remove it"
+        yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, ("tool_choice",), message)
 
 
 def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -381,16 +374,12 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
         for key in ("max_tokens", "max_completion_tokens"):
             yield from check_range("max_tokens", body.get(key), (key,), rules)
     yield from check_stop_sizes(body.get("stop"), ("stop",), rules)
-    choices = real_of(body.get("n"))
-    if choices is not None and not 1 <= choices <= 128:
+    if (choices := real_of(body.get("n"))) is not None and not 1 <= choices <= 128:
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("n",), "n has to be between 1 and 128; change it")
     likely = real_of(body.get("top_logprobs"))
     if likely is not None and not (0 <= likely <= 20 and body.get("logprobs") is True):
-        yield Violation(
-            CheckCode.VALUE_OUT_OF_RANGE,
-            ("top_logprobs",),
-            "top_logprobs has to be between 0 and 20, with logprobs; change it",
-        )
+        message = "top_logprobs has to be between 0 and 20, with logprobs; change it"
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("top_logprobs",), message)
 
 
 def _check_user(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -399,44 +388,19 @@ def _check_user(body: JsonObject, endpoint: Endpoint) -> Found:
 
 
 def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Options that a model does not support.
-
-    "Unsupported parameter: 'stop' is not supported with this model." (a reported 400, 2025: o1-mini, gpt-5-mini);
-    "Unsupported value: 'temperature' does not support 0.1 with this model. Only the default (1) value is supported."
-    (qwen-code #921 of 2025-10: gpt-5-mini; lemmary #25 of 2026-08).
-    """
-    model, rules = endpoint.model, endpoint.rules
-    if text_of(body.get("reasoning_effort")) in rules.values("thinking_level"):
-        message = f"this endpoint does not have the effort {body['reasoning_effort']!r}; use a lower one"
+    """Levels and options that a model does not support."""
+    model, rules, effort = endpoint.model, endpoint.rules, body.get("reasoning_effort")
+    if text_of(effort) in rules.values("thinking_level"):
+        message = f"this endpoint does not have the effort {effort!r}; use a lower one"
         yield Violation(CheckCode.EFFORT_UNSUPPORTED, ("reasoning_effort",), message)
     is_own = rules.body_fields != "unknown" or model.provider in first_party_providers(model.id)  # gateways translate
-    if not is_own or body.get("reasoning_effort") == "none":
+    if not is_own:
         return
-    refused = rules.refused_options | rules.refused_unless_off
-    if body.get("reasoning_effort") is not None:
-        refused |= rules.refused_with_thinking  # OpenAI documentation: GPT-5.2, sampling only with effort none
-    for key, option in rules.extra_like:
-        if option in refused and body.get(key) not in (None, 0, False, {}):
-            # "Unsupported parameter: 'logprobs' is not supported with this model."; "You are not allowed to request
-            # logprobs from this model" (deepeval #2184, 2025-10-13)
-            message = f"the model does not support `{key}`; remove it or choose another model"
-            yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), message)
-    for option in ("stop", "temperature", "top_p"):
-        if (
-            option in refused - rules.refused_extra
-            and body.get(option) not in (None, 1, [])
-            and not LIMITS.pins(option, body, endpoint)
-        ):
-            message = f"the model does not support `{option}`; remove it or choose another model"
-            yield Violation(CheckCode.OPTION_UNSUPPORTED, (option,), message)
+    yield from check_refused_options(body, effort, endpoint, LIMITS)
 
 
 def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Check a choice that the endpoint does not have, and a forced call while thinking is on.
-
-    "Thinking mode does not support this tool_choice" (DeepSeek: litellm #37470); "The tool_choice parameter does not
-    support being set to required or object in thinking mode" (Qwen: eino #994).
-    """
+    """Check a choice that the endpoint does not have, and a forced call while thinking is on."""
     choice = body.get("tool_choice")
     forced = choice == "required" or isinstance(choice, Mapping)
     kind = "name" if isinstance(choice, Mapping) else choice
@@ -444,9 +408,8 @@ def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
         # Z.ai documentation: chat completion, `auto` alone
         message = f"the endpoint does not support a tool choice of {choice!r}; use auto"
         yield Violation(CheckCode.TOOL_CHOICE_INVALID, ("tool_choice",), message)
-    if forced and not endpoint.rules.forced_choice_with_thinking and _thinks(body, endpoint):
-        message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
-        yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, ("tool_choice",), message)
+    if forced:
+        yield from check_forced_choice(endpoint.rules, is_thinking=_thinks(body, endpoint))
 
 
 def _check_unstreamed(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -496,13 +459,6 @@ def _check_functions(body: JsonObject, endpoint: Endpoint) -> Found:
     if any(tool.get("type") == "function" for _, tool in objects_of(body.get("tools"))):
         message = f"{endpoint.model.id} refuses functions while it thinks; use openai-responses or the effort 'none'"
         yield Violation(CheckCode.OPTION_WITH_THINKING, ("reasoning_effort",), message)
-
-
-def _check_search(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Search, where it is refused: "Web search options not supported with this model." (recorded 400, 2026-11)."""
-    if body.get("web_search_options") is not None and "web_search_options" in endpoint.rules.refused_extra:
-        message = "the model does not support `web_search_options`; remove it or choose another model"
-        yield Violation(CheckCode.OPTION_UNSUPPORTED, ("web_search_options",), message)
 
 
 def _check_limit(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -559,7 +515,6 @@ _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
     _check_choice,
     _check_effort,
     _check_functions,
-    _check_search,
     _check_limit,
     _check_reasoning,
     _check_signatures,

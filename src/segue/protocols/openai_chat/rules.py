@@ -31,10 +31,8 @@ from segue.models.model_ids import (
     OPENAI_FUNCTIONS_WITHOUT_LEVEL,
     OPENAI_GPT_5_1_TO_4,
     OPENAI_GPT_5_5_ON,
-    OPENAI_GPT_5_5_UP,
     OPENAI_GPT_5_6_ON,
     OPENAI_GPT_5_ALONE,
-    OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
     OPENAI_WITHOUT_REASONING,
     OPENAI_WITHOUT_SCHEMAS,
@@ -108,28 +106,10 @@ DIALECT: Final = Dialect(
 _openai_family = partial(Family, providers=("openai", "azure"))
 
 FAMILIES: Final[tuple[Family, ...]] = (
-    Family(
-        pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_6_ON}",
-        rules={"refused_options": _SAMPLING | {"stop"}},
-        source="'Unsupported parameter' (OpenAI documentation: GPT-5); @ai-sdk/openai 4.0.73 sends GPT-6 none at all",
-        read="2026-11-15",
-    ),
-    Family(
-        pattern=OPENAI_GPT_5_5_UP,
-        rules={"refused_unless_off": _SAMPLING, "refused_options": ["stop"]},
-        source="litellm #34210 (live, 2026-07-22); accepted with effort none (experiential #738, 2026-09-03)",
-        read="2026-11-15",
-    ),
     _openai_family(
         pattern=OPENAI_O_SERIES,
         rules={"refused_extra": ["parallel_tool_calls"], "refused_options": ["parallel_tool_calls"]},
         source="'Unsupported parameter: 'parallel_tool_calls' is not supported with this model.' (OpenAI API)",
-        read="2026-11-17",
-    ),
-    _openai_family(
-        pattern=r"^gpt-5\.6",
-        rules={"thinking_level": Rule(values=frozenset({"max"}))},
-        source="''reasoning_effort' does not support 'max' with this model.' (litellm #38084; Responses has it)",
         read="2026-11-17",
     ),
     _openai_family(
@@ -156,20 +136,17 @@ FAMILIES: Final[tuple[Family, ...]] = (
     *OPENAI_FAMILIES,
     _openai_family(
         pattern=r"(?:^|[/.:~])gpt-5\.6",
-        rules={"thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh"})},
-        source="'reasoning_effort' does not support 'max' with this model (litellm #38084; Responses has it)",
+        rules={
+            "thinking_level": Rule(values=frozenset({"max"})),
+            "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh"}),
+        },
+        source="''reasoning_effort' does not support 'max' with this model.' (litellm #38084; Responses has it)",
         read="2026-11-17",
     ),
     Family(
         pattern=r"(?:^|[/.:~]|openai-)o3-?mini(?=[-_:@]|$)",
         rules={"refused_options": ["-stop"]},
         source="recorded traffic, 2025: o3-mini accepts it, o1-mini and gpt-5-mini refuse it",
-        read="2026-11-15",
-    ),
-    Family(
-        pattern=OPENAI_GPT_5_1_TO_4,
-        rules={"refused_with_thinking": _SAMPLING, "refused_options": ["stop"]},
-        source="OpenAI documentation: GPT-5.2, sampling only with effort none (dify-official-plugins #2821)",
         read="2026-11-15",
     ),
     Family(
@@ -316,14 +293,6 @@ FAMILIES: Final[tuple[Family, ...]] = (
         providers=("xai",),
         source="'Model ... does not support parameter reasoningEffort.' (hermes-agent #23435, live, 2026-05-10)",
         read="2026-11-16",
-    ),
-    Family(
-        pattern=r"grok-(?:4\.[5-9]|build-latest)",
-        rules={"thinking_levels": frozenset({"minimal", "low", "medium", "high", "xhigh"})},
-        dialect={"effort": True},
-        providers=("xai",),
-        source="`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18)",
-        read="2026-11-18",
     ),
     Family(
         pattern=r"glm-4\.7",
