@@ -22,7 +22,7 @@ from segue.framing.writing import frame_encoder
 from segue.gateway import straight_replies
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
-from segue.gateway.straight_replies import StraightReply, _frames_of, _Seen
+from segue.gateway.straight_replies import StraightReply, _frames_of, _Seen, repair_body
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol
@@ -247,6 +247,22 @@ def test_a_whole_reply_of_the_provider_has_ids(upstream: ScriptedServer, client:
             found = record.decode_response(answer.json(), resolve_endpoint(record.example), {})
             assert len({call.id for call in found.tool_calls() if call.id}) == 2
             assert fault != "no fault" or answer.json() == body
+
+
+@pytest.mark.parametrize("odd", [[1], {"a": 1}, "x", None], ids=str)
+@of_every_client
+def test_a_whole_reply_may_have_any_values_in_the_places_that_are_compared(client: str, odd: object):
+    record = get_protocol(client)
+    body: Any = right_body(record)
+    calls = segue.decode_response(body, protocol=client, model=record.example)
+    for part in (body, *(body.get("choices") or body.get("candidates") or ())):
+        changed: Any = json.loads(json.dumps(body | {"type": odd, "index": odd} if part is body else body))
+        if part is not body:
+            next(iter(value for value in changed.values() if isinstance(value, list)))[0]["index"] = odd
+        data = json.dumps(changed).encode()
+        given = segue.decode_response(changed, protocol=client, model=record.example)
+        assert repair_body(data, given, client, record.example, TOOLS) is data
+        assert given.content == calls.content
 
 
 @of_every_client

@@ -96,7 +96,7 @@ class _Seen:
         if isinstance(frame, dict):
             given = cast("dict[str, Any]", frame)
             self.has_error = self.has_error or bool(given.get("error")) or given.get("type") == "response.failed"
-            if given.get("type") not in _REPEATING:
+            if str(given.get("type")) not in _REPEATING:
                 self._walk(given, None)
 
     def _walk(self, value: object, index: object, *, is_inner: bool = False) -> None:
@@ -113,7 +113,7 @@ class _Seen:
 
     def _read(self, given: Mapping[str, object], index: object, *, is_inner: bool) -> object:
         """Read the fields of one object; return the index of what is in it."""
-        index = next((given[key] for key in _INDEXES if key in given), index)
+        index = next((given[key] for key in _INDEXES if not isinstance(given.get(key, []), (dict, list))), index)
         if not is_inner and _is_call(given):
             ids = (given[key] for key in _IDS if given.get(key))
             self.calls.append((index, given.get("type", "function"), *ids, _name_of(given)))
@@ -318,6 +318,10 @@ def repair_body(data: bytes, message: AssistantMessage, protocol: str, model: Mo
     if not message.tool_calls():
         return data
     shown = project_reply(message, protocol=protocol, model=model, tools=tools).message
+    if (shown.content, shown.raw_stop_reason) == (message.content, message.raw_stop_reason) and (
+        shown.extra is message.extra
+    ):
+        return data  # what was read, and did not change, is written as it was received
     body = encode_response(shown, protocol=protocol, model=model)
     given, written = _Seen(), _Seen()
     try:
