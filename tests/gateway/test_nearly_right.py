@@ -15,6 +15,7 @@ import segue
 from gateway.running import make_gateway
 from protocols.nearly_right import REPAIRED, REPORTED, right_body, right_stream
 from protocols.test_nearly_right import TOOLS, assert_valid
+from segue.client.flow.reading import StreamReading
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import UserMessage
 from segue.framing.writing import frame_encoder
@@ -27,6 +28,7 @@ from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol
 from segue.testing.emulator.running import serve_in_thread
 from segue.testing.frames import split_stream
+from segue.wire import stream_encoder
 from servers.script import Reply
 from servers.scripted import Received, ScriptedServer
 
@@ -193,6 +195,35 @@ def test_a_client_that_gets_the_bytes_of_the_provider_gets_a_valid_stream(
 ):
     with straight_gateway(upstream, client, tmp_path) as url:
         check_straight(upstream, url, client)
+
+
+def pass_split(record: Protocol, data: bytes, at: int) -> tuple[bytes, bool]:
+    """Pass a stream on in two pieces; gives what the client gets, and whether it was taken for a wrong one."""
+    request = segue.prepare(Context(messages=(UserMessage.of("-"),)), record.example, options=Options(stream=True))
+    reading, encoder = StreamReading(request), stream_encoder(protocol=record.name, model=record.example)
+    straight, waiting, passed = StraightReply(record.framing, record.name, record.example, TOOLS), b"", b""
+    for piece in (data[:at], data[at:]):
+        waiting += piece
+        events = [*reading.feed(piece)]
+        if not events:
+            continue
+        checked = straight.check(waiting, events, encoder.feed, is_last=events[-1].type == "done")
+        if checked is None:
+            return passed, True
+        passed, waiting = passed + checked, b""
+    return passed, False
+
+
+@pytest.mark.parametrize("name", [*PATHS, "google-interactions"])
+def test_a_right_stream_passes_unchanged_wherever_it_is_split(name: str) -> None:
+    """How its bytes arrive depends on the network, and on how busy the machine is."""
+    record = get_protocol(name)
+    encoder = frame_encoder(record.framing)
+    data = b"".join(map(encoder.feed, right_stream(record))) + encoder.finish()
+    for at in range(0, len(data), 5):
+        passed, is_wrong = pass_split(record, data, at)
+        assert not is_wrong, at
+        assert data.startswith(passed), at
 
 
 @pytest.mark.parametrize("client", ["cohere-chat", "openai-chat"])
