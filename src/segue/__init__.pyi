@@ -38,6 +38,7 @@ from segue.client.http.telemetry import Telemetry as Telemetry
 from segue.client.output.schemas import json_schema as json_schema
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
 from segue.client.session.conversation import Conversation as Conversation
+from segue.client.session.keep_warm import KeepWarm as KeepWarm
 from segue.client.session.summarising import SummaryTask as SummaryTask
 from segue.client.tools.signatures import define_tool as define_tool
 from segue.client.tools.toolbox import Toolbox as Toolbox

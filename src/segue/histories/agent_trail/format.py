@@ -308,7 +308,7 @@ def write(draft: Draft) -> Output:
             draft.notes.add(ChangeCode.SURROGATE_REPLACED, path, Loss.CONTENT, f"{TITLE} refuses half a character")
             messages[at] = msgspec.convert(without_halves(msgspec.to_builtins(message)), type(message))
     writing = Writing(messages, draft.notes, positions, draft.settings)
-    events = _Events(draft.id, Clock(draft))
+    events = _Events(draft.id, Clock(draft), draft.started)
     for message in messages:
         if message.content or message.role == "toolResult":
             events.write(message, writing)
@@ -334,12 +334,13 @@ def write(draft: Draft) -> Output:
 class _Events:
     """The events so far."""
 
-    def __init__(self, session: str, clock: Clock) -> None:
+    def __init__(self, session: str, clock: Clock, started: int) -> None:
         self.lines: list[dict[str, Any]] = []
         self.model = ""
         """The model of the first reply that names one."""
         self._session = session
         self._clock = clock
+        self._last = started
         self._given: int | None = None
         self._time: int | None = None
         self._last_model: str = ""
@@ -347,7 +348,7 @@ class _Events:
 
     def _event(self, kind: str, payload: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
         if self._time is None:  # a message that is not written takes no time
-            self._time = self._clock.at(self._given)
+            self._time = self._last = self._clock.at(self._given)
         made = {
             "type": kind,
             "id": make_id(self._session, str(len(self.lines))),
@@ -360,7 +361,8 @@ class _Events:
 
     def write(self, message: Message, writing: Writing) -> None:
         """Write the events of one message; the first one has what binds it."""
-        self._given, self._time = time_of(message), None
+        self._given = self._last if message.role == "system" else time_of(message)  # instructions have no time
+        self._time = None
         state = state_of(message)
         meta: dict[str, Any] = {} if state is None else {META: state}
         if isinstance(message, AssistantMessage):
@@ -385,18 +387,18 @@ class _Events:
                 writing.note(message, ChangeCode.TURN_MERGED, Loss.NONE, f"{TITLE} has one text for each message")
 
     def _write_reply(self, message: AssistantMessage, meta: dict[str, Any], writing: Writing) -> None:
-        spoken: list[TextContent | ThinkingContent | ToolCall] = []
+        worded: list[TextContent | ThinkingContent | ToolCall] = []
         for piece in shown(message, writing):
             match piece.kind:
                 case "text":
-                    spoken += [piece] if piece.text else []
+                    worded += [piece] if piece.text else []
                 case "thinking":
-                    spoken += [piece] if piece.thinking else []
+                    worded += [piece] if piece.thinking else []
                 case "toolCall":
-                    spoken.append(piece)
+                    worded.append(piece)
                 case _:
                     note_unsupported(message, writing, piece, TITLE)
-        if not spoken and not meta:
+        if not worded and not meta:
             return
         if message.model and message.model != self._last_model:
             if self._last_model:
@@ -412,7 +414,7 @@ class _Events:
         meta = {_MESSAGE: mark, **meta}
         named = {"model": message.model} if message.model else {}
         usage = _usage_fields(message.usage)
-        for piece in spoken or [ThinkingContent(thinking="")]:
+        for piece in worded or [ThinkingContent(thinking="")]:
             if piece.kind == "text":
                 payload: dict[str, Any] = {"text": piece.text, **named, "stop_reason": stop, **usage}
                 self._event("agent_message", payload, meta)
