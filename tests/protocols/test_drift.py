@@ -23,7 +23,8 @@ CODECS = {codec.name: codec for codec in all_codecs()}
 
 def is_listed(codec: Protocol) -> bool:
     """Whether the names of a protocol's replies were read from an SDK."""
-    return (files(find_folder(codec.name)) / "reply_names.json").is_file()
+    folder = find_folder(codec.name)
+    return folder is not None and (files(folder) / "reply_names.json").is_file()
 
 
 LISTED = [wire for wire in WIRES if is_listed(wire.codec)]
