@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import random
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from google.genai import types
 
 from gateway.bound_clients import WIRES, Question, WireClient
 from gateway.running import Running, config_text, make_gateway, running
+from segue.client.flow.recall import search
 from segue.conversation.content import TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context
 from segue.conversation.events import (
@@ -253,6 +255,29 @@ def test_few_look_ups_of_one_reply_are_searched(count: int, tmp_path: Path) -> N
             texts = _results_in(sent(gateway)[-1]["input"])
             assert len(texts) == len(step.calls)
             assert sum(FACT in text for text in texts) == min(count, 8)
+
+
+@pytest.mark.parametrize("calls", [(ASK,), (ASK, READ)], ids=["alone", "next to a call"])
+def test_a_large_history_is_searched_in_a_thread(
+    calls: tuple[EmulatedCall, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_loop: list[bool] = []
+
+    def spy(*given: Any) -> str:
+        with suppress(RuntimeError):
+            asyncio.get_running_loop()
+            on_loop.append(True)
+            return search(*given)
+        on_loop.append(False)
+        return search(*given)
+
+    monkeypatch.setattr("segue.client.flow.recall.search", spy)
+    with running(Step(calls=calls), DONE, store=f"sqlite:{tmp_path}/g.db", more=ROUTE) as gateway:
+        talk = Talk(gateway, "chat", [])
+        talk.history = [{"role": "user", "content": "old " * 100_000}, *talk.history]
+        talk.step()
+        talk.step()
+    assert on_loop == [False]
 
 
 class Talk:

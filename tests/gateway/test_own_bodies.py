@@ -507,10 +507,12 @@ REMOVED: Final = "'extra_removed', 'path': ['extra']"
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("route", UNLISTED)
 def test_a_field_of_a_reply_that_no_list_knows_is_reported(tmp_path: Path, route: str, streams: bool):
-    known = json.loads(json.dumps(UNLISTED[route]).replace(f', "{NEW}": "sun"', "").replace(f'"{NEW}": "sun", ', ""))
+    known: Any = json.loads(
+        json.dumps(UNLISTED[route]).replace(f', "{NEW}": "sun"', "").replace(f'"{NEW}": "sun", ', "")
+    )
     for given, is_new in ((UNLISTED[route], True), (known, False)):
         store = f"sqlite:{tmp_path}/{is_new}.db"
-        with answering(*given) as upstream, running_at(upstream, store) as url:
+        with answering(given[0], given[1]) as upstream, running_at(upstream, store) as url:
             for path in ENDS:
                 if PATHS[route].partition("{")[0] == path.partition("{")[0]:
                     continue  # a client of the same wire gets it

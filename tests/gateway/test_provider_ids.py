@@ -17,6 +17,7 @@ from gateway.running import KEYS
 from segue.client.http.outgoing_request import OutgoingRequest
 from segue.gateway.config import load_config
 from segue.gateway.keys import Rights, digest_of, make_key
+from segue.gateway.object_places import ObjectPlaces
 from segue.gateway.service import Gateway
 from segue.gateway.store.key_table import put_key
 from segue.gateway.transport import AiohttpTransport
@@ -982,6 +983,42 @@ LONG = {"role": "user", "content": "read the file " * 400}
 ANSWER = {"role": "assistant", "content": "I did."}
 FILE = {"type": "document", "source": {"type": "file", "file_id": "file_1"}}
 NAMING = {"role": "user", "content": [FILE]}
+
+
+@pytest.mark.parametrize(
+    ("container", "last", "statuses"),
+    [({}, NAMING, [200, 200, 400]), ({"container": "container_1"}, HI, [400, 400, 400]), ({}, HI, [200, 200, 200])],
+    ids=["a new turn names it", "what stays the same names it", "nothing names it"],
+)
+def test_what_stays_the_same_is_not_checked_again_if_it_names_nothing(
+    tmp_path: Path, upstream: Upstream, container: dict[str, Any], last: Any, statuses: list[int]
+) -> None:
+    upstream.reply = CLAUDE
+    searched: list[list[str]] = []
+    find = ObjectPlaces.find
+
+    def noted(self: ObjectPlaces, body: Mapping[str, object]) -> Any:
+        searched.append(sorted(body))
+        return find(self, body)
+
+    async def run() -> list[int]:
+        gateway = make(tmp_path)
+        await gateway.start()
+        found: list[int] = []
+        for text, turn in (("a", HI), ("b", HI), ("c", last)):
+            messages = [{"role": "user", "content": text * 5_000}, ANSWER, turn]
+            tools = [{"name": "Read", "description": "d", "input_schema": TOOL_SCHEMA}]
+            body = {"model": "m-claude", "max_tokens": 9, "messages": messages, "tools": tools, **container}
+            client = Client(gateway, json.dumps(body).encode(), stays=True)
+            await client.ask("/v1/messages", {"x-api-key": KEY})
+            found.append(client.status)
+        await gateway.close()
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ObjectPlaces, "find", noted)
+        assert asyncio.run(run()) == statuses
+    assert [each == ["messages"] for each in searched] == [False, *[not container] * 2]
 
 
 @pytest.mark.parametrize(

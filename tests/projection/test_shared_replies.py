@@ -83,7 +83,7 @@ def test_tokens_of_audio_are_shown_or_reported():
     body, told = shown(HEARD, "openai-chat", "google-genai")
     details = body["usageMetadata"]["promptTokensDetails"]
     assert (details, told) == (
-        [{"modality": "AUDIO", "tokenCount": 25}, {"modality": "TEXT", "tokenCount": 75}],
+        [{"modality": "TEXT", "tokenCount": 75}, {"modality": "AUDIO", "tokenCount": 25}],
         "",
     )
     assert shown(HEARD, "openai-chat", "anthropic-messages")[1] == 'input_modalities: {"audio": 25}'

@@ -368,7 +368,7 @@ STRICT: Final = Options(shared={"strict_tools": True})
 GENERATE: Final = get_model("google/gemini-2.0-flash")
 
 
-def _both(first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+def _both(first: dict[str, Any], second: dict[str, Any]) -> None:
     """Compare fields of generateContent and of Interactions, in both directions."""
     body = {"contents": TURNS, **first}
     there = convert(body, source="google-genai", target=INTERACTIONS, source_model=GENERATE)

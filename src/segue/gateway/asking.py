@@ -32,6 +32,7 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, InstructionsPolicy, Policy, ReasoningPolicy
 from segue.projection.report import Change, ChangeCode, Loss, Report
+from segue.projection.workspace.workspace import KnownTools
 from segue.protocols.kit.facts import ServerEdit
 from segue.protocols.registry import get_protocol, resolve_dialect
 
@@ -95,6 +96,8 @@ class RestoredRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is before `sent`, if the connection has it."""
     outboxes: Outboxes | None = None
     """What was encoded of the earlier requests of the connection."""
+    tools: KnownTools | None = None
+    """What was fitted of the tools, if other requests had the same."""
 
 
 async def read_asked(
@@ -232,6 +235,7 @@ async def read_asked(
         body=raw,
         continued=continued,
         outboxes=restored.outboxes or outboxes,
+        tools=None if read is None or read.head is None else read.head.tools,
     )
 
 

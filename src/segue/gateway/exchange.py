@@ -26,7 +26,7 @@ from segue.conversation.messages import AssistantMessage, Sent, Usage
 from segue.conversation.replayed import message_events
 from segue.envelope.attaching import DELTAS, Attachment
 from segue.envelope.keys import keys_of_reply
-from segue.errors import EncodeError
+from segue.errors import EncodeError, SegueError
 from segue.failures.failure import Failure, FailureKind
 from segue.foundation.json_text import encode_json
 from segue.foundation.plurals import counted
@@ -165,14 +165,20 @@ class Exchange:
         return self._stream
 
     def try_first(self) -> FirstAttempt | None:
-        """Make the first attempt of a request whose bytes are passed on whole; None if a flow has to make it."""
-        asked, client = self.asked, self.asked.admission.runtime.client
-        if not asked.raw or asked.call.stream or self._trace is not None or asked.admission.is_large:
+        """Make the first attempt of a request whose reply is not streamed; None if a flow has to make it."""
+        asked = self.asked
+        if asked.call.stream or self._trace is not None or self.look_ups is not None:
             return None
-        model = asked.candidates[0]
-        account = client.find_account(model)
-        request = self._prepare(asked.context, model, asked.options, asked.policy, account=account)
-        return client.try_first(request, model, asked.context) if self.is_passed else None
+        client = asked.admission.runtime.client
+        try:
+            first = client.try_first(
+                asked.context, asked.candidates[0], options=asked.options, policy=asked.policy, prepare=self._prepare
+            )
+            if first is not None:
+                _ = first.request.content  # encoded here, in the thread of a large body
+        except SegueError:  # another model may be asked, and the flow says what is wrong
+            return None
+        return first
 
     def take_first(self, first: FirstAttempt) -> AssistantMessage | None:
         """Note how the first attempt ended; None if a flow has to go on with it."""
@@ -274,7 +280,7 @@ class Exchange:
         # in another form, and its reasoning would be invalid after that.
         if asked.routed.route.caching and options is not None and not asked.raw:
             options = with_caching(options, context, model, asked.conversation)
-        make = partial(prepare_again, cache=self.gateway.digests.of(self.asked.tenant))
+        make = partial(prepare_again, cache=self.gateway.digests.of(asked.tenant), known=asked.tools)
         if asked.outboxes is not None:
             make = asked.outboxes.prepare
         if self.look_ups is not None:
@@ -398,6 +404,9 @@ class Exchange:
             runtime.breaker.rest(attempt.model, monotonic() + seconds)
 
     def _clamp(self, usage: Usage, model: Model) -> Usage:
+        clamped = clamp_usage(usage, model)
+        if clamped is usage:  # of several replies, more is possible
+            return usage
         return clamp_usage(usage, model, choices=count_choices(self.asked.call.body or {}))
 
     @property

@@ -26,6 +26,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from segue.conversation.content import Extra
+from segue.models.model import Model
 from segue.protocols.kit.json_values import Block, Wire, is_object, list_of, object_of
 from segue.protocols.kit.sources import CitedPage
 
@@ -531,6 +533,23 @@ def share_citations(part: Block, source: str, client: str) -> Mapping[str, list[
             shown = [convert(object_of(one)) for one in given]
             return {} if None in shown else {key: [one for one in shown if one is not None]}
     return {}
+
+
+_CITING: Final[Mapping[str, str]] = {"anthropic-messages": "", "bedrock-converse": "claude"}
+"""Wires whose texts cite documents in the same way -> a part of the ids of the models that do."""
+
+
+def cited_elsewhere(extra: Extra, model: Model) -> tuple[Extra, Mapping[str, object]]:
+    """Return what a text of Claude cites as the target has it, if that is Claude on another wire, and the rest."""
+    of_id = _CITING.get(model.protocol)
+    if of_id is None or of_id not in model.id:
+        return extra, {}
+    for source in extra.keys() & _CITING.keys() - {model.protocol}:
+        if found := share_citations(extra[source], source, model.protocol):
+            rest = {key: value for key, value in extra[source].items() if key not in found}
+            others = {key: part for key, part in extra.items() if key != source}
+            return ({**others, source: rest} if rest else others), found
+    return extra, {}
 
 
 # -- places of citations -----------------------------------------------------------------------------------------------

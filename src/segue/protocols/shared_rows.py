@@ -17,9 +17,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
-from segue.protocols.kit.json_values import Block, is_object, list_of, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, is_object, list_of, object_of
 
-Level: TypeAlias = Literal["body", "message", "image", "file", "tool"]
+Level: TypeAlias = Literal["body", "message", "text", "image", "file", "tool"]
 Kind: TypeAlias = Literal["number", "integer", "boolean", "text", "word", "object", "list"]
 Convert: TypeAlias = Callable[[object], object]
 
@@ -287,7 +287,7 @@ def _write_google_speech(value: object) -> object:
         }
         for one in _voices(value)
     ]
-    language = next(({"languageCode": one["language"]} for one in _voices(value) if "language" in one), {})
+    language = next(({"languageCode": one["language"]} for one in _voices(value) if "language" in one), EMPTY)
     several = "speakers" in object_of(value)
     return {**({_SPEAKERS[0]: {_SPEAKERS[1]: voices}} if several else voices[0]), **language}
 
@@ -636,7 +636,7 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
             closest={"auto": None}
         ),
     ),
-    _row("refusal", "boolean", "image", openai_chat=_refusal("content"), openai_responses=_refusal("text")),
+    _row("refusal", "boolean", "text", openai_chat=_refusal("content"), openai_responses=_refusal("text")),
     _row(
         "file_detail",
         "word",

@@ -37,7 +37,7 @@ from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.verbatim import FORMAT_KEYS
 from segue.protocols.registry import PROTOCOLS
 from segue.protocols.shared_fields import Carried, move_fields, put
-from segue.protocols.shared_replies import share_citations
+from segue.protocols.shared_replies import cited_elsewhere
 from segue.protocols.shared_rows import Level
 
 _NEVER_SENT: Final = frozenset({"stored", REPLY})
@@ -45,10 +45,8 @@ _NEVER_SENT: Final = frozenset({"stored", REPLY})
 
 _WIRE_ROLES: Final[Mapping[str, str]] = {"toolResult": "tool"}
 """Roles of messages -> their names in the row `content_parts`, where they differ."""
-_LEVELS: Final[Mapping[str, Level]] = {"file": "file", "toolCall": "tool"}
+_LEVELS: Final[Mapping[str, Level]] = {"text": "text", "file": "file", "toolCall": "tool"}
 _FORM: Final = "only the form in which it was written"
-_CITING: Final[Mapping[str, str]] = {"anthropic-messages": "", "bedrock-converse": "claude"}
-"""Wires whose texts cite documents in the same way -> a part of the ids of the models that do."""
 _SHOWN: Final = 200
 """The characters of a lost value that a report shows."""
 _MASK: Final = "***"
@@ -253,19 +251,6 @@ def withhold_extra(workspace: Workspace) -> None:
             _withhold(workspace, index, same_provider=same_provider)
 
 
-def _share_citations(extra: Extra, model: Model) -> tuple[Extra, Block]:
-    """Return what a text of Claude cites as the target has it, if that is Claude on another wire, and the rest."""
-    of_id = _CITING.get(model.protocol)
-    if of_id is None or of_id not in model.id:
-        return extra, {}
-    for source in extra.keys() & _CITING.keys() - {model.protocol}:
-        if found := share_citations(extra[source], source, model.protocol):
-            rest = {key: value for key, value in extra[source].items() if key not in found}
-            others = {key: part for key, part in extra.items() if key != source}
-            return ({**others, source: rest} if rest else others), found
-    return extra, {}
-
-
 def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
     message = workspace.messages[index]
     protocol, rules = workspace.target.model.protocol, workspace.target.rules
@@ -274,10 +259,8 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
     differences: list[str] = []
     moved: list[object] = []
 
-    is_answer = message.role == "assistant"
-
     def keep(extra: Extra, level: Level) -> Extra | None:
-        extra, cited = _share_citations(extra, workspace.target.model) if is_answer else (extra, {})
+        extra, cited = cited_elsewhere(extra, workspace.target.model)
         shared = share_fields(extra, level, workspace.target.model, same_provider=same_provider)
         kept = kept_extra(shared.rest, protocol, rules, same_provider=same_provider)
         lost.update(lost_fields(shared.rest, kept) if kept is not shared.rest else {})

@@ -45,6 +45,7 @@ from segue.protocols.kit.server_tools import (
     write_definition,
 )
 from segue.protocols.registry import find_protocol, registered_count
+from segue.protocols.shared_fields import without_server
 
 _TITLES: Final[Mapping[str, str]] = {
     "web_search": "web search",
@@ -237,7 +238,9 @@ class _ServerTools:
             self.note_mapped(entry, tool, lost)
             return
         self.sent[tool.name] = options
-        self.drop_server(entry)
+        if (form := entry.use.tool.form) is not None and form.servers in self.body_of(entry.protocol):
+            name = entry.use.options.get("server_name")
+            self.extra = without_server(self.extra or {}, entry.protocol, form.servers, name) or None
         self.write(entry, tool, options)
         self.note_mapped(entry, tool, lost)
 
@@ -329,16 +332,6 @@ class _ServerTools:
 
     def body_of(self, protocol: str) -> Block:
         return (self.extra or {}).get(protocol, {})
-
-    def drop_server(self, entry: _Found) -> None:
-        """Remove the server of a definition from the request body; others stay."""
-        form, name = entry.use.tool.form, entry.use.options.get("server_name")
-        if form is None or form.servers not in (part := self.body_of(entry.protocol)):
-            return
-        rest = [server for server in list_of(part[form.servers]) if object_of(server).get("name") != name]
-        self.drop_field(entry.protocol, form.servers)
-        if rest:
-            self.extra = {**(self.extra or {}), entry.protocol: {**self.body_of(entry.protocol), form.servers: rest}}
 
     def drop_field(self, protocol: str, key: str) -> None:
         extra = dict(self.extra or {})

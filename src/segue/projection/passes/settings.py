@@ -24,7 +24,6 @@ from segue.conversation.content import Extra
 from segue.conversation.context import Context, Options, Tool, ToolDefinition
 from segue.conversation.shared_options import SharedOptions
 from segue.errors import Path
-from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
 from segue.projection.passes.extra import Shared, kept_extra, lost_fields, removal_of, share_fields
@@ -47,9 +46,7 @@ from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id, range
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.property_names import place_of, rename_properties
-from segue.protocols.shared_fields import find_unplaced, is_freeform, place_options, without
-from segue.protocols.shared_rows import ALLOWED_WIRE, STRICT_TOOLS
-from segue.protocols.shared_rows import write_responses_allowed as write_allowed
+from segue.protocols.shared_fields import OF_TOOLS, find_unplaced, is_freeform, place_options, share_strictness
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
@@ -66,10 +63,6 @@ _SAMPLING: Final = frozenset({"temperature", "top_p"})
 (OpenAI: "Only the default (1) value is supported", qwen-code #921 of 2025-10; recorded: gpt-5-nano took a 1)"""
 
 
-_SWITCH: Final = next(iter(STRICT_TOOLS.columns))
-"""The protocol with one switch for all tools."""
-
-
 def fit_settings(workspace: Workspace) -> None:
     """Fit tools and options; only the last segment of a conversation has them."""
     if workspace.settings is None:
@@ -77,7 +70,7 @@ def fit_settings(workspace: Workspace) -> None:
     asked, sources = workspace.settings.options, dict[str, str]()
     if asked.shared is not None:
         asked = _with_shared(workspace, asked, asked.shared, sources)
-    declared, asked = _share_strictness(workspace.target.model, workspace.settings.tools, asked)
+    declared, asked = share_strictness(workspace.target.model, workspace.settings.tools, asked)
     given, names = _only_allowed(workspace, declared, asked)
     fitted = _fit_tools(workspace, declared, given.extra, names)
     tools = _add_called(workspace, fitted.tools)
@@ -100,11 +93,8 @@ def _with_shared(workspace: Workspace, options: Options, shared: SharedOptions, 
         workspace.note(ChangeCode.OPTION_CLAMPED, path, Loss.NONE, difference)
     extra = placed.extra
     for name, value in placed.lost.items():
-        if name == _ALLOWED:  # other tools are not sent then
-            extra = {**extra, ALLOWED_WIRE: {"tool_choice": write_allowed(value)}}
-            continue
-        if name == STRICT_TOOLS.name:
-            extra = {**extra, _SWITCH: {name: value}}
+        if name in OF_TOOLS:  # they are in the tools then
+            extra = {**extra, **OF_TOOLS[name](value)}
             continue
         loss = Loss.OPAQUE if name in _UNREAD else Loss.CONTENT
         workspace.note(
@@ -122,27 +112,6 @@ def _sets_options(rules: Rules) -> bool:
 def is_thinking(options: Options) -> bool:
     """Whether the options enable thinking."""
     return options.thinking not in (None, "off", 0)
-
-
-def _share_strictness(model: Model, tools: tuple[Tool, ...], given: Options) -> tuple[tuple[Tool, ...], Options]:
-    """Move strictness to the one switch for all tools that a target has, or from another wire's switch to each tool."""
-    extra = given.extra or {}
-    if not tools or (model.protocol != _SWITCH and _SWITCH not in extra):
-        return tools, given
-    functions = [tool for tool in tools if tool.kind == "function"]
-    part: Block = extra.get(_SWITCH, {})
-    held = part.get(STRICT_TOOLS.name)
-    if model.protocol == _SWITCH:
-        if held is not None or not functions or not all(tool.strict for tool in functions):
-            return tools, given
-        strict, part = None, {**part, STRICT_TOOLS.name: True}
-    elif isinstance(held, bool) and functions:
-        strict, part = held, without(part, STRICT_TOOLS.name)
-    else:
-        return tools, given
-    others = {key: one for key, one in extra.items() if key != _SWITCH}
-    moved = tuple(replace(tool, strict=strict) if tool.kind == "function" else tool for tool in tools)
-    return moved, replace(given, extra=({**others, _SWITCH: part} if part else others) or None)
 
 
 def _only_allowed(

@@ -254,7 +254,7 @@ class ReplyProjector:
         if cite is not None:
             if pages:
                 shown = cite(shown, pages)
-                self._note_places(_of_text(shown), pages)
+                self._note_places(AssistantMessage(content=(shown,), model=""), pages)
             self._ended = (TextEnd(index=place, content=shown), pages)
             return
         if pages:
@@ -394,13 +394,14 @@ class ReplyProjector:
         plain, size = replace(event.content, extra=None), len(event.content.text)
         here = [moved(page, len(message.text()) - size, size) for page in pages]
         cited = cite(plain, [*before, *here])
-        self._note_places(_of_text(cited), [new if new.span else old for new, old in zip(here, pages, strict=True)])
+        places = [new if new.span else old for new, old in zip(here, pages, strict=True)]
+        self._note_places(AssistantMessage(content=(cited,), model=""), places)
         self._ended = (replace(event, content=cited), before)
 
     def _note_places(self, shown: AssistantMessage, pages: Sequence[CitedPage]) -> None:
         """Report that a page is not cited for the part of a text that it was cited for: the wire cannot say it."""
         read = self._client.record.cited_sources
-        cited = set() if read is None else {(page.url, page.span) for page in read(shown)}
+        cited = [] if read is None else [(page.url, page.span) for page in read(shown)]
         if any(page.span is not None and (page.url, page.span) not in cited for page in pages):
             self._client.note(ChangeCode.EXTRA_REMOVED, ("content",), Loss.OPAQUE, "places of cited pages")
 
@@ -422,10 +423,6 @@ class ReplyProjector:
         data = {key: part for key, part in message.extra.items() if key != REPLY}
         kept = self._client.kept_extra(data, ("extra",), is_read=is_read) or {}
         return {**kept, **(shared.extra if shared is not None else {})} or None
-
-
-def _of_text(content: TextContent) -> AssistantMessage:
-    return AssistantMessage(content=(content,), model="")
 
 
 def _treatment(client: ReplyClient) -> _Treatment:

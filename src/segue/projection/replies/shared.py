@@ -122,9 +122,8 @@ def _shared(row: ReplyField, message: AssistantMessage, entry: Block, client: st
         held = _received(message, entry, place.path)
         neutral = None if held is None else place.read(held)
         if neutral is not None and row.name in _COUNTED and message.usage is not None:
-            counts = cast("Mapping[str, int]", neutral)
-            rest = _COUNTED[row.name](message.usage) - sum(counts.values())
-            neutral = {**counts, **({_TEXT: rest} if rest > 0 and _TEXT not in counts else {})}
+            rest = _COUNTED[row.name](message.usage) - sum(cast("Mapping[str, int]", neutral).values())
+            neutral = {**({_TEXT: rest} if rest > 0 else {}), **object_of(neutral)}
         for own in row.places[client] if neutral is not None else ():
             written = own.write(neutral)
             if written is not None:

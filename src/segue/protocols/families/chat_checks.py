@@ -5,15 +5,16 @@ Which refusals apply to a wire, and their sources, are in the `check` of its pro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, TypeAlias, cast
 
 from segue.protocols.families.tool_checks import Pairs
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found
+from segue.protocols.kit.checking import Found, check_base64, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.limits import Limits
+from segue.protocols.kit.request_fields import RequestFields
 
 Messages: TypeAlias = list[Block]
 
@@ -46,6 +47,22 @@ def data_urls(block: Block) -> Iterable[str]:
     # Encrypted reasoning has the same two keys, and a type.
     if "format" in block and "type" not in block and isinstance(block.get("data"), str):
         yield "data"
+
+
+def check_chat(
+    body: JsonObject,
+    endpoint: Endpoint,
+    fields: RequestFields,
+    message_checks: Iterable[Callable[[Messages, Endpoint], Found]],
+    body_checks: Iterable[Callable[[JsonObject, Endpoint], Found]],
+) -> list[Violation]:
+    """List what a provider refuses, in the order of the body; a body without messages is not looked at further."""
+    messages = messages_of(body)
+    if isinstance(messages, Violation):
+        return [messages]
+    in_messages = run_checks(message_checks, messages, endpoint)
+    media = check_base64(body.get("messages"), ("messages",), data_urls)
+    return fields.add([*in_messages, *media, *run_checks(body_checks, body, endpoint)], body, endpoint)
 
 
 def calls_of(message: Block) -> list[Block]:

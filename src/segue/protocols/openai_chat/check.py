@@ -17,10 +17,9 @@ from segue.models.model_ids import first_party_providers
 from segue.protocols.families.chat_checks import (
     Messages,
     calls_of,
+    check_chat,
     check_pairs,
     check_refused_options,
-    data_urls,
-    messages_of,
 )
 from segue.protocols.families.tool_checks import (
     check_call_id,
@@ -32,7 +31,7 @@ from segue.protocols.families.tool_checks import (
 )
 from segue.protocols.kit.capabilities import Places, refused_input
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found, check_base64, objects_of, run_checks
+from segue.protocols.kit.checking import Found, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
@@ -178,6 +177,10 @@ def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
         yield Violation(CheckCode.LAST_TURN_WRONG, path, "the last turn is the assistant's; add a user turn")
 
 
+_OTHER_CONTENT: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
+"""The fields of an assistant message that represent content."""
+
+
 def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
     """Messages without text: "text content is empty" (kimi-cli #2621); a result of no parts (strands, Nemotron)."""
     rules = endpoint.rules
@@ -191,22 +194,12 @@ def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
         if role == "user" and content is None:
             # "missing field `content`" (DeepSeek: deepseek4j #41), "expected a string, got null" (OpenAI)
             yield Violation(CheckCode.CONTENT_MISSING, path, "the message has no content; add a text")
+        if role == "assistant" and content is None and not any(message.get(key) for key in _OTHER_CONTENT):
+            # "Invalid value for 'content': expected a string, got null." (llama_index #17921)
+            text = "the assistant message is empty; add content or remove it"
+            yield Violation(CheckCode.CONTENT_MISSING, path, text)
         if role == "tool" and empty and not rules.empty_result:
             yield Violation(CheckCode.RESULT_EMPTY, path, "the tool result is empty; add a text")
-
-
-_OTHER_CONTENT: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
-"""The fields of an assistant message that represent content."""
-
-
-def _check_empty(messages: Messages, _: Endpoint) -> Found:
-    """Empty assistant messages: "Invalid value for 'content': expected a string, got null." (llama_index #17921)."""
-    for index, message in enumerate(messages):
-        if message.get("role") != "assistant" or message.get("content") is not None:
-            continue
-        if not any(message.get(key) for key in _OTHER_CONTENT):
-            path, text = ("messages", index, "content"), "the assistant message is empty; add content or remove it"
-            yield Violation(CheckCode.CONTENT_MISSING, path, text)
 
 
 def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
@@ -303,7 +296,6 @@ MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
     _check_calls,
     _check_turns,
     _check_texts,
-    _check_empty,
     _check_parts,
 )
 
@@ -332,13 +324,8 @@ _CHOICES: Final = frozenset({"auto", "none", "required", "name"})
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse: first in the messages, then in the rest of the body."""
-    messages = messages_of(body)
-    if isinstance(messages, Violation):
-        # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
-        return [messages]
-    media = check_base64(body.get("messages"), ("messages",), data_urls)
-    found = [*run_checks(MESSAGE_CHECKS, messages, endpoint), *media, *run_checks(_BODY_CHECKS, body, endpoint)]
-    return _FIELDS.add(found, body, endpoint)
+    # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
+    return check_chat(body, endpoint, _FIELDS, MESSAGE_CHECKS, _BODY_CHECKS)
 
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -374,17 +361,13 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
         for key in ("max_tokens", "max_completion_tokens"):
             yield from check_range("max_tokens", body.get(key), (key,), rules)
     yield from check_stop_sizes(body.get("stop"), ("stop",), rules)
+    yield from check_user_ids(body, rules)  # their lengths are in the rows of the providers, with their sources
     if (choices := real_of(body.get("n"))) is not None and not 1 <= choices <= 128:
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("n",), "n has to be between 1 and 128; change it")
     likely = real_of(body.get("top_logprobs"))
     if likely is not None and not (0 <= likely <= 20 and body.get("logprobs") is True):
         message = "top_logprobs has to be between 0 and 20, with logprobs; change it"
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("top_logprobs",), message)
-
-
-def _check_user(body: JsonObject, endpoint: Endpoint) -> Found:
-    """User ids, whose lengths are in the rows of the providers, with their sources."""
-    yield from check_user_ids(body, endpoint.rules)
 
 
 def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -510,7 +493,6 @@ def _check_signatures(body: JsonObject, endpoint: Endpoint) -> Found:
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
     _check_tools,
     _check_numbers,
-    _check_user,
     _check_refused,
     _check_choice,
     _check_effort,

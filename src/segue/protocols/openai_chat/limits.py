@@ -235,14 +235,12 @@ LIMITS: Final = Limits(
             for key in ("presence_penalty", "frequency_penalty")
             for provider, models in (("google", r"gemini-(?:2\.5|3)"), ("openrouter", r"gemini-3\.[78]"))
         ),
-        *(
-            Limit(
-                f"tools.*.{key}",
-                '"Unknown name "google_search" at \'tools[0]\': Cannot find field." (nvda-OpenAI #123, 2026-06-14)',
-                needs=(".type",),
-                providers=("google",),
-            )
-            for key in ("google_search", "googleSearch")
+        Limit(
+            "tools.*.~",
+            '"Unknown name "google_search" at \'tools[0]\': Cannot find field." (nvda-OpenAI #123, 2026-06-14)',
+            equals=("google_search", "googleSearch"),
+            needs=(".type",),
+            providers=("google",),
         ),
         # -- xAI
         *(

@@ -38,17 +38,22 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.context import Context, NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
-from segue.errors import Path
 from segue.models.model import Model
 from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, level_for_budget
-from segue.protocols.families.functions import TEXT_SCHEMA
+from segue.protocols.families.functions import (
+    TEXT_SCHEMA,
+    known_keys,
+    read_function,
+    read_output_schema,
+    write_function,
+)
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
 from segue.protocols.kit.option_table import Setting, flag, listed, number, plain, text, texts
 from segue.protocols.kit.reading import expect_objects, integer_of, native_definition, text_of
 from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
-from segue.protocols.openai_chat.content import choice_extra, find_mark, without_mark, write_mark
+from segue.protocols.openai_chat.content import choice_extra, find_mark, finish, without_mark
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 THINKING_KEYS: Final = (
@@ -127,7 +132,7 @@ _SWITCHES: Final[Mapping[str, tuple[Block, Block]]] = {
         {"chat_template_kwargs": {"enable_thinking": False}},
     ),
 }
-"""What turns thinking on, and what turns it off, where a level is no part of it."""
+"""What turns thinking on, and what turns it off, where no level is part of it."""
 
 
 def _write_on(form: str, effort: str, model: Model, level: ThinkingLevel) -> Wire:
@@ -207,8 +212,8 @@ def _tokens(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-_FIELDS: Final[Mapping[str, type]] = {"description": str, "strict": bool}
 _COMMON_TOOL: Final = frozenset({"type", "function"})
+_CUSTOM_KEYS: Final = ("name", "description")
 _COMMON_FUNCTION: Final = frozenset({"name", "description", "parameters"})
 """The keys of most tools."""
 _MODES: Final = frozenset({"auto", "none", "required"})
@@ -277,17 +282,9 @@ def _decode_function(tool: Block, function: Block, choices: Wire, endpoint: Endp
             description=cast("str", description or ""),
             parameters=cast("Block", function["parameters"]),
         )
-    parameters, strict = function.get("parameters"), function.get("strict")
-    read = ToolDefinition(
-        name=name if isinstance(name, str) else "",
-        description=description if isinstance(description, str) else "",
-        parameters=cast("Block", parameters) if isinstance(parameters, Mapping) else {},
-        strict=strict if isinstance(strict, bool) else None,
-        cache_mark=find_mark(tool),
-        extra=choice_extra(choices),
-    )
-    known = [f"function.{key}" for key, kind in _FIELDS.items() if isinstance(function.get(key), kind)]
-    return replace(read, extra=keep(PROTOCOL, tool, _encode_function(read, endpoint), known, choices))
+    read = replace(read_function(function), cache_mark=find_mark(tool), extra=choice_extra(choices))
+    extra = keep(PROTOCOL, tool, _encode_function(read, endpoint), known_keys(function), choices)
+    return replace(read, extra=extra)
 
 
 def _is_common(tool: Block, function: Block) -> bool:
@@ -313,7 +310,8 @@ def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> Wire:
     fields: dict[str, list[object]] = {}
     for index, tool in enumerate(tools):
         if tool.kind == "native":
-            fields.setdefault("tools", []).append(_encode_native(tool, ("tools", index)))
+            wire = finish(dict(native_definition(PROTOCOL, tool, ("tools", index))), tool)
+            fields.setdefault("tools", []).append(wire)
             continue
         wire = _encode_function(tool, endpoint)
         if tool.extra is not None and chosen(tool.extra, PROTOCOL, "field", _tools_field(endpoint)) == "functions":
@@ -323,25 +321,11 @@ def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> Wire:
     return dict(fields)
 
 
-def _encode_native(tool: NativeTool, path: Path) -> Wire:
-    wire = dict(native_definition(PROTOCOL, tool, path))
-    write_mark(wire, tool.cache_mark)
-    return restore(wire, tool.extra, PROTOCOL)
-
-
 def _encode_function(tool: ToolDefinition, endpoint: Endpoint) -> Wire:
-    function: Wire = {"name": tool.name}
-    if tool.description:
-        function["description"] = tool.description
-    if is_custom(tool):
-        wire: Wire = {"type": "custom", "custom": function}
-    else:
-        function["parameters"] = tool.parameters
-        if tool.strict is not None and endpoint.dialect.strict_tools:
-            function["strict"] = tool.strict
-        wire = {"type": "function", "function": function}
-    write_mark(wire, tool.cache_mark)
-    return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)
+    function = write_function(tool, strict_taken=endpoint.dialect.strict_tools)
+    if not is_custom(tool):
+        return finish({"type": "function", "function": function}, tool)
+    return finish({"type": "custom", "custom": {key: function[key] for key in _CUSTOM_KEYS if key in function}}, tool)
 
 
 # -- the tool choice ---------------------------------------------------------------------------------------------------
@@ -403,13 +387,6 @@ def _write_parallel(value: object, endpoint: Endpoint) -> Wire:
 def _schema_form(body: Block) -> Block:
     """Return the object that holds the schema of a body, its name and its description."""
     return object_of(object_of(body.get("response_format")).get("json_schema"))
-
-
-def _read_schema(body: Block, _: Endpoint) -> object:
-    if object_of(body.get("response_format")).get("type") != "json_schema":
-        return None
-    schema = _schema_form(body).get("schema")
-    return cast("Block", schema) if isinstance(schema, Mapping) else None
 
 
 def _write_schema(value: object, endpoint: Endpoint, options: Options = _NO_OPTIONS) -> Wire:
@@ -491,7 +468,7 @@ _SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("thinking", THINKING_KEYS, decode_thinking, _write_thinking),
     Setting("tool_choice", ("tool_choice", "function_call"), decode_tool_choice, _write_choice),
     Setting("parallel_tool_calls", ("parallel_tool_calls",), flag("parallel_tool_calls"), _write_parallel),
-    Setting("output_schema", ("response_format",), _read_schema, _write_schema),
+    Setting("output_schema", ("response_format",), read_output_schema, _write_schema),
     Setting("cache_retention", ("prompt_cache_retention",), _read_retention, _write_retention),
     Setting("session_id", ("prompt_cache_key",), text("prompt_cache_key"), _write_session),
     Setting("user_id", ("user", "safety_identifier", "user_id"), _read_user, _write_user),
@@ -516,12 +493,8 @@ def _additions(options: Options, context: Context, endpoint: Endpoint) -> Wire:
 
 
 def _has_thinking(context: Context) -> bool:
-    return any(
-        piece.kind == "thinking"
-        for message in context.messages
-        if message.role == "assistant"
-        for piece in message.content
-    )
+    turns = (message for message in context.messages if message.role == "assistant")
+    return any(piece.kind == "thinking" for message in turns for piece in message.content)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

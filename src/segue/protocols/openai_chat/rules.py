@@ -152,10 +152,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}",
         rules={"user_media": (*_OPENAI_IMAGES, "application/pdf")},
-        source=(
-            "'Content blocks are expected to be either text or image_url type' for sound; recorded traffic, 2026-11; "
-            "images as for OpenAI"
-        ),
+        source="'Content blocks are expected to be either text or image_url type' for sound; recorded traffic, 2026-11;"
+        " images as for OpenAI",
         read="2026-11-15",
     ),
     _openai_family(
@@ -311,13 +309,6 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-16",
     ),
     Family(
-        pattern=r"deepseek-reasoner",
-        rules={"refused_extra": ["logprobs", "top_logprobs"]},
-        providers=("deepseek",),
-        source="DeepSeek documentation: reasoning model, unsupported parameters (these two answer an error)",
-        read="2026-11-16",
-    ),
-    Family(
         pattern=r"(?:^|[/.:~]|openai-)o1-?(?:mini|preview)",
         rules={"tools": False, "system_prompt": False, "system_messages": "none"},
         source="\"'messages[0].role' does not support 'system' with this model\"; recorded traffic, 2026-11",
@@ -419,10 +410,15 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"deepseek-reasoner",
-        rules={"reasoning_replay": "required", "thinks_unasked": True},
+        rules={
+            "refused_extra": ["logprobs", "top_logprobs"],
+            "reasoning_replay": "required",
+            "thinks_unasked": True,
+        },
         providers=("deepseek",),
-        source="'Missing `reasoning_content` field in the assistant message at message index 2' of a call (continue"
-        " #9831, 2026-01-23; GitNexus #43, 2026-02-22)",
+        source="DeepSeek documentation: reasoning model, unsupported parameters (these two answer an error); 'Missing"
+        " `reasoning_content` field in the assistant message at message index 2' of a call (continue #9831, 2026-01-23;"
+        " GitNexus #43, 2026-02-22)",
         read="2026-11-18",
     ),
     Family(
