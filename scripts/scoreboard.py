@@ -39,13 +39,12 @@ _LLAMA: Final = """
 import sys, time
 from pathlib import Path
 import xllamacpp as llama
-from servers import tiny_model
+from servers.tiny_model import write_tiny_model
 
-tiny_model.WINDOW = 16384
-tiny_model.write_tiny_model(Path("tiny.gguf"))
+write_tiny_model(Path("tiny.gguf"))
 given = llama.CommonParams()
 given.model.path, given.hostnames, given.port = "tiny.gguf", ["127.0.0.1"], int(sys.argv[1])
-given.n_ctx, given.n_predict, given.n_parallel = 16384, 48, 1
+given.n_ctx, given.n_predict, given.n_parallel = 4096, 48, 1
 given.cpuparams.n_threads = given.cpuparams_batch.n_threads = 1
 server = llama.Server(given)
 while True:
@@ -236,7 +235,7 @@ CONTENDERS: Final = (
         _llama,
         note=(
             "With a model of 300 KB that calls tools and knows nothing (`tests/servers/tiny_model.py`), and a window of"
-            " 16,384 tokens: what the server accepts and streams. With SmolLM2 of 135 million parameters, two busy"
+            " 4,096 tokens: what the server accepts and streams. With SmolLM2 of 135 million parameters, two busy"
             " processors read some 20 tokens a second, and requests of the suite take longer than its minute."
         ),
     ),

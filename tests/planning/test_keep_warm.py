@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import httpx2
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -52,7 +53,7 @@ class Provider:
                 self.statuses.pop(0), json={"type": "error", "error": {"type": "x", "message": "no"}}
             )
         reply = self.emulator.respond(request.method, path, headers, body)
-        self.bodies.append(dict(self.emulator.requests[-1].body))
+        self.bodies.append(msgspec.json.decode(body))
         return httpx2.Response(reply.status, headers=reply.headers, content=reply.body)
 
     def client(self) -> Client:
