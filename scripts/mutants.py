@@ -1,14 +1,16 @@
 """Plant faults in the source and see which the tests notice: `python scripts/mutants.py [--count N] [--seed N]`.
 
 A seeded sample of small faults (a comparison that includes its bound, a condition that is never met, another number) is
-planted, one at a time, in a copy of the package. The tests that run the faulty line are run against the copy. A fault
-that none of them notices is listed; if fewer than `MUST` per cent were noticed, the run ends with 1. Which tests reach
-the place of a fault is recorded first: all tests run once against a copy in which these places tell that they were
-reached. That takes as long as the tests; what was recorded is kept in `.mutants`, for the same commit and sample.
+planted in one copy of the package, each behind a switch. A process imports the copy and collects the tests once. For a
+file of tests it forks twice: one child runs it without a fault and tells which tests reach which faults, then one child
+for each fault runs those tests until one fails. The files nearest to a fault come first, then those of its room, then
+all others, so most faults end after a few tests. A fault that no test notices is listed; if fewer than `MUST` per cent
+were noticed, the run ends with 1. What was judged is kept in `.mutants`, for the same commit and sample.
 
     --changed COMMIT   only lines that were changed since the commit
     --only PATTERN     only files whose path matches, such as 'src/segue/histories/*'
     --part 2/5         only the second fifth of the sample, for a run in pieces
+    --minutes 30       stop after that time; what was not judged by then counts as missed, and the next run goes on
 
 A fault that changes nothing anyone could notice is listed by hand in `tests/equivalent_mutants.txt`, with the reason.
 """
@@ -18,47 +20,51 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import json
 import os
 import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Final, NamedTuple
+from types import ModuleType
+from typing import Any, Final, NamedTuple, cast
+
+import pytest
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SOURCE: Final = "src/segue"
 KEPT: Final = ROOT / ".mutants"
 EQUIVALENT: Final = ROOT / "tests" / "equivalent_mutants.txt"
-PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "--merge-cases")
+PYTEST: Final = ("-q", "--merge-cases", "-p", "no:cacheprovider")
 MUST: Final = 90
 """Per cent of the faults that the tests have to notice."""
-NEAREST: Final = 40
-"""Tests that are run first: those of the room of the file. Most faults end here."""
 MOST: Final = 400
 """Tests that are run at all for one fault."""
-NOTHING_RAN: Final = 5
-"""The exit status of pytest if it found none of the tests."""
-SECONDS: Final = 300
-"""A run that takes longer was noticed: the fault made it endless."""
+SECONDS: Final = 20
+TIMES: Final = 10
+"""A fault made tests endless if they take more CPU than these seconds and so many times what they take without it."""
 
-COMPARISONS: Final[Mapping[type[ast.cmpop], str]] = {
-    ast.Lt: "<=",
-    ast.LtE: "<",
-    ast.Gt: ">=",
-    ast.GtE: ">",
-    ast.Eq: "!=",
-    ast.NotEq: "==",
-    ast.In: "not in",
-    ast.NotIn: "in",
-    ast.Is: "is not",
-    ast.IsNot: "is",
+
+COMPARISONS: Final[Mapping[type[ast.cmpop], type[ast.cmpop]]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
 }
 
 
@@ -113,7 +119,17 @@ def find_mutants(path: str, source: str) -> Iterator[Mutant]:
         for replaced, new in _faults(node):
             start, end = place(replaced)
             old = data[start:end].decode()
-            yield Mutant(path, replaced.lineno, function, start, end, old, new, isinstance(replaced, ast.stmt))
+            if _is_valid(new):
+                yield Mutant(path, replaced.lineno, function, start, end, old, new, isinstance(replaced, ast.stmt))
+
+
+def _is_valid(code: str) -> bool:
+    """Whether Python reads a fault: `ast.unparse` leaves out parentheses that some expressions need."""
+    try:
+        ast.parse(code)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _nodes(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
@@ -137,7 +153,7 @@ def _faults(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     """Yield the faults of a node: what is replaced, and the new text."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         operator = COMPARISONS[type(node.ops[0])]
-        yield node, f"{ast.unparse(node.left)} {operator} {ast.unparse(node.comparators[0])}"
+        yield node, ast.unparse(ast.Compare(node.left, [operator()], node.comparators))
     elif isinstance(node, ast.BoolOp):
         other = ast.And() if isinstance(node.op, ast.Or) else ast.Or()
         yield node, f"({ast.unparse(ast.BoolOp(other, node.values))})"
@@ -158,8 +174,8 @@ def _faults(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     elif isinstance(node, ast.AugAssign) or (isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)):
         yield node, "pass"
     elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        other_sign = "-" if isinstance(node.op, ast.Add) else "+"
-        yield node, f"({ast.unparse(node.left)} {other_sign} {ast.unparse(node.right)})"
+        other_sign = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+        yield node, f"({ast.unparse(ast.BinOp(node.left, other_sign, node.right))})"
 
 
 def _is_type_checking(test: ast.expr) -> bool:
@@ -188,126 +204,222 @@ def _git(*arguments: str) -> str:
 PROBE: Final = """
 import os
 
+_active, _file = int(os.environ.get("MUTANT", "-1")), os.environ.get("MUTANTS_REACHED", "")
 _seen = set()
 _names = os.environ._data
 
 
+def switch(active, file):
+    global _active, _file
+    _active, _file = active, file
+    os.environ["MUTANT"], os.environ["MUTANTS_REACHED"] = str(active), file
+
+
 def hit(number):
-    place = (number, _names.get(b"PYTEST_CURRENT_TEST"))
-    if place not in _seen:
+    if _file and (place := (number, _names.get(b"PYTEST_CURRENT_TEST"))) not in _seen:
         _seen.add(place)
         if place[1] is not None:
-            file = os.open({path!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            file = os.open(_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             os.write(file, b"%d %s\\n" % place)
             os.close(file)
+    return number == _active
 """
-"""The module that the places of faults call: one line for each place and test, also from processes of a test."""
+"""The module that the places of faults ask whether theirs is planted, also in processes of a test.
+
+Where a file is named, they tell that they were reached: one line for each place and test.
+"""
 
 
-def add_probes(source: bytes, places: Iterable[tuple[int, Mutant]]) -> bytes:
-    """Return a file in which the places of faults tell that they were reached."""
+def add_switches(source: bytes, places: Iterable[tuple[int, Mutant]]) -> bytes:
+    """Return a file that has every fault behind a switch."""
     inserted: list[tuple[int, int, bytes]] = []  # where; the order at one place: ends first, the inner end first
     for number, mutant in places:
-        call = b"__import__('mutants_probe').hit(%d)" % number
-        length = mutant.end - mutant.start
-        if mutant.is_statement:
-            inserted.append((mutant.start, -length, call + b"; "))
-        else:
-            inserted += [(mutant.start, -length, b"(" + call + b" or ("), (mutant.end, -(1 << 40) + length, b"))")]
+        hit = b"__import__('mutants_probe').hit(%d)" % number
+        length, new = mutant.end - mutant.start, mutant.new.encode()
+        if not mutant.is_statement:
+            inserted.append((mutant.start, -length, b"((" + new + b") if " + hit + b" else ("))
+            inserted.append((mutant.end, -(1 << 40) + length, b"))"))
+        elif new == b"pass":
+            inserted.append((mutant.start, -length, b"if not " + hit + b": "))
+        elif new == b"return None":
+            start = mutant.start + len(b"return ")
+            inserted.append((start, -length, b"None if " + hit + b" else ("))
+            inserted.append((mutant.end, -(1 << 40) + length, b")"))
+        else:  # `break` and `continue`, one for the other
+            indent = source[source.rfind(b"\n", 0, mutant.start) + 1 : mutant.start]
+            inserted.append((mutant.start, -length, b"if " + hit + b": " + new + b"\n" + indent))
     for place, _, text in sorted(inserted, reverse=True):
         source = source[:place] + text + source[place:]
     return source
 
 
-def record_tests(mutants: Sequence[Mutant], jobs: str) -> dict[int, list[str]]:
-    """Return the tests that reach each fault; all tests are run, if that was not done for this commit and sample."""
-    sample = hashlib.sha256("\n".join(map(str, mutants)).encode()).hexdigest()[:12]
-    recorded = KEPT / f"{_git('rev-parse', 'HEAD').strip()[:12]}-{sample}.reached"
-    if not recorded.exists():
-        KEPT.mkdir(exist_ok=True)
-        partial = recorded.with_suffix(".partial")
-        partial.write_bytes(b"")
-        print("recording which tests reach the faults; this takes as long as the tests", flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            copy = copy_package(Path(folder))
-            (copy / "mutants_probe.py").write_text(PROBE.format(path=str(partial)), encoding="utf-8")
-            for path in {mutant.path for mutant in mutants}:
-                file = copy / Path(path).relative_to("src")
-                places = [(number, mutant) for number, mutant in enumerate(mutants) if mutant.path == path]
-                file.write_bytes(add_probes(file.read_bytes(), places))
-            # A failing test does not matter here: it is taken out of the runs below.
-            subprocess.run([*PYTEST, "-n", jobs], cwd=ROOT, env=environment_of(copy), check=False)
-        partial.rename(recorded)
-    tests: dict[int, list[str]] = {}
-    for line in dict.fromkeys(recorded.read_text(encoding="utf-8").splitlines()):
-        number, _, name = line.partition(" ")
-        tests.setdefault(int(number), []).append(name.rpartition(" (")[0])
-    return {number: order_tests(mutants[number], names) for number, names in tests.items()}
-
-
-def order_tests(mutant: Mutant, tests: Iterable[str]) -> list[str]:
-    """Return the tests of a fault, those of its own room first, at most `MOST`."""
-    words = set(re.split(r"[/_.]", mutant.path)) - {"src", "segue", "py"}
-    return sorted(set(tests), key=lambda test: (-len(words & set(re.split(r"[/_.:]", test))), test))[:MOST]
-
-
-def copy_package(folder: Path) -> Path:
-    """Copy the package into a folder, and return the folder."""
+def copy_package(folder: Path, mutants: Mapping[int, Mutant]) -> Path:
+    """Copy the package into a folder, with all faults behind switches, and return the folder."""
     shutil.copytree(ROOT / SOURCE, folder / "segue", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "mutants_probe.py").write_text(PROBE, encoding="utf-8")
+    for path in {mutant.path for mutant in mutants.values()}:
+        file = folder / Path(path).relative_to("src")
+        places = [(number, mutant) for number, mutant in mutants.items() if mutant.path == path]
+        file.write_bytes(add_switches(file.read_bytes(), places))
     return folder
 
 
-def environment_of(copy: Path) -> dict[str, str]:
-    """Return the environment in which tests import a copy of the package."""
-    path = f"{copy}{os.pathsep}{os.environ.get('PYTHONPATH', '')}".rstrip(os.pathsep)
-    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+def words_of(path: str) -> frozenset[str]:
+    """Return the words of a path by which tests are near to a file."""
+    return frozenset(re.split(r"[/_.]", path)) - {"src", "segue", "py", "tests", "test"}
 
 
-class Planter:
-    """Runs tests against copies of the package, one for each thread."""
+def distance(mutant: Mutant, module: str, most: int) -> int:
+    """Return how far a file of tests is from a fault: 0 the nearest, 1 those of its room, 2 all others."""
+    if len(words_of(mutant.path) & words_of(module)) == most > 0:
+        return 0
+    return 1 if Path(mutant.path).parts[2:3] == Path(module).parts[1:2] else 2
 
-    def __init__(self, folder: Path, jobs: int) -> None:
-        self._copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(jobs):
-            self._copies.put(copy_package(folder / str(number)))
 
-    def is_noticed(self, mutant: Mutant, tests: Sequence[str]) -> bool:
-        """Plant a fault, run the tests, and take it out again. A test that fails without the fault notices nothing."""
-        copy = self._copies.get()
-        file = copy / Path(mutant.path).relative_to("src")
-        right = file.read_bytes()
-        wrong = right[: mutant.start] + mutant.new.encode() + right[mutant.end :]
-        try:
-            for part in (tests[:NEAREST], tests[NEAREST:]):
-                left = list(part)
-                while left:
-                    file.write_bytes(wrong)
-                    failed = _first_failure(copy, left)
-                    file.write_bytes(right)
-                    if failed is None:
+class Run(NamedTuple):
+    """What a file of tests does without a fault: which tests pass, what they reach, and the seconds of CPU it takes."""
+
+    passed: frozenset[str]
+    reached: Mapping[int, Sequence[str]]
+    seconds: float
+
+
+class Judge:
+    """Runs tests in children of the process that collected them; one that is planted is switched on in its child."""
+
+    def __init__(self, mutants: Mapping[int, Mutant], results: Path, until: float) -> None:
+        self._waiting = dict(mutants)
+        self._results = results
+        self._until = until
+        self._tried = dict.fromkeys(mutants, 0)
+        self._runs: dict[str, Run] = {}
+        self._failed: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a test that failed."""
+        if report.failed:
+            self._failed.append(report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Judge all faults, the nearest tests first."""
+        cast("Any", session.config)._tmp_path_factory.getbasetemp()  # noqa: SLF001 - once for all children
+        modules: dict[str, list[pytest.Item]] = {}
+        for item in session.items:
+            modules.setdefault(item.nodeid.partition("::")[0], []).append(item)
+        most = {
+            number: max(len(words_of(mutant.path) & words_of(module)) for module in modules)
+            for number, mutant in self._waiting.items()
+        }
+        for far in range(3):
+            near = {
+                module: [n for n, one in self._waiting.items() if distance(one, module, most[n]) == far]
+                for module in reversed(modules)  # the tests of the gateway last: they wait
+            }
+            for module, numbers in sorted(near.items(), key=lambda one: -len(one[1])):
+                left = [number for number in numbers if number in self._waiting]
+                if left:
+                    self._judge(module, modules[module], left)
+        for number in self._waiting:
+            self._tell(number, "")
+        return True
+
+    def _judge(self, module: str, items: Sequence[pytest.Item], numbers: Iterable[int]) -> None:
+        """Run the tests of one file that reach some faults."""
+        if module not in self._runs and time.monotonic() < self._until:
+            self._runs[module] = self._run_without(items)
+        run = self._runs.get(module, Run(frozenset(), {}, 0))
+        for number in numbers:
+            names = {name for name in run.reached.get(number, ()) if name in run.passed}
+            tests = [item for item in items if item.nodeid in names][: max(0, MOST - self._tried[number])]
+            if tests and time.monotonic() < self._until:
+                self._tried[number] += len(tests)
+                if failed := self._run_with(number, tests, run.seconds):
+                    del self._waiting[number]
+                    self._tell(number, failed)
+
+    def _run_without(self, items: Sequence[pytest.Item]) -> Run:
+        with tempfile.TemporaryDirectory() as folder:
+            reached, told = Path(folder, "reached"), Path(folder, "told")
+            reached.touch()
+            self._fork(-1, str(reached), items, told, limit=3600)
+            failed, seconds = json.loads(told.read_text()) if told.exists() else ([one.nodeid for one in items], 0.0)
+            by_fault: dict[int, list[str]] = {}
+            for line in dict.fromkeys(reached.read_text(encoding="utf-8").splitlines()):
+                number, _, name = line.partition(" ")
+                by_fault.setdefault(int(number), []).append(name.rpartition(" (")[0])
+            return Run(frozenset(item.nodeid for item in items) - frozenset(failed), by_fault, seconds)
+
+    def _run_with(self, number: int, tests: Sequence[pytest.Item], seconds: float) -> str:
+        """Run tests with a fault; return the first one that fails, or why none could tell."""
+        with tempfile.TemporaryDirectory() as folder:
+            told = Path(folder, "told")
+            self._fork(number, "", tests, told, limit=int(SECONDS + TIMES * seconds))
+            failed: list[str] = json.loads(told.read_text())[0] if told.exists() else ["it does not end"]
+            return failed[0] if failed else ""
+
+    def _fork(self, number: int, reached: str, items: Sequence[pytest.Item], told: Path, *, limit: int) -> None:
+        """Run tests in a child, until one fails if a fault is planted; the child tells what failed."""
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setsid()  # so that all processes of its tests can be ended with it
+                resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+                probe().switch(number, reached)
+                for item, following in zip(items, [*items[1:], None], strict=True):
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                    if self._failed and number >= 0:
                         break
-                    if _first_failure(copy, [failed] if failed in left else left) is None:
-                        return True
-                    left = left[left.index(failed) + 1 :] if failed in left else []
-            return False
-        finally:
-            file.write_bytes(right)
-            self._copies.put(copy)
+                told.write_text(json.dumps([self._failed, time.process_time()]))
+            finally:
+                os._exit(0)
+        end = time.monotonic() + 15 * limit  # the machine may be busy
+        while os.waitpid(child, os.WNOHANG) == (0, 0):
+            if time.monotonic() > end:
+                os.killpg(child, signal.SIGKILL)
+            time.sleep(0.005)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+
+    def _tell(self, number: int, failed: str) -> None:
+        if failed or time.monotonic() < self._until:
+            with self._results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([number, failed, self._tried[number]]) + "\n")
 
 
-def _first_failure(copy: Path, tests: Sequence[str]) -> str | None:
-    """Return the first test that fails against a copy, an empty name if that cannot be told; None if all pass."""
-    command = [*PYTEST, "-x", "-rfE", "-n", "0", "-p", "no:cacheprovider"]
-    try:
-        done = subprocess.run(
-            [*command, *tests], cwd=ROOT, env=environment_of(copy), capture_output=True, timeout=SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return ""
-    if done.returncode in (0, NOTHING_RAN):
-        return None
-    found = re.search(rb"^(?:FAILED|ERROR) (\S+(?:\[.*?\])?)(?: - |$)", done.stdout, re.MULTILINE)
-    return found[1].decode(errors="replace") if found else ""
+def probe() -> ModuleType:
+    """Return the module of the copy that has the switches."""
+    import mutants_probe  # pyright: ignore[reportMissingImports]
+
+    return mutants_probe
+
+
+def judge(sample: Mapping[int, Mutant], results: Path, minutes: float, jobs: int) -> None:
+    """Judge faults in some processes, each with its share of the files."""
+    numbers = sorted(sample, key=lambda number: sample[number])
+    share = -(-len(numbers) // jobs)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copy_package(Path(folder, "copy"), sample)
+        path = f"{copy}{os.pathsep}{os.environ.get('PYTHONPATH', '')}".rstrip(os.pathsep)
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        running: list[subprocess.Popen[bytes]] = []
+        for job in range(jobs):
+            given = Path(folder, f"{job}.json")
+            mine = {number: sample[number] for number in numbers[job * share : (job + 1) * share]}
+            given.write_text(json.dumps([mine, str(results), minutes]))
+            command = [sys.executable, __file__, "--judge", str(given)]
+            log = (KEPT / f"{job}.log").open("wb")
+            running.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log))
+        for process in running:
+            process.wait()
+
+
+def serve(given: Path) -> int:
+    """Judge the faults of a file: what a process of `judge` runs."""
+    listed: tuple[dict[str, list[Any]], str, float] = json.loads(given.read_text())
+    faults = {int(number): Mutant(*fields) for number, fields in listed[0].items()}
+    until = time.monotonic() + 60 * listed[2]
+    return int(pytest.main([*PYTEST, str(ROOT / "tests")], plugins=[Judge(faults, Path(listed[1]), until)]))
 
 
 def read_equivalent() -> dict[str, str]:
@@ -343,33 +455,35 @@ def main() -> int:
     parser.add_argument("--only", default="*", metavar="PATTERN")
     parser.add_argument("--part", default="1/1", metavar="K/N")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--minutes", type=float, default=24 * 60)
+    parser.add_argument("--judge", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.judge is not None:
+        return serve(options.judge)
     sample = choose(options)
-    tests = record_tests(sample, str(options.jobs))
     part, parts = map(int, options.part.split("/"))
-    mutants = [*enumerate(sample)][part - 1 :: parts]
-    missed: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        planter = Planter(Path(folder), options.jobs)
-
-        def judge(numbered: tuple[int, Mutant]) -> str | None:
-            number, mutant = numbered
-            runs = tests.get(number, ())
-            if not runs:
-                return "no test runs it"
-            if planter.is_noticed(mutant, runs):
-                return None
-            return f"{len(runs)} tests pass"
-
-        with ThreadPoolExecutor(options.jobs) as pool:
-            for place, ((_, mutant), reason) in enumerate(zip(mutants, pool.map(judge, mutants), strict=True), 1):
-                if reason:
-                    missed.append(f"{mutant.path}:{mutant.line} {mutant.name.partition(' ')[2]} ({reason})")
-                    print(f"[{place}/{len(mutants)}] missed: {missed[-1]}", flush=True)
+    mutants = dict([*enumerate(sample)][part - 1 :: parts])
+    name = hashlib.sha256("\n".join(map(str, sample)).encode()).hexdigest()[:12]
+    results = KEPT / f"{_git('rev-parse', 'HEAD').strip()[:12]}-{name}.judged"
+    KEPT.mkdir(exist_ok=True)
+    left = {number: mutant for number, mutant in mutants.items() if number not in read_judged(results)}
+    if left:
+        judge(left, results, options.minutes, max(1, min(options.jobs, len(left))))
+    judged = read_judged(results)
+    missed = [number for number in mutants if not judged.get(number, ("", 0))[0]]
+    for number in missed:
+        mutant, tests = mutants[number], f"{judged[number][1]} tests pass" if number in judged else "not judged"
+        print(f"missed: {mutant.path}:{mutant.line} {mutant.name.partition(' ')[2]} ({tests})")
     noticed = len(mutants) - len(missed)
     share = 100 * noticed / max(1, len(mutants))
     print(f"seed {options.seed}: {noticed} of {len(mutants)} faults noticed ({share:.0f} %, must {MUST})")
     return 0 if share >= MUST else 1
+
+
+def read_judged(results: Path) -> dict[int, tuple[str, int]]:
+    """Return what is known of faults: the test that noticed each, empty if none did, and how many tests were run."""
+    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
+    return {number: (failed, tests) for number, failed, tests in map(json.loads, lines)}
 
 
 if __name__ == "__main__":

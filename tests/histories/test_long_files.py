@@ -108,3 +108,25 @@ def test_who_shows_the_progress_is_told_the_position(tmp_path, monkeypatch):
         WATCH.reset(token)
     assert {whole for _, whole in seen} == {size}
     assert len({position for position, _ in seen}) > 5
+
+
+def test_lines_that_are_looked_at_again_do_not_move_the_window(tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "_LONG", 0)
+    monkeypatch.setattr(regular_files, "_WINDOW", 2**15)
+    begin = {"sessionId": "s", "version": "2.1.325", "cwd": "/p", "timestamp": "2026-11-18T10:00:00.000Z"}
+    reply = {"type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "stop_reason": "end_turn"}
+    lines = [
+        {**begin, "parentUuid": None, "uuid": "first", "type": "user", "message": {"role": "user", "content": "go"}}
+    ]
+    for at in range(300):
+        message = {"id": f"m{at}", **reply, "usage": {}, "content": [{"type": "text", "text": f"answer {at} " * 100}]}
+        lines.append({**begin, "parentUuid": "first", "uuid": f"u{at}", "type": "assistant", "message": message})
+    (path := tmp_path / "wide.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    read: list[int] = []
+    pread = regular_files.os.pread
+    monkeypatch.setattr(
+        regular_files.os, "pread", lambda handle, size, at: read.append(size) or pread(handle, size, at)
+    )
+    history = read_history(path)
+    assert len(history.branches) == 299
+    assert sum(read) < 8 * path.stat().st_size

@@ -6,7 +6,7 @@ whether signatures in the message are valid there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, TypeAlias, final
 
@@ -215,3 +215,11 @@ class SystemMessage(_Message, frozen=True, kw_only=True, tag="system"):
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage | SystemMessage
+
+
+def has_calls(messages: Sequence[Message]) -> bool:
+    """Whether a history has calls of tools, or results of calls."""
+    return any(
+        message.role == "toolResult" or (message.role == "assistant" and bool(message.tool_calls()))
+        for message in messages
+    )

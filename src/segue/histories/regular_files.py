@@ -108,7 +108,11 @@ class LongFile:
     def __getitem__(self, part: slice) -> bytes:
         """Read a part."""
         start, stop, _ = part.indices(self._size)
-        if start < self._start or stop > self._start + len(self._window):
+        end = self._start + len(self._window)
+        if start < self._start or start > end + _WINDOW:
+            # Far from the window, as a line that is looked at again: the window would go back and forth.
+            return os.pread(self._handle, max(stop - start, 0), start)
+        if stop > end:
             self._move(start, stop - start)
         return self._window[start - self._start : stop - self._start]
 

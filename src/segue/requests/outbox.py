@@ -31,7 +31,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options, Prompt, Tool, is_known_prefix
 from segue.conversation.exact import is_exact
-from segue.conversation.messages import Message
+from segue.conversation.messages import Message, has_calls
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -492,11 +492,4 @@ def _is_answered(messages: Sequence[Message], at: int) -> bool:
 
 def _can_keep(frame: Prompt, messages: Sequence[Message]) -> bool:
     """Whether turns can be kept: a request with calls but no tools is written differently."""
-    return bool(frame.context.tools) or not _has_calls(messages)
-
-
-def _has_calls(messages: Sequence[Message]) -> bool:
-    return any(
-        message.role == "toolResult" or (message.role == "assistant" and bool(message.tool_calls()))
-        for message in messages
-    )
+    return bool(frame.context.tools) or not has_calls(messages)

@@ -12,11 +12,11 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.cohere_chat.content import REFUSAL, is_first_request
 from segue.protocols.cohere_chat.limits import LIMITS
-from segue.protocols.families.chat_checks import Messages, calls_of, check_pairs, data_urls, messages_of
+from segue.protocols.families.chat_checks import Messages, calls_of, check_chat, check_pairs
 from segue.protocols.families.tool_checks import check_tools, declared_functions
 from segue.protocols.kit.capabilities import Places, refused_input
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found, check_base64, run_checks
+from segue.protocols.kit.checking import Found
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
@@ -52,14 +52,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider is known to refuse, in the order of the body."""
     if is_first_request(body):
         return [Violation(CheckCode.PROTOCOL_WRONG, ("messages",), REFUSAL)]
-    messages = messages_of(body)
-    if isinstance(messages, Violation):
-        # "invalid request: message must be at least 1 token long" (Risuai #504); messages is required (cohere 7.3.1)
-        return [messages]
-    in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
-    media = check_base64(body.get("messages"), ("messages",), data_urls)
-    found = [*in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
-    return _FIELDS.add(found, body, endpoint)
+    # "invalid request: message must be at least 1 token long" (Risuai #504); messages is required (cohere 7.3.1)
+    return check_chat(body, endpoint, _FIELDS, _MESSAGE_CHECKS, _BODY_CHECKS)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from segue.protocols.families.tool_checks import (
     Declared,
     Pairs,
     check_call_id,
+    check_forced_choice,
     check_text_after_calls,
     check_tools,
     refused_name,
@@ -258,10 +259,8 @@ def check_choice(body: Block, endpoint: Endpoint, form: BlockForm) -> Found:
         message = f"{endpoint.model.id} does not support forced tool calls; use auto or none"
         yield Violation(CheckCode.TOOL_CHOICE_INVALID, form.choice, message)
     unasked = "enabled" if rules.thinks_unasked else None
-    if _thinking(body, form).get("type", unasked) == "enabled" and not rules.forced_choice_with_thinking:
-        # "Thinking may not be enabled when tool_choice forces tool use." (documentation: extended thinking)
-        message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
-        yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, form.choice, message)
+    is_thinking = _thinking(body, form).get("type", unasked) == "enabled"
+    yield from check_forced_choice(rules, form.choice, is_thinking=is_thinking)
 
 
 def _thinking(body: Block, form: BlockForm) -> Block:

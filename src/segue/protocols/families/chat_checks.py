@@ -1,18 +1,20 @@
-"""What the checks of the wires with chat messages share: reading messages, and the pairs of calls and results.
+"""What the checks of OpenAI's wires, and of others with chat messages, share: messages, pairs of calls, options.
 
 Which refusals apply to a wire, and their sources, are in the `check` of its protocol.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, TypeAlias, cast
 
 from segue.protocols.families.tool_checks import Pairs
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found
-from segue.protocols.kit.codec import JsonObject, Violation
+from segue.protocols.kit.checking import Found, check_base64, run_checks
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.limits import Limits
+from segue.protocols.kit.request_fields import RequestFields
 
 Messages: TypeAlias = list[Block]
 
@@ -32,6 +34,7 @@ def messages_of(body: JsonObject) -> Messages | Violation:
     return messages
 
 
+_OPTIONS: Final = ("stop", "temperature", "top_p")
 _URL_KEYS: Final = ("url", "image_url", "file_data", "document_url")
 
 
@@ -44,6 +47,22 @@ def data_urls(block: Block) -> Iterable[str]:
     # Encrypted reasoning has the same two keys, and a type.
     if "format" in block and "type" not in block and isinstance(block.get("data"), str):
         yield "data"
+
+
+def check_chat(
+    body: JsonObject,
+    endpoint: Endpoint,
+    fields: RequestFields,
+    message_checks: Iterable[Callable[[Messages, Endpoint], Found]],
+    body_checks: Iterable[Callable[[JsonObject, Endpoint], Found]],
+) -> list[Violation]:
+    """List what a provider refuses, in the order of the body; a body without messages is not looked at further."""
+    messages = messages_of(body)
+    if isinstance(messages, Violation):
+        return [messages]
+    in_messages = run_checks(message_checks, messages, endpoint)
+    media = check_base64(body.get("messages"), ("messages",), data_urls)
+    return fields.add([*in_messages, *media, *run_checks(body_checks, body, endpoint)], body, endpoint)
 
 
 def calls_of(message: Block) -> list[Block]:
@@ -74,3 +93,27 @@ def check_pairs(messages: Messages, *, ends: Collection[object] | None = None, i
                 path = ("messages", index, "tool_calls", position)
                 yield from pairs.add_call(call.get("id"), path, is_awaited=is_required)
     yield from pairs.end()
+
+
+def check_refused_options(body: JsonObject, effort: object, endpoint: Endpoint, limits: Limits) -> Found:
+    """Find options that a model does not support, with the effort that a body asks for; `limits` may pin their values.
+
+    "Unsupported value: 'temperature' does not support 0.1 with this model. Only the default (1) value is supported."
+    (qwen-code #921 of 2025-10: gpt-5-mini; lemmary #25 of 2026-08; litellm #34210); "Unsupported parameter: 'stop' is
+    not supported with this model." (a reported 400, 2025: o1-mini, gpt-5-mini); "Unsupported parameter: 'logprobs' is
+    not supported with this model."; "You are not allowed to request logprobs from this model" (deepeval #2184,
+    2025-10-13). A model with effort none accepted a temperature (gpt-5.6: recordings of pydantic-ai, 2026-07).
+    """
+    rules = endpoint.rules
+    if effort == "none":
+        return
+    refused = rules.refused_options | rules.refused_unless_off
+    if effort is not None:
+        refused |= rules.refused_with_thinking  # OpenAI documentation: GPT-5.2, sampling only with effort none
+    given = [key for key, option in rules.extra_like if option in refused and body.get(key) not in (None, 0, False, {})]
+    for option in _OPTIONS:
+        if option in refused - rules.refused_extra and body.get(option) not in (None, 1, []):
+            given += [] if limits.pins(option, body, endpoint) else [option]
+    for key in given:
+        message = f"{endpoint.model.id} does not support `{key}`; remove it or choose another model"
+        yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), message)

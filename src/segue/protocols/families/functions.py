@@ -1,4 +1,4 @@
-"""Function tools in OpenAI's format, which other protocols use too: definitions and calls, both ways.
+"""Function tools in OpenAI's format, which other protocols use too: definitions and calls, both ways; output schemas.
 
 Facts:
 - A tool is `{"type": "function", "function": {name, description, parameters}}`, a call `{"id", "type": "function",
@@ -19,11 +19,13 @@ from segue.conversation.content import ToolCall
 from segue.conversation.context import Context, NativeTool, Tool, ToolDefinition
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError, Path
+from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, native_definition
 from segue.protocols.kit.verbatim import keep, restore
 
 _FUNCTION: Final = "function"
+_FIELDS: Final[Mapping[str, type]] = {"description": str, "strict": bool}
 _CALL_KEYS: Final = frozenset({"index"})
 """Keys of a call that repeat what its position in the list already states."""
 
@@ -72,20 +74,38 @@ def decode_tool(protocol: str, tool: Block, *, strict_taken: bool) -> Tool:
     name = inner.get("name")
     if tool.get("type", _FUNCTION) != _FUNCTION or not isinstance(name, str):
         return NativeTool(protocol=protocol, definition=tool)
-    description, parameters, strict = inner.get("description"), inner.get("parameters"), inner.get("strict")
-    definition = ToolDefinition(
-        name=name,
+    definition = read_function(inner)
+    known = known_keys(inner)
+    extra = keep(protocol, tool, encode_tool(protocol, definition, (), strict_taken=strict_taken), known)
+    return definition if extra is None else replace(definition, extra=extra)
+
+
+def read_function(function: Block) -> ToolDefinition:
+    """Read the definition of a function; what is of another type than it should be is left out."""
+    name, description = function.get("name"), function.get("description")
+    parameters, strict = function.get("parameters"), function.get("strict")
+    return ToolDefinition(
+        name=name if isinstance(name, str) else "",
         description=description if isinstance(description, str) else "",
         parameters=cast("Block", parameters) if isinstance(parameters, Mapping) else {},
         strict=strict if isinstance(strict, bool) else None,
     )
-    known: set[str] = set()
-    if isinstance(description, str):
-        known.add("function.description")
-    if isinstance(strict, bool):
-        known.add("function.strict")
-    extra = keep(protocol, tool, encode_tool(protocol, definition, (), strict_taken=strict_taken), known)
-    return definition if extra is None else replace(definition, extra=extra)
+
+
+def known_keys(function: Block) -> list[str]:
+    """Return the paths in a tool of what was read of its function and is not written by default."""
+    return [f"function.{key}" for key, kind in _FIELDS.items() if isinstance(function.get(key), kind)]
+
+
+def write_function(tool: ToolDefinition, *, strict_taken: bool) -> Wire:
+    """Write the definition of a function."""
+    function: Wire = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = tool.parameters
+    if tool.strict is not None and strict_taken:
+        function["strict"] = tool.strict
+    return function
 
 
 def encode_tool(protocol: str, tool: Tool, path: Path, *, strict_taken: bool) -> Wire:
@@ -96,14 +116,15 @@ def encode_tool(protocol: str, tool: Tool, path: Path, *, strict_taken: bool) ->
     """
     if tool.kind == "native":
         return restore(dict(native_definition(protocol, tool, path)), tool.extra, protocol)
-    function: Wire = {"name": tool.name}
-    if tool.description:
-        function["description"] = tool.description
-    function["parameters"] = tool.parameters
-    if tool.strict is not None and strict_taken:
-        function["strict"] = tool.strict
-    wire: Wire = {"type": _FUNCTION, _FUNCTION: function}
+    wire: Wire = {"type": _FUNCTION, _FUNCTION: write_function(tool, strict_taken=strict_taken)}
     return wire if tool.extra is None else restore(wire, tool.extra, protocol)
+
+
+def read_output_schema(body: Block, _: Endpoint) -> Block | None:
+    """Read the schema of the output; None if the body has another format, or none."""
+    form = object_of(body.get("response_format"))
+    schema = object_of(form.get("json_schema")).get("schema")
+    return cast("Block", schema) if form.get("type") == "json_schema" and isinstance(schema, Mapping) else None
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------

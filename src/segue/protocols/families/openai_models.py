@@ -10,7 +10,11 @@ from segue.models.model_ids import (
     OPENAI_ALWAYS_THINKS,
     OPENAI_BEHIND,
     OPENAI_GPT_5_1_TO_4,
+    OPENAI_GPT_5_5_UP,
     OPENAI_GPT_5_6_ON,
+    OPENAI_GPT_5_ALONE,
+    OPENAI_GPT_6_ON,
+    OPENAI_O_SERIES,
     OPENAI_THINKING_LEVELS,
     OPENAI_WITHOUT_LONG_CACHE,
 )
@@ -22,7 +26,35 @@ INPUT_ONLY: Final = frozenset({"tool", "assistant"})
 ROOT_KEYWORDS: Final = frozenset({"oneOf", "anyOf", "allOf", "enum", "not"})
 """Keywords that OpenAI refuses at the root of a tool's schema."""
 
+_SAMPLING: Final = frozenset({"temperature", "top_p"})
+
 OPENAI_FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_6_ON}",
+        rules={"refused_options": _SAMPLING | {"stop"}},
+        source="'Unsupported parameter' (OpenAI documentation: GPT-5); @ai-sdk/openai 4.0.73 sends GPT-6 none at all",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_5_UP,
+        rules={"refused_unless_off": _SAMPLING, "refused_options": ["stop"]},
+        source="litellm #34210 (live, 2026-07-22); accepted with effort none (experiential #738, 2026-09-03)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_1_TO_4,
+        rules={"refused_with_thinking": _SAMPLING, "refused_options": ["stop"]},
+        source="OpenAI documentation: GPT-5.2, sampling only with effort none (dify-official-plugins #2821)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"grok-(?:4\.[5-9]|build-latest)",
+        rules={"thinking_levels": frozenset({"minimal", "low", "medium", "high", "xhigh"})},
+        dialect={"effort": True},
+        providers=("xai",),
+        source="`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18)",
+        read="2026-11-18",
+    ),
     *(
         Family(
             pattern=pattern,
@@ -67,7 +99,7 @@ OPENAI_FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=OPENAI_ALWAYS_THINKS,
-        rules={"refused_options": frozenset({"temperature", "top_p"})},
+        rules={"refused_options": _SAMPLING},
         providers=("openai", "azure"),
         source="'Unsupported parameter: 'temperature' is not supported with this model.' of gpt-5.2-codex"
         " (software-agent-sdk #1837, 2026-01-27); OpenAI documentation: these have no effort none",
@@ -75,7 +107,7 @@ OPENAI_FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=OPENAI_GPT_5_1_TO_4,
-        rules={"refused_options": frozenset({"temperature", "top_p"})},
+        rules={"refused_options": _SAMPLING},
         providers=("github-copilot",),
         source="'Unsupported parameter: 'temperature' is not supported with this model.' (9router #536, 2026-04-09)",
         read="2026-11-17",

@@ -102,6 +102,25 @@ def check_tools(
             yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, *keys), message)
 
 
+def check_tool_count(given: int, rules: Rules, path: Path = ("tools",)) -> Found:
+    """Find more tools than the target takes."""
+    if 0 < rules.max_tools < given:
+        message = f"{given} tools are declared, and at most {rules.max_tools} may be; remove some"
+        yield Violation(CheckCode.TOOLS_TOO_MANY, path, message)
+
+
+def check_forced_choice(rules: Rules, path: Path = ("tool_choice",), *, is_thinking: bool) -> Found:
+    """Find a call that is forced while thinking is on.
+
+    "Thinking may not be enabled when tool_choice forces tool use." (Anthropic documentation: extended thinking);
+    "Thinking mode does not support this tool_choice" (DeepSeek: litellm #37470); "The tool_choice parameter does not
+    support being set to required or object in thinking mode" (Qwen: eino #994).
+    """
+    if is_thinking and not rules.forced_choice_with_thinking:
+        message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
+        yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, path, message)
+
+
 def _check_root(schema: Block, path: Path, rules: Rules) -> Found:
     if rules.schema_root_object and schema.get("type") != "object":
         message = "the schema of a tool must have the type object; wrap it in one"

@@ -23,7 +23,7 @@ from segue.errors import Path
 from segue.foundation.plurals import counted
 from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_2_0, GEMINI_3_ON, GEMINI_ALWAYS_THINKS
 from segue.models.rules import Rules
-from segue.protocols.families.tool_checks import Declared, check_tools
+from segue.protocols.families.tool_checks import Declared, check_tool_count, check_tools
 from segue.protocols.google_genai.content import CALL, INLINE, RESULT, SIGNATURE, read_keys, texts_of
 from segue.protocols.google_genai.limits import LIMITS
 from segue.protocols.google_genai.options import SERVER_TOOLS, mode_of
@@ -255,11 +255,8 @@ def _check_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
     yield from check_tools(functions, rules, is_unique=True)
     for path, function, *_ in functions:
         yield from _check_schema(function, path, rules)
-    if rules.max_tools and len(functions) > rules.max_tools:
-        # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
-        declared = counted(len(functions), "tool is", "tools are")
-        message = f"{declared} declared, the limit is {rules.max_tools}; remove some"
-        yield Violation(CheckCode.TOOLS_TOO_MANY, ("tools",), message)
+    # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
+    yield from check_tool_count(len(functions), rules)
 
 
 def _check_schema(function: Block, path: Path, rules: Rules) -> Iterator[Violation]:

@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from segue.errors import Path
-from segue.foundation.plurals import counted
 from segue.models.rules import Rules
-from segue.protocols.families.tool_checks import Declared, Pairs, check_name, check_tools
+from segue.protocols.families.tool_checks import Declared, Pairs, check_name, check_tool_count, check_tools
 from segue.protocols.google_interactions.content import CONTENTS, MEDIA, REPLAY
 from segue.protocols.google_interactions.options import FORMAT, GENERATION, SERVER_TOOLS
 from segue.protocols.kit.capabilities import Places
@@ -100,12 +99,8 @@ def _check_tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
             # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360)
             message = "the schema of a tool must have the type object; wrap it in one"
             yield Violation(CheckCode.SCHEMA_ROOT_INVALID, (*path, "parameters", "type"), message)
-    if rules.max_tools and len(functions) > rules.max_tools:
-        # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
-        given = counted(len(functions), "tool is", "tools are")
-        yield Violation(
-            CheckCode.TOOLS_TOO_MANY, ("tools",), f"{given} declared, the limit is {rules.max_tools}; remove some"
-        )
+    # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
+    yield from check_tool_count(len(functions), rules)
     if functions and rules.server_tools_with_functions == "refused":
         for index, tool in objects_of(body.get("tools")):
             if any(known.matches(tool) for known in SERVER_TOOLS):

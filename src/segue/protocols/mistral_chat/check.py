@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.families.chat_checks import Messages, calls_of, check_pairs, data_urls, messages_of
+from segue.protocols.families.chat_checks import Messages, calls_of, check_chat, check_pairs
 from segue.protocols.families.tool_checks import check_call_id, check_name, check_tools, declared_functions
 from segue.protocols.kit.capabilities import Places, is_listed, refused_input
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found, check_base64, run_checks
+from segue.protocols.kit.checking import Found
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
@@ -54,14 +54,8 @@ _FIELDS: Final = RequestFields(
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider is known to refuse, in the order of the body."""
-    messages = messages_of(body)
-    if isinstance(messages, Violation):
-        # "Conversation must have at least one message" (mistral-common 1.13.0)
-        return [messages]
-    in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
-    media = check_base64(body.get("messages"), ("messages",), data_urls)
-    found = [*in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
-    return _FIELDS.add(found, body, endpoint)
+    # "Conversation must have at least one message" (mistral-common 1.13.0)
+    return check_chat(body, endpoint, _FIELDS, _MESSAGE_CHECKS, _BODY_CHECKS)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

@@ -19,11 +19,11 @@ Facts:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import LEVELS_BY_EFFORT, level_for_budget
+from segue.protocols.families.functions import read_output_schema
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import (
@@ -101,13 +101,6 @@ def _write_choice(value: object, _: Endpoint) -> Wire:
     return {"tool_choice": value if value in _CHOICES else {"type": "function", "function": {"name": value}}}
 
 
-def _read_schema(body: Block, _: Endpoint) -> object:
-    form = object_of(body.get("response_format"))
-    schema = object_of(form.get("json_schema")).get("schema")
-    is_schema = form.get("type") == "json_schema" and isinstance(schema, Mapping)
-    return cast("Block", schema) if is_schema else None
-
-
 def _write_schema(value: object, _: Endpoint) -> Wire:
     return {"response_format": {"type": "json_schema", "json_schema": {"name": _SCHEMA_NAME, "schema": value}}}
 
@@ -131,7 +124,7 @@ _SETTINGS: Final = OptionTable(
                 "response_format.type",
                 *(f"response_format.json_schema.{key}" for key in ("schema", "description", "strict")),
             ),
-            _read_schema,
+            read_output_schema,
             _write_schema,
         ),
         Setting("session_id", ("prompt_cache_key",), text("prompt_cache_key"), plain("prompt_cache_key")),
@@ -142,10 +135,10 @@ _SETTINGS: Final = OptionTable(
 
 def decode_options(body: Block, endpoint: Endpoint, choices: Block) -> Options:
     """Read the options of a body; `choices` are those of its messages that hold for this request only."""
-    schema = _read_schema(body, endpoint)
+    schema = read_output_schema(body, endpoint)
     if schema is not None:
         form = object_of(object_of(body.get("response_format")).get("json_schema"))
-        choices = {**choices, **choose_form(cast("Block", schema), form, strict=None)}
+        choices = {**choices, **choose_form(schema, form, strict=None)}
     return decode_settings(_SETTINGS, body, _CONVERSATION, endpoint, choices)
 
 

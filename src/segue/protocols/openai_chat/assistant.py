@@ -58,11 +58,11 @@ from segue.protocols.openai_chat.content import (
     encode_part,
     encode_refusal_part,
     find_mark,
+    finish,
     is_part,
     keep_assistant_part,
     keep_call,
     text_field,
-    write_mark,
 )
 from segue.protocols.openai_chat.fast_decode import Json
 from segue.protocols.openai_chat.reasoning import (
@@ -221,8 +221,7 @@ def encode_call(call: ToolCall, endpoint: Endpoint) -> Wire:
             wire = {"id": call.id, "type": "function", "function": function}
     if call.thought_signature is not None and endpoint.dialect.google_signatures:
         wire["extra_content"] = encode_signature(call.thought_signature)
-    write_mark(wire, call.cache_mark)
-    return wire if call.extra is None else restore(wire, call.extra, PROTOCOL)
+    return finish(wire, call)
 
 
 def encode_signature(signature: str) -> Wire:

@@ -14,11 +14,24 @@ from segue.conversation.arguments import parse_arguments
 from segue.conversation.content import FileContent, ImageContent
 from segue.errors import Path
 from segue.models.model_ids import first_party_providers
-from segue.protocols.families.chat_checks import Messages, calls_of, check_pairs, data_urls, messages_of
-from segue.protocols.families.tool_checks import check_call_id, check_name, check_tools, declared_functions
+from segue.protocols.families.chat_checks import (
+    Messages,
+    calls_of,
+    check_chat,
+    check_pairs,
+    check_refused_options,
+)
+from segue.protocols.families.tool_checks import (
+    check_call_id,
+    check_forced_choice,
+    check_name,
+    check_tool_count,
+    check_tools,
+    declared_functions,
+)
 from segue.protocols.kit.capabilities import Places, refused_input
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found, check_base64, objects_of, run_checks
+from segue.protocols.kit.checking import Found, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
@@ -73,9 +86,8 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
         elif role not in _SYSTEM:
             started = True
         elif not endpoint.rules.system_prompt and own:
-            yield Violation(
-                CheckCode.SYSTEM_UNSUPPORTED, path, f"the model does not support the role {role!r}; use user"
-            )
+            text = f"the model does not support the role {role!r}; use user"
+            yield Violation(CheckCode.SYSTEM_UNSUPPORTED, path, text)
         elif started and endpoint.rules.system_messages == "none":
             # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)
             yield Violation(CheckCode.SYSTEM_MISPLACED, path, "system messages must come first; move or remove it")
@@ -114,11 +126,8 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
                 function = cast("JsonObject", inner)
                 yield from _check_name(function.get("name"), (*path, "function", "name"), endpoint)
                 if not _are_arguments(function.get("arguments")):
-                    place, text = (
-                        (*path, "function", "arguments"),
-                        "`arguments` has to be the JSON text of an object; encode it so",
-                    )
-                    yield Violation(CheckCode.ARGUMENTS_INVALID, place, text)
+                    text = "`arguments` has to be the JSON text of an object; encode it so"
+                    yield Violation(CheckCode.ARGUMENTS_INVALID, (*path, "function", "arguments"), text)
 
 
 def _are_arguments(received: object) -> bool:
@@ -136,9 +145,8 @@ def _are_arguments(received: object) -> bool:
 
 def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     if name == "" and endpoint.model.provider != PROVIDER:
-        return iter(
-            ()
-        )  # only OpenAI: "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645)
+        # only OpenAI: "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645)
+        return iter(())
     return check_name(name, path, endpoint.rules)
 
 
@@ -159,17 +167,18 @@ def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
         if rules.alternate and role == previous and role in ("user", "assistant"):
             yield Violation(CheckCode.TURNS_NOT_ALTERNATING, path, f"two {role} turns in a row; merge them")
         if not rules.user_after_result and role == "user" and previous == "tool":
-            yield Violation(
-                CheckCode.USER_AFTER_RESULT,
-                path,
-                "a user message cannot follow a tool result; put an assistant message between them",
-            )
+            text = "a user message cannot follow a tool result; put an assistant message between them"
+            yield Violation(CheckCode.USER_AFTER_RESULT, path, text)
         previous = role
     last = messages[-1]
     is_open = last.get("role") == "assistant" and not calls_of(last) and endpoint.dialect.prefix_field not in last
     if is_open and not rules.last_assistant:
         path = ("messages", len(messages) - 1, "role")
         yield Violation(CheckCode.LAST_TURN_WRONG, path, "the last turn is the assistant's; add a user turn")
+
+
+_OTHER_CONTENT: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
+"""The fields of an assistant message that represent content."""
 
 
 def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
@@ -185,22 +194,12 @@ def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
         if role == "user" and content is None:
             # "missing field `content`" (DeepSeek: deepseek4j #41), "expected a string, got null" (OpenAI)
             yield Violation(CheckCode.CONTENT_MISSING, path, "the message has no content; add a text")
+        if role == "assistant" and content is None and not any(message.get(key) for key in _OTHER_CONTENT):
+            # "Invalid value for 'content': expected a string, got null." (llama_index #17921)
+            text = "the assistant message is empty; add content or remove it"
+            yield Violation(CheckCode.CONTENT_MISSING, path, text)
         if role == "tool" and empty and not rules.empty_result:
             yield Violation(CheckCode.RESULT_EMPTY, path, "the tool result is empty; add a text")
-
-
-_OTHER_CONTENT: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
-"""The fields of an assistant message that represent content."""
-
-
-def _check_empty(messages: Messages, _: Endpoint) -> Found:
-    """Empty assistant messages: "Invalid value for 'content': expected a string, got null." (llama_index #17921)."""
-    for index, message in enumerate(messages):
-        if message.get("role") != "assistant" or message.get("content") is not None:
-            continue
-        if not any(message.get(key) for key in _OTHER_CONTENT):
-            path, text = ("messages", index, "content"), "the assistant message is empty; add content or remove it"
-            yield Violation(CheckCode.CONTENT_MISSING, path, text)
 
 
 def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
@@ -231,11 +230,8 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 yield Violation(CheckCode.CONTENT_MISSING, path, "the part has no text; add it or remove the part")
                 continue
             if own and isinstance(kind, str) and kind in _FOREIGN_PARTS:
-                yield Violation(
-                    CheckCode.BLOCK_TYPE_UNKNOWN,
-                    path,
-                    f"unknown part type {kind!r}; use text, image_url, file or input_audio",
-                )
+                text = f"unknown part type {kind!r}; use text, image_url, file or input_audio"
+                yield Violation(CheckCode.BLOCK_TYPE_UNKNOWN, path, text)
                 continue
             if own:
                 yield from _check_fields(block, path)
@@ -255,16 +251,12 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 yield Violation(CheckCode.RESULT_MEDIA_UNSUPPORTED, path, text)
                 continue
             if media.kind == "image" and "image" in refused_input(model, rules):
-                yield Violation(
-                    CheckCode.MEDIA_UNSUPPORTED,
-                    path,
-                    "the model does not support images; remove it or choose another model",
-                )
+                text = "the model does not support images; remove it or choose another model"
+                yield Violation(CheckCode.MEDIA_UNSUPPORTED, path, text)
                 continue
             if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
-                yield Violation(
-                    CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, "the model does not support image URLs; send the data"
-                )
+                text = "the model does not support image URLs; send the data"
+                yield Violation(CheckCode.MEDIA_SOURCE_UNSUPPORTED, path, text)
             yield from _check_media(block, media, path, rules.url_schemes)
             mime = media.mime_type
             # The protocol's own list is OpenAI's; without a provider nothing is known about this model.
@@ -304,7 +296,6 @@ MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
     _check_calls,
     _check_turns,
     _check_texts,
-    _check_empty,
     _check_parts,
 )
 
@@ -333,13 +324,8 @@ _CHOICES: Final = frozenset({"auto", "none", "required", "name"})
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse: first in the messages, then in the rest of the body."""
-    messages = messages_of(body)
-    if isinstance(messages, Violation):
-        # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
-        return [messages]
-    media = check_base64(body.get("messages"), ("messages",), data_urls)
-    found = [*run_checks(MESSAGE_CHECKS, messages, endpoint), *media, *run_checks(_BODY_CHECKS, body, endpoint)]
-    return _FIELDS.add(found, body, endpoint)
+    # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
+    return check_chat(body, endpoint, _FIELDS, MESSAGE_CHECKS, _BODY_CHECKS)
 
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -352,19 +338,13 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     given = body.get("tools")
     tools = cast("list[object]", given) if isinstance(given, list) else []
-    if rules.max_tools and len(tools) > rules.max_tools:
-        yield Violation(
-            CheckCode.TOOLS_TOO_MANY, ("tools",), f"there are more than {rules.max_tools} tools; remove some"
-        )
+    yield from check_tool_count(len(tools), rules)
     yield from check_tools(declared_functions(body), rules, needs="nothing")
     if given == [] and endpoint.model.provider == PROVIDER:
         yield Violation(CheckCode.TOOL_LIST_EMPTY, ("tools",), "the list of tools is empty; remove `tools`")
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
-        yield Violation(
-            CheckCode.TOOL_CHOICE_WITHOUT_TOOLS,
-            ("tool_choice",),
-            "a tool choice is set without tools; add tools, or remove it",
-        )
+        message = "a tool choice is set without tools; add tools, or remove it"
+        yield Violation(CheckCode.TOOL_CHOICE_WITHOUT_TOOLS, ("tool_choice",), message)
 
 
 def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -381,62 +361,29 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
         for key in ("max_tokens", "max_completion_tokens"):
             yield from check_range("max_tokens", body.get(key), (key,), rules)
     yield from check_stop_sizes(body.get("stop"), ("stop",), rules)
-    choices = real_of(body.get("n"))
-    if choices is not None and not 1 <= choices <= 128:
+    yield from check_user_ids(body, rules)  # their lengths are in the rows of the providers, with their sources
+    if (choices := real_of(body.get("n"))) is not None and not 1 <= choices <= 128:
         yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("n",), "n has to be between 1 and 128; change it")
     likely = real_of(body.get("top_logprobs"))
     if likely is not None and not (0 <= likely <= 20 and body.get("logprobs") is True):
-        yield Violation(
-            CheckCode.VALUE_OUT_OF_RANGE,
-            ("top_logprobs",),
-            "top_logprobs has to be between 0 and 20, with logprobs; change it",
-        )
-
-
-def _check_user(body: JsonObject, endpoint: Endpoint) -> Found:
-    """User ids, whose lengths are in the rows of the providers, with their sources."""
-    yield from check_user_ids(body, endpoint.rules)
+        message = "top_logprobs has to be between 0 and 20, with logprobs; change it"
+        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, ("top_logprobs",), message)
 
 
 def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Options that a model does not support.
-
-    "Unsupported parameter: 'stop' is not supported with this model." (a reported 400, 2025: o1-mini, gpt-5-mini);
-    "Unsupported value: 'temperature' does not support 0.1 with this model. Only the default (1) value is supported."
-    (qwen-code #921 of 2025-10: gpt-5-mini; lemmary #25 of 2026-08).
-    """
-    model, rules = endpoint.model, endpoint.rules
-    if text_of(body.get("reasoning_effort")) in rules.values("thinking_level"):
-        message = f"this endpoint does not have the effort {body['reasoning_effort']!r}; use a lower one"
+    """Levels and options that a model does not support."""
+    model, rules, effort = endpoint.model, endpoint.rules, body.get("reasoning_effort")
+    if text_of(effort) in rules.values("thinking_level"):
+        message = f"this endpoint does not have the effort {effort!r}; use a lower one"
         yield Violation(CheckCode.EFFORT_UNSUPPORTED, ("reasoning_effort",), message)
     is_own = rules.body_fields != "unknown" or model.provider in first_party_providers(model.id)  # gateways translate
-    if not is_own or body.get("reasoning_effort") == "none":
+    if not is_own:
         return
-    refused = rules.refused_options | rules.refused_unless_off
-    if body.get("reasoning_effort") is not None:
-        refused |= rules.refused_with_thinking  # OpenAI documentation: GPT-5.2, sampling only with effort none
-    for key, option in rules.extra_like:
-        if option in refused and body.get(key) not in (None, 0, False, {}):
-            # "Unsupported parameter: 'logprobs' is not supported with this model."; "You are not allowed to request
-            # logprobs from this model" (deepeval #2184, 2025-10-13)
-            message = f"the model does not support `{key}`; remove it or choose another model"
-            yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), message)
-    for option in ("stop", "temperature", "top_p"):
-        if (
-            option in refused - rules.refused_extra
-            and body.get(option) not in (None, 1, [])
-            and not LIMITS.pins(option, body, endpoint)
-        ):
-            message = f"the model does not support `{option}`; remove it or choose another model"
-            yield Violation(CheckCode.OPTION_UNSUPPORTED, (option,), message)
+    yield from check_refused_options(body, effort, endpoint, LIMITS)
 
 
 def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Check a choice that the endpoint does not have, and a forced call while thinking is on.
-
-    "Thinking mode does not support this tool_choice" (DeepSeek: litellm #37470); "The tool_choice parameter does not
-    support being set to required or object in thinking mode" (Qwen: eino #994).
-    """
+    """Check a choice that the endpoint does not have, and a forced call while thinking is on."""
     choice = body.get("tool_choice")
     forced = choice == "required" or isinstance(choice, Mapping)
     kind = "name" if isinstance(choice, Mapping) else choice
@@ -444,9 +391,8 @@ def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
         # Z.ai documentation: chat completion, `auto` alone
         message = f"the endpoint does not support a tool choice of {choice!r}; use auto"
         yield Violation(CheckCode.TOOL_CHOICE_INVALID, ("tool_choice",), message)
-    if forced and not endpoint.rules.forced_choice_with_thinking and _thinks(body, endpoint):
-        message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
-        yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, ("tool_choice",), message)
+    if forced:
+        yield from check_forced_choice(endpoint.rules, is_thinking=_thinks(body, endpoint))
 
 
 def _check_unstreamed(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -498,13 +444,6 @@ def _check_functions(body: JsonObject, endpoint: Endpoint) -> Found:
         yield Violation(CheckCode.OPTION_WITH_THINKING, ("reasoning_effort",), message)
 
 
-def _check_search(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Search, where it is refused: "Web search options not supported with this model." (recorded 400, 2026-11)."""
-    if body.get("web_search_options") is not None and "web_search_options" in endpoint.rules.refused_extra:
-        message = "the model does not support `web_search_options`; remove it or choose another model"
-        yield Violation(CheckCode.OPTION_UNSUPPORTED, ("web_search_options",), message)
-
-
 def _check_limit(body: JsonObject, endpoint: Endpoint) -> Found:
     """The older name of the token limit.
 
@@ -554,12 +493,10 @@ def _check_signatures(body: JsonObject, endpoint: Endpoint) -> Found:
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
     _check_tools,
     _check_numbers,
-    _check_user,
     _check_refused,
     _check_choice,
     _check_effort,
     _check_functions,
-    _check_search,
     _check_limit,
     _check_reasoning,
     _check_signatures,

@@ -70,9 +70,10 @@ from segue.conversation.content import (
     ImageContent,
     NativeContent,
     TextContent,
+    ToolCall,
     UserContent,
 )
-from segue.conversation.context import CacheRetention
+from segue.conversation.context import CacheRetention, Tool
 from segue.conversation.media_types import plain_type, type_of_address
 from segue.conversation.messages import AssistantMessage
 from segue.errors import EncodeError, Path
@@ -95,8 +96,11 @@ from segue.protocols.openai_chat.rules import PROTOCOL
 
 MARK: Final = "cache_control"
 BREAKPOINT: Final = "prompt_cache_breakpoint"
-_TYPE: Final = "ephemeral"
-_MODE: Final = "explicit"
+_FORMS: Final[Mapping[str, tuple[Block, str, str]]] = {
+    MARK: ({"type": "ephemeral"}, "5m", "1h"),
+    BREAKPOINT: ({"mode": "explicit"}, "30m", "12h"),
+}
+"""The marks by their keys: what each kind holds, and its lifetimes."""
 
 
 # -- the mark of a block -----------------------------------------------------------------------------------------------
@@ -104,20 +108,15 @@ _MODE: Final = "explicit"
 
 def find_mark(block: Block) -> CacheMark | None:
     """Read the mark of a part, a call or a tool. One of another kind is None and stays data."""
-    if MARK in block:
-        wire = object_of(block[MARK])
-        return _read(wire, EMPTY) if wire.get("type") == _TYPE else None
-    if BREAKPOINT in block:
-        wire = object_of(block[BREAKPOINT])
-        return _read(wire, choose("key", MARK, BREAKPOINT)) if wire.get("mode") == _MODE else None
-    return None
-
-
-def _read(wire: Block, choices: Wire | Block) -> CacheMark:
+    key = MARK if MARK in block else BREAKPOINT if BREAKPOINT in block else None
+    if key is None:
+        return None
+    wire = object_of(block[key])
+    if not _FORMS[key][0].items() <= wire.items():
+        return None
     ttl = wire.get("ttl")
     mark = CacheMark(ttl=ttl if isinstance(ttl, str) else None)
-    encode = _encode_breakpoint if choices else encode_mark
-    extra = keep(PROTOCOL, wire, encode(mark), choices=choices)
+    extra = keep(PROTOCOL, wire, encode_mark(mark, key), choices=choose("key", MARK, key))
     return mark if extra is None else CacheMark(ttl=mark.ttl, extra=extra)
 
 
@@ -130,24 +129,19 @@ def without_mark(block: Block, mark: CacheMark | None) -> Wire:
 def write_mark(wire: Wire, mark: CacheMark | None) -> None:
     """Write a mark into a part, a call or a tool."""
     if mark is not None:
-        wire[key] = encode_mark(mark) if (key := _key(mark)) == MARK else _encode_breakpoint(mark)
+        key = _key(mark)
+        wire[key] = encode_mark(mark, key)
 
 
 def _key(mark: CacheMark) -> str:
     return MARK if mark.extra is None else str(chosen(mark.extra, PROTOCOL, "key", MARK))
 
 
-def encode_mark(mark: CacheMark) -> Wire:
+def encode_mark(mark: CacheMark, key: str = MARK) -> Wire:
     """Write the value of a mark."""
-    wire: Wire = {"type": _TYPE}
-    if (ttl := wire_ttl(mark.ttl, "5m", "1h")) is not None:
-        wire["ttl"] = ttl
-    return restore(wire, mark.extra, PROTOCOL)
-
-
-def _encode_breakpoint(mark: CacheMark) -> Wire:
-    wire: Wire = {"mode": _MODE}
-    if (ttl := wire_ttl(mark.ttl, "30m", "12h")) is not None:
+    kind, short, long = _FORMS[key]
+    wire: Wire = dict(kind)
+    if (ttl := wire_ttl(mark.ttl, short, long)) is not None:
         wire["ttl"] = ttl
     return restore(wire, mark.extra, PROTOCOL)
 
@@ -170,8 +164,7 @@ def _with_key(part: Wire, wanted: str) -> Wire:
     mark = find_mark(part)
     if mark is None or wanted in part:
         return part
-    plain = CacheMark(ttl=mark.ttl)
-    return {**without_mark(part, mark), wanted: encode_mark(plain) if wanted == MARK else _encode_breakpoint(plain)}
+    return {**without_mark(part, mark), wanted: encode_mark(CacheMark(ttl=mark.ttl), wanted)}
 
 
 # -- marks that segue places -------------------------------------------------------------------------------------------
@@ -354,7 +347,7 @@ def encode_image(content: ImageContent, path: Path) -> Wire:
     Raises:
         EncodeError: it has neither data nor a URL.
     """
-    return _finish({"type": "image_url", "image_url": {"url": _url_of(content, path)}}, content)
+    return finish({"type": "image_url", "image_url": {"url": _url_of(content, path)}}, content)
 
 
 def encode_file(content: FileContent, path: Path) -> Wire:
@@ -376,7 +369,7 @@ def encode_file(content: FileContent, path: Path) -> Wire:
             inner = {"data": data, "format": _AUDIO_FORMATS.get(mime, mime.removeprefix("audio/"))}
         case _:
             field, inner = "file", _encode_file(content, path)
-    return _finish({"type": field, field: inner}, content)
+    return finish({"type": field, field: inner}, content)
 
 
 def _encode_file(content: FileContent, path: Path) -> Wire:
@@ -429,7 +422,8 @@ def _url_of(content: ImageContent | FileContent, path: Path) -> str:
     raise EncodeError(f"openai-chat needs data or a URL for {content.kind} content; add one or remove it", path=path)
 
 
-def _finish(wire: Wire, content: ImageContent | FileContent) -> Wire:
+def finish(wire: Wire, content: UserContent | ToolCall | Tool) -> Wire:
+    """Add the mark and the extra of a part, a call or a tool."""
     write_mark(wire, content.cache_mark)
     return wire if content.extra is None else restore(wire, content.extra, PROTOCOL)
 
@@ -473,9 +467,7 @@ def encode_native(content: NativeContent, path: Path) -> Wire:
     Raises:
         EncodeError: another protocol received it.
     """
-    wire = dict(native_block(PROTOCOL, content, path))
-    write_mark(wire, content.cache_mark)
-    return restore(wire, content.extra, PROTOCOL)
+    return finish(dict(native_block(PROTOCOL, content, path)), content)
 
 
 def is_part(content: NativeContent) -> bool:
@@ -496,9 +488,7 @@ def decode_refusal_part(part: Block) -> TextContent | None:
 
 def encode_refusal_part(content: TextContent) -> Wire:
     """Write a refusal as a part."""
-    wire: Wire = {"type": "refusal", "refusal": content.text}
-    write_mark(wire, content.cache_mark)
-    return restore(wire, content.extra, PROTOCOL)
+    return finish({"type": "refusal", "refusal": content.text}, content)
 
 
 def text_field(content: TextContent) -> object:
@@ -678,9 +668,7 @@ def encode_part(content: UserContent, path: Path) -> Wire:
 
 
 def _encode_text(content: TextContent) -> Wire:
-    wire: Wire = {"type": "text", "text": content.text}
-    write_mark(wire, content.cache_mark)
-    return wire if content.extra is None else restore(wire, content.extra, PROTOCOL)
+    return finish({"type": "text", "text": content.text}, content)
 
 
 def cited_sources(message: AssistantMessage) -> Sequence[CitedPage]:

@@ -145,7 +145,8 @@ LIMITS: Final = Limits(
                 "model",
                 '"This model requires that either input content or output modality contain audio." (truefoundry #822)',
                 needs=('modalities.*="audio"', "messages.*.content.*.input_audio"),
-                models=r"^gpt-(?:4o-)?(?:mini-)?audio|^gpt-4o(?:-mini)?-audio",
+                models=r"^(?:openai/)?gpt-(?:4o-)?(?:mini-)?audio",
+                providers=(*OPENAI, "openrouter"),
             ),
             Limit(
                 "audio.format",
@@ -186,6 +187,32 @@ LIMITS: Final = Limits(
                 for key in ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty", "seed", "logit_bias")
             ),
         ),
+        # -- messages of several vendors
+        Limit(
+            "messages.*.content",
+            '"Each message must have at least one content element." (xAI: crush #964, 2025-09-05); "Content length must'
+            f' be greater than 0" ({_QWEN})',
+            least=1,
+            when=('.role="user"',),
+            providers=("xai", "alibaba"),
+            advice="add a text",
+        ),
+        Limit(
+            "messages.*.content",
+            "\"message at position 1 with role 'assistant' must not be empty\" (Moonshot; reported 400s, 2026); xAI: as"
+            " for a message of the user",
+            equals="",
+            when=('.role="assistant"',),
+            needs=(".tool_calls", ".reasoning_content"),
+            providers=(*_MOONSHOT, "xai"),
+        ),
+        Limit(
+            "messages",
+            '"The messages parameter is illegal." where none is of the user (Z.ai: opencode #2557, 2025-09-17); "The'
+            ' input messages do not contain elements with the role of user" (Qwen: agentscope-java #613, 2026-01-21)',
+            needs=tuple(f'messages.*.role="{role}"' for role in ("user", "assistant", "tool")),
+            providers=(*_Z_AI, "alibaba"),
+        ),
         # -- Google
         Limit(
             "reasoning_effort",
@@ -208,14 +235,12 @@ LIMITS: Final = Limits(
             for key in ("presence_penalty", "frequency_penalty")
             for provider, models in (("google", r"gemini-(?:2\.5|3)"), ("openrouter", r"gemini-3\.[78]"))
         ),
-        *(
-            Limit(
-                f"tools.*.{key}",
-                '"Unknown name "google_search" at \'tools[0]\': Cannot find field." (nvda-OpenAI #123, 2026-06-14)',
-                needs=(".type",),
-                providers=("google",),
-            )
-            for key in ("google_search", "googleSearch")
+        Limit(
+            "tools.*.~",
+            '"Unknown name "google_search" at \'tools[0]\': Cannot find field." (nvda-OpenAI #123, 2026-06-14)',
+            equals=("google_search", "googleSearch"),
+            needs=(".type",),
+            providers=("google",),
         ),
         # -- xAI
         *(
@@ -244,54 +269,25 @@ LIMITS: Final = Limits(
             providers=("github-copilot",),
         ),
         # -- NVIDIA
-        Limit(
-            "tool_stream",
-            '"Validation: Unsupported parameter(s): `tool_stream`" (openclaude #1950, 2026-07-12)',
-            refused="remove it",
-            providers=("nvidia",),
-        ),
-        Limit(
-            "prompt_cache_key",
-            '"Validation: Unsupported parameter(s): `prompt_cache_key`" (kimi-cli #2534, 2026-07-23; OmniRoute #848)',
-            refused="remove it",
-            providers=("nvidia",),
-        ),
-        Limit(
-            "enable_thinking",
-            "a 400 of qwen3.5-397b (oh-my-pi #2299, 2026-06-11)",
-            refused="remove it",
-            models=r"qwen",
-            providers=("nvidia",),
-        ),
-        Limit(
-            "reasoning_budget",
-            '"Validation: Unsupported parameter(s): reasoning_budget" (free-claude-code #127, 2026-04-21)',
-            refused="remove it",
-            models=r"glm|qwen",
-            providers=("nvidia",),
-        ),
-        Limit(
-            "thinking",
-            '"Validation: Unsupported parameter(s): thinking" (9router #2268, 2026-07-01)',
-            refused="remove it",
-            models=r"minimax",
-            providers=("nvidia",),
-        ),
-        Limit(
-            "top_p",
-            '"Validation: top_p is immutable for this model and must be 0.95" (free-claude-code #1609, 2026-08-29)',
-            allowed=(0.95,),
-            models=r"kimi-k3",
-            providers=("nvidia",),
-            advice="remove it",
-        ),
-        Limit(
-            "tools.*.function.name",
-            '"Tool names are not allowed to be [search]" (Alibaba); answered with 200 (16 recorded replies, 2026-11)',
-            equals="search",
-            refused="rename it",
-            providers=("alibaba",),
-            grade="unsure",
+        *rows_of(
+            ("nvidia",),
+            *(
+                Limit(key, f'"Validation: Unsupported parameter(s)" ({thread})', refused="remove it", models=models)
+                for key, thread, models in (
+                    ("tool_stream", "openclaude #1950, 2026-07-12", ""),
+                    ("prompt_cache_key", "kimi-cli #2534, 2026-07-23; OmniRoute #848", ""),
+                    ("enable_thinking", "of qwen3.5-397b: oh-my-pi #2299, 2026-06-11", "qwen"),
+                    ("reasoning_budget", "free-claude-code #127, 2026-04-21", "glm|qwen"),
+                    ("thinking", "9router #2268, 2026-07-01", "minimax"),
+                )
+            ),
+            Limit(
+                "top_p",
+                '"Validation: top_p is immutable for this model and must be 0.95" (free-claude-code #1609, 2026-08-29)',
+                allowed=(0.95,),
+                models=r"kimi-k3",
+                advice="remove it",
+            ),
         ),
         # -- Cerebras
         Limit(
@@ -310,7 +306,6 @@ LIMITS: Final = Limits(
                 refused="choose a chat model",
                 models=r"whisper|orpheus|playai|-tts",
             ),
-            *(Limit(key, _GROQ, refused="remove it") for key in ("logit_bias", "logprobs", "top_logprobs")),
             # Of the messages of a tool it is accepted (recorded traffic, 2026-11).
             *(
                 Limit("messages.*.name", _GROQ, refused="remove it", when=(f'.role="{role}"',))
@@ -360,10 +355,12 @@ LIMITS: Final = Limits(
             _MOONSHOT,
             Limit(
                 "thinking.type",
-                '"invalid thinking: only type=enabled is allowed for this model" (Kimi-K2 #141, 2026-06-22)',
+                '"invalid thinking: only type=enabled is allowed for this model" (Kimi-K2 #141, 2026-06-22); "This'
+                f' model always engages in thinking" ({_ZAI_LIVE})',
                 refused="use enabled",
                 equals="disabled",
-                models=r"kimi-k2\.7-code",
+                models=r"kimi-k2\.7-code|glm-5\.3",
+                providers=(*_MOONSHOT, *_Z_AI),
             ),
             Limit(
                 "thinking",
@@ -375,9 +372,10 @@ LIMITS: Final = Limits(
             Limit(
                 "reasoning_effort",
                 "Moonshot documentation: thinking models; 400 of `medium` (cherry-studio #20036, 2026-09-05), of `none`"
-                " (models.dev #4722, 2026-08-14)",
+                f" (models.dev #4722, 2026-08-14); Z.ai: {_ZAI_LIVE}",
                 allowed=("low", "high", "max"),
-                models=r"(?:^|[-/])k3",
+                models=r"(?:^|[-/])k3|glm-5\.3",
+                providers=(*_MOONSHOT, *_Z_AI),
             ),
             Limit(
                 "top_p",
@@ -406,13 +404,6 @@ LIMITS: Final = Limits(
                 most=1,
                 when=("temperature=0",),
             ),
-            Limit(
-                "messages.*.content",
-                "\"message at position 1 with role 'assistant' must not be empty\" (Moonshot; reported 400s, 2026)",
-                equals="",
-                when=('.role="assistant"',),
-                needs=(".tool_calls", ".reasoning_content"),
-            ),
             *(
                 Limit(
                     key,
@@ -425,58 +416,51 @@ LIMITS: Final = Limits(
             ),
         ),
         # -- MiniMax
-        Limit(
-            "messages.1.role",
-            '"invalid params, invalid chat setting", of a second one (MiniMax-M2 #51, 2025-11-24, answered by MiniMax;'
-            " Clawith #589, 2026-05-20)",
-            refused="join it with the first",
-            equals="system",
-            when=('messages.0.role="system"',),
-            providers=("minimax", "minimax-cn"),
-        ),
-        Limit(
-            "tools.*.function",
-            '"invalid params, function parameters is empty" (qwen-code #11834, live, 2026-09-14)',
-            needs=(".function.parameters",),
-            providers=("minimax", "minimax-cn"),
-        ),
-        Limit(
-            "tools.*.function",
-            '"invalid params, invalid tool type: (2013)", of a tool without a type (9router #2509, 2026-07-10)',
-            needs=(".type",),
-            providers=("minimax", "minimax-cn"),
-        ),
-        Limit(
-            "thinking.type",
-            '"invalid thinking.type: "enabled" (allowed: adaptive, disabled)" (cherry-studio #16431, #16624; Minnow'
-            " #364, 2026-06-24); its Messages API takes `enabled` with a budget (cherry-studio #15787)",
-            allowed=("adaptive", "disabled"),
-            models=r"minimax-m[3-9]",
-            providers=("minimax", "minimax-cn"),
+        *rows_of(
+            ("minimax", "minimax-cn"),
+            Limit(
+                "messages.1.role",
+                '"invalid params, invalid chat setting", of a second one (MiniMax-M2 #51, 2025-11-24, answered by'
+                " MiniMax; Clawith #589, 2026-05-20)",
+                refused="join it with the first",
+                equals="system",
+                when=('messages.0.role="system"',),
+            ),
+            Limit(
+                "tools.*.function",
+                '"invalid params, function parameters is empty" (qwen-code #11834, live, 2026-09-14)',
+                needs=(".function.parameters",),
+            ),
+            Limit(
+                "tools.*.function",
+                '"invalid params, invalid tool type: (2013)", of a tool without a type (9router #2509, 2026-07-10)',
+                needs=(".type",),
+            ),
+            Limit(
+                "thinking.type",
+                '"invalid thinking.type: "enabled" (allowed: adaptive, disabled)" (cherry-studio #16431, #16624; Minnow'
+                " #364, 2026-06-24); its Messages API takes `enabled` with a budget (cherry-studio #15787)",
+                allowed=("adaptive", "disabled"),
+                models=r"minimax-m[3-9]",
+            ),
         ),
         # -- Z.ai
-        Limit(
-            "messages",
-            '"The messages parameter is illegal." where none is of the user (opencode #2557, 2025-09-17)',
-            needs=tuple(f'messages.*.role="{role}"' for role in ("user", "assistant", "tool")),
-            providers=_Z_AI,
-        ),
         *rows_of(
             _Z_AI,
             Limit("max_tokens", _ZAI_LIVE, most=131_072, models=r"glm-(?:5|4\.[67](?!v))", advice="lower it"),
             Limit("max_tokens", _ZAI_LIVE, most=98_304, models=r"glm-4\.5-(?:air|flash)", advice="lower it"),
-            Limit("reasoning_effort", _ZAI_LIVE, allowed=("low", "high", "max"), models=r"glm-5\.3"),
-            Limit(
-                "thinking.type",
-                f'"This model always engages in thinking" ({_ZAI_LIVE})',
-                equals="disabled",
-                refused="use enabled",
-                models=r"glm-5\.3",
-            ),
         ),
         # -- Qwen
         *rows_of(
             ("alibaba",),
+            Limit(
+                "tools.*.function.name",
+                '"Tool names are not allowed to be [search]" (Alibaba); answered with 200 (16 recorded replies,'
+                " 2026-11)",
+                equals="search",
+                refused="rename it",
+                grade="unsure",
+            ),
             Limit("n", "Alibaba documentation: OpenAI compatible chat, from 1 to 4", least=1, most=4),
             Limit(
                 "enable_thinking",
@@ -497,36 +481,10 @@ LIMITS: Final = Limits(
                 equals=True,
                 excludes=('response_format.type="json_object"',),
             ),
-            Limit(
-                "messages",
-                '"The input messages do not contain elements with the role of user" (agentscope-java #613, 2026-01-21)',
-                needs=tuple(f'messages.*.role="{role}"' for role in ("user", "assistant", "tool")),
-            ),
-            Limit(
-                "messages.*.content",
-                f'"Content length must be greater than 0" ({_QWEN})',
-                least=1,
-                when=('.role="user"',),
-                advice="add a text",
-            ),
         ),
         # -- xAI
         *rows_of(
             ("xai",),
-            Limit(
-                "messages.*.content",
-                '"Each message must have at least one content element." (xAI: crush #964, 2025-09-05)',
-                least=1,
-                when=('.role="user"',),
-                advice="add a text",
-            ),
-            Limit(
-                "messages.*.content",
-                "the same",
-                equals="",
-                when=('.role="assistant"',),
-                needs=(".tool_calls", ".reasoning_content"),
-            ),
             Limit(
                 "messages.*.tool_calls.*.function.arguments",
                 '"The arguments to a tool_call with ID ... are not a valid JSON string. ... EOF while parsing a value"'
@@ -542,27 +500,20 @@ LIMITS: Final = Limits(
             ),
         ),
         # -- OpenRouter
-        Limit(
-            "reasoning_effort",
-            '"Only one of "reasoning" and "reasoning_effort" may be provided" (LibreChat #6076, 2025-02-26)',
-            excludes=("reasoning", "include_reasoning=true"),
-            providers=("openrouter",),
-        ),
-        Limit(
-            "model",
-            '"This model requires that either input content or output modality contain audio." (truefoundry #822)',
-            needs=('modalities.*="audio"', "messages.*.content.*.input_audio"),
-            models=r"openai/gpt-(?:audio|4o(?:-mini)?-audio)",
-            providers=("openrouter",),
-        ),
-        Limit(
-            "reasoning.effort",
-            '"Only one of "reasoning.effort" and "reasoning.max_tokens" can be specified" (OpenRouter documentation)',
-            excludes=(".max_tokens",),
-            providers=("openrouter",),
-        ),
-        Limit(
-            "models", "\"'models' array must have 3 items or fewer.\" (OpenRouter)", most=3, providers=("openrouter",)
+        *rows_of(
+            ("openrouter",),
+            Limit(
+                "reasoning_effort",
+                '"Only one of "reasoning" and "reasoning_effort" may be provided" (LibreChat #6076, 2025-02-26)',
+                excludes=("reasoning", "include_reasoning=true"),
+            ),
+            Limit(
+                "reasoning.effort",
+                '"Only one of "reasoning.effort" and "reasoning.max_tokens" can be specified" (OpenRouter'
+                " documentation)",
+                excludes=(".max_tokens",),
+            ),
+            Limit("models", "\"'models' array must have 3 items or fewer.\" (OpenRouter)", most=3),
         ),
         # -- Fireworks
         *(

@@ -32,23 +32,28 @@ Facts:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias, cast
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
 
 from msgspec.structs import replace
 
 from segue.conversation.context import Context, NativeTool, Options, ThinkingLevel, Tool, ToolDefinition
-from segue.errors import Path
 from segue.models.model import Model
 from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, level_for_budget
-from segue.protocols.families.functions import TEXT_SCHEMA
+from segue.protocols.families.functions import (
+    TEXT_SCHEMA,
+    known_keys,
+    read_function,
+    read_output_schema,
+    write_function,
+)
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
-from segue.protocols.kit.option_table import Reader, flag, number
+from segue.protocols.kit.option_table import Setting, flag, listed, number, plain, text, texts
 from segue.protocols.kit.reading import expect_objects, integer_of, native_definition, text_of
 from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
-from segue.protocols.openai_chat.content import choice_extra, find_mark, without_mark, write_mark
+from segue.protocols.openai_chat.content import choice_extra, find_mark, finish, without_mark
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 THINKING_KEYS: Final = (
@@ -85,9 +90,9 @@ def encode_thinking(thinking: ThinkingLevel | int, endpoint: Endpoint) -> Wire:
     if level == "off":
         if dialect.off_value and "off" not in model.thinking_levels and dialect.thinking_format == "effort":
             return {"reasoning_effort": dialect.off_value}
-        return _OFF[dialect.thinking_format](model) if model.reasoning else {}
+        return _write_off(dialect.thinking_format, model) if model.reasoning else {}
     effort = model.thinking_levels.get(level) or level
-    wire = _ON[dialect.thinking_format](effort, model, level)
+    wire = _write_on(dialect.thinking_format, effort, model, level)
     if dialect.takes_effort():
         wire["reasoning_effort"] = effort
     return wire
@@ -101,72 +106,61 @@ def _write_budget(tokens: int, endpoint: Endpoint) -> Wire | None:
         return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
     if dialect.thinking_budget_field is None:
         return None
-    switch = (
-        _ON[dialect.thinking_format]("", endpoint.model, _SWITCHED_ON) if dialect.thinking_format != "effort" else {}
-    )
+    switch = _write_on(dialect.thinking_format, "", endpoint.model, _SWITCHED_ON)
     return {**switch, dialect.thinking_budget_field: tokens}
 
 
-def _nothing(*_: object) -> Wire:
-    return {}
-
-
-def _switch_on(switch: Wire) -> Callable[[str, Model, ThinkingLevel], Wire]:
-    return lambda _effort, _model, _level: dict(switch)
-
-
-_ON: Final[Mapping[str, Callable[[str, Model, ThinkingLevel], Wire]]] = {
-    "effort": _nothing,
-    "nested": lambda effort, _model, _level: {"reasoning": {"effort": effort}},
-    "openrouter": lambda effort, _model, _level: {"reasoning": {"effort": effort}},
-    "deepseek": _switch_on({"thinking": {"type": "enabled"}}),
-    "switch": _switch_on({"thinking": {"type": "enabled"}}),
-    "zai": _switch_on({"thinking": {"type": "enabled", "clear_thinking": False}}),
-    "together": _switch_on({"reasoning": {"enabled": True}}),
-    "baseten": _switch_on({"chat_template_args": {"enable_thinking": True}}),
-    "qwen": _switch_on({"enable_thinking": True}),
-    "qwen-template": _switch_on({"chat_template_kwargs": {"enable_thinking": True, "preserve_thinking": True}}),
-    "chat-template": _switch_on({"chat_template_kwargs": {"enable_thinking": True}}),
-    "word": lambda effort, _model, _level: {"thinking": effort},
-    # An effort is supported only for models whose values for it are known.                        (pi-ai 1.5.0)
-    "ling": lambda effort, model, level: {"reasoning": {"effort": effort}} if model.thinking_levels.get(level) else {},
-    "adaptive": _switch_on({"thinking": {"type": "adaptive"}}),
-    "budget": lambda _effort, _model, level: {
-        "thinking": {"type": "enabled", "budget_tokens": DEFAULT_BUDGETS.get(level, 8192)}
-    },
-    "level": _nothing,
-    "none": _nothing,
+_ENABLED: Final[Block] = {"thinking": {"type": "enabled"}}
+_DISABLED: Final[Block] = {"thinking": {"type": "disabled"}}
+_KEPT: Final[Block] = {"thinking": {"type": "enabled", "clear_thinking": False}}
+"""With it, the reasoning of earlier turns is kept.                         (Z.ai documentation: preserved thinking)"""
+_SWITCHES: Final[Mapping[str, tuple[Block, Block]]] = {
+    "deepseek": (_ENABLED, _DISABLED),
+    "switch": (_ENABLED, _DISABLED),
+    "zai": (_KEPT, _DISABLED),
+    "adaptive": ({"thinking": {"type": "adaptive"}}, _DISABLED),
+    "budget": ({}, _DISABLED),  # how much it thinks is written with the level
+    "together": ({"reasoning": {"enabled": True}}, {"reasoning": {"enabled": False}}),
+    "baseten": ({"chat_template_args": {"enable_thinking": True}}, {"chat_template_args": {"enable_thinking": False}}),
+    "qwen": ({"enable_thinking": True}, {"enable_thinking": False}),
+    "qwen-template": (
+        {"chat_template_kwargs": {"enable_thinking": True, "preserve_thinking": True}},
+        {"chat_template_kwargs": {"enable_thinking": False, "preserve_thinking": True}},
+    ),
+    "chat-template": (
+        {"chat_template_kwargs": {"enable_thinking": True}},
+        {"chat_template_kwargs": {"enable_thinking": False}},
+    ),
 }
+"""What turns thinking on, and what turns it off, where a level is no part of it."""
 
 
-def _off_effort(model: Model) -> str | None:
-    return model.thinking_levels.get("off", "none")
+def _write_on(form: str, effort: str, model: Model, level: ThinkingLevel) -> Wire:
+    match form:
+        case "nested" | "openrouter":
+            return {"reasoning": {"effort": effort}}
+        case "ling":
+            # An effort is supported only for models whose values for it are known.                    (pi-ai 1.5.0)
+            return {"reasoning": {"effort": effort}} if model.thinking_levels.get(level) else {}
+        case "word":
+            return {"thinking": effort}
+        case "budget":
+            return {"thinking": {"type": "enabled", "budget_tokens": DEFAULT_BUDGETS.get(level, 8192)}}
+        case _:
+            return dict(_SWITCHES[form][0]) if form in _SWITCHES else {}
 
 
-def _switch_off(switch: Wire) -> Callable[[Model], Wire]:
-    return lambda model: dict(switch) if _off_effort(model) is not None else {}
-
-
-_OFF: Final[Mapping[str, Callable[[Model], Wire]]] = {
-    # A model without a value of its own gets nothing: an unknown effort is refused.
-    "effort": lambda model: {"reasoning_effort": off} if (off := model.thinking_levels.get("off")) else {},
-    "nested": lambda model: {"reasoning": {"effort": off}} if (off := model.thinking_levels.get("off")) else {},
-    "openrouter": lambda model: {"reasoning": {"effort": off}} if (off := _off_effort(model)) is not None else {},
-    "deepseek": _switch_off({"thinking": {"type": "disabled"}}),
-    "switch": _switch_off({"thinking": {"type": "disabled"}}),
-    "zai": _switch_off({"thinking": {"type": "disabled"}}),
-    "together": _switch_off({"reasoning": {"enabled": False}}),
-    "baseten": _switch_off({"chat_template_args": {"enable_thinking": False}}),
-    "qwen": _switch_off({"enable_thinking": False}),
-    "qwen-template": _switch_off({"chat_template_kwargs": {"enable_thinking": False, "preserve_thinking": True}}),
-    "chat-template": _switch_off({"chat_template_kwargs": {"enable_thinking": False}}),
-    "word": lambda model: {"thinking": off} if (off := _off_effort(model)) is not None else {},
-    "ling": _nothing,
-    "adaptive": _switch_off({"thinking": {"type": "disabled"}}),
-    "budget": _switch_off({"thinking": {"type": "disabled"}}),
-    "level": _nothing,
-    "none": _nothing,
-}
+def _write_off(form: str, model: Model) -> Wire:
+    own = model.thinking_levels.get("off")
+    effort = model.thinking_levels.get("off", "none")
+    match form:
+        case "effort" | "nested":
+            # A model without a value of its own gets nothing: an unknown effort is refused.
+            return {} if not own else {"reasoning_effort": own} if form == "effort" else {"reasoning": {"effort": own}}
+        case "openrouter" | "word" if effort is not None:
+            return {"reasoning": {"effort": effort}} if form == "openrouter" else {"thinking": effort}
+        case _:
+            return dict(_SWITCHES[form][1]) if form in _SWITCHES and effort is not None else {}
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -218,8 +212,8 @@ def _tokens(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-_FIELDS: Final[Mapping[str, type]] = {"description": str, "strict": bool}
 _COMMON_TOOL: Final = frozenset({"type", "function"})
+_CUSTOM_KEYS: Final = ("name", "description")
 _COMMON_FUNCTION: Final = frozenset({"name", "description", "parameters"})
 """The keys of most tools."""
 _MODES: Final = frozenset({"auto", "none", "required"})
@@ -288,17 +282,9 @@ def _decode_function(tool: Block, function: Block, choices: Wire, endpoint: Endp
             description=cast("str", description or ""),
             parameters=cast("Block", function["parameters"]),
         )
-    parameters, strict = function.get("parameters"), function.get("strict")
-    read = ToolDefinition(
-        name=name if isinstance(name, str) else "",
-        description=description if isinstance(description, str) else "",
-        parameters=cast("Block", parameters) if isinstance(parameters, Mapping) else {},
-        strict=strict if isinstance(strict, bool) else None,
-        cache_mark=find_mark(tool),
-        extra=choice_extra(choices),
-    )
-    known = [f"function.{key}" for key, kind in _FIELDS.items() if isinstance(function.get(key), kind)]
-    return replace(read, extra=keep(PROTOCOL, tool, _encode_function(read, endpoint), known, choices))
+    read = replace(read_function(function), cache_mark=find_mark(tool), extra=choice_extra(choices))
+    extra = keep(PROTOCOL, tool, _encode_function(read, endpoint), known_keys(function), choices)
+    return replace(read, extra=extra)
 
 
 def _is_common(tool: Block, function: Block) -> bool:
@@ -324,7 +310,8 @@ def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> Wire:
     fields: dict[str, list[object]] = {}
     for index, tool in enumerate(tools):
         if tool.kind == "native":
-            fields.setdefault("tools", []).append(_encode_native(tool, ("tools", index)))
+            wire = finish(dict(native_definition(PROTOCOL, tool, ("tools", index))), tool)
+            fields.setdefault("tools", []).append(wire)
             continue
         wire = _encode_function(tool, endpoint)
         if tool.extra is not None and chosen(tool.extra, PROTOCOL, "field", _tools_field(endpoint)) == "functions":
@@ -334,25 +321,11 @@ def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> Wire:
     return dict(fields)
 
 
-def _encode_native(tool: NativeTool, path: Path) -> Wire:
-    wire = dict(native_definition(PROTOCOL, tool, path))
-    write_mark(wire, tool.cache_mark)
-    return restore(wire, tool.extra, PROTOCOL)
-
-
 def _encode_function(tool: ToolDefinition, endpoint: Endpoint) -> Wire:
-    function: Wire = {"name": tool.name}
-    if tool.description:
-        function["description"] = tool.description
-    if is_custom(tool):
-        wire: Wire = {"type": "custom", "custom": function}
-    else:
-        function["parameters"] = tool.parameters
-        if tool.strict is not None and endpoint.dialect.strict_tools:
-            function["strict"] = tool.strict
-        wire = {"type": "function", "function": function}
-    write_mark(wire, tool.cache_mark)
-    return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)
+    function = write_function(tool, strict_taken=endpoint.dialect.strict_tools)
+    if not is_custom(tool):
+        return finish({"type": "function", "function": function}, tool)
+    return finish({"type": "custom", "custom": {key: function[key] for key in _CUSTOM_KEYS if key in function}}, tool)
 
 
 # -- the tool choice ---------------------------------------------------------------------------------------------------
@@ -392,24 +365,9 @@ def encode_tool_choice(choice: str) -> object:
     return choice if choice in _MODES else {"type": "function", "function": {"name": choice}}
 
 
-_Writer: TypeAlias = Callable[[object, Options, Endpoint], Wire]
-
 _NO_OPTIONS: Final = Options()
 _STREAM_USAGE: Final[Block] = {"include_usage": True}
 _RETENTIONS: Final[Mapping[str, str]] = {"24h": "long", "in_memory": "short", "in-memory": "short"}
-
-
-class _Setting(NamedTuple):
-    """One option: its field, the keys that hold it, how it is read and written."""
-
-    field: str
-    keys: tuple[str, ...]
-    read: Reader
-    write: _Writer
-
-
-def _plain(key: str) -> _Writer:
-    return lambda value, _options, _endpoint: {key: value}
 
 
 def _read_limit(body: Block, _: Endpoint) -> object:
@@ -417,29 +375,12 @@ def _read_limit(body: Block, _: Endpoint) -> object:
     return integer_of(body.get("max_tokens")) if limit is None else limit
 
 
-def _write_limit(value: object, _: Options, endpoint: Endpoint) -> Wire:
+def _write_limit(value: object, endpoint: Endpoint) -> Wire:
     field = endpoint.dialect.max_tokens_field
     return {} if field == "none" else {field: value}
 
 
-def _read_stop(body: Block, _: Endpoint) -> object:
-    stop = body.get("stop")
-    if isinstance(stop, str):
-        return (stop,)
-    if isinstance(stop, list) and all(isinstance(text, str) for text in cast("list[object]", stop)):
-        return tuple(cast("list[str]", stop))
-    return None
-
-
-def _write_stop(value: object, _: Options, __: Endpoint) -> Wire:
-    return {"stop": list(cast("tuple[str, ...]", value))}
-
-
-def _read_seed(body: Block, _: Endpoint) -> object:
-    return integer_of(body.get("seed"))
-
-
-def _write_parallel(value: object, _: Options, endpoint: Endpoint) -> Wire:
+def _write_parallel(value: object, endpoint: Endpoint) -> Wire:
     return {"parallel_tool_calls": value} if endpoint.dialect.parallel_tool_calls else {}
 
 
@@ -448,14 +389,7 @@ def _schema_form(body: Block) -> Block:
     return object_of(object_of(body.get("response_format")).get("json_schema"))
 
 
-def _read_schema(body: Block, _: Endpoint) -> object:
-    if object_of(body.get("response_format")).get("type") != "json_schema":
-        return None
-    schema = _schema_form(body).get("schema")
-    return cast("Block", schema) if isinstance(schema, Mapping) else None
-
-
-def _write_schema(value: object, options: Options, endpoint: Endpoint) -> Wire:
+def _write_schema(value: object, endpoint: Endpoint, options: Options = _NO_OPTIONS) -> Wire:
     if not endpoint.dialect.json_schema:
         return {"response_format": {"type": "json_object"}}
     schema = cast("Block", value)
@@ -474,7 +408,7 @@ def _read_retention(body: Block, endpoint: Endpoint) -> object:
     return _RETENTIONS.get(retention)
 
 
-def _write_retention(value: object, _: Options, endpoint: Endpoint) -> Wire:
+def _write_retention(value: object, endpoint: Endpoint) -> Wire:
     if value == "long" and endpoint.dialect.cache_format == "openai-key":
         if endpoint.dialect.cache_long == "24h":
             return {"prompt_cache_retention": "24h"}
@@ -483,18 +417,9 @@ def _write_retention(value: object, _: Options, endpoint: Endpoint) -> Wire:
     return {}
 
 
-def _read_text(*keys: str) -> Reader:
-    def read(body: Block, _: Endpoint) -> object:
-        return next((value for key in keys if isinstance(value := body.get(key), str)), None)
-
-    return read
-
-
-def _write_session(value: object, options: Options, endpoint: Endpoint) -> Wire:
+def _write_session(value: object, endpoint: Endpoint) -> Wire:
     # Other providers get the session in a header.
-    if endpoint.dialect.cache_format != "openai-key" or options.cache_retention == "none":
-        return {}
-    return {"prompt_cache_key": value}
+    return {"prompt_cache_key": value} if endpoint.dialect.cache_format == "openai-key" else {}
 
 
 def _read_user(body: Block, endpoint: Endpoint) -> object:
@@ -502,46 +427,52 @@ def _read_user(body: Block, endpoint: Endpoint) -> object:
     return next((value for key in keys if isinstance(value := body.get(key), str)), None)
 
 
-def _write_user(value: object, _: Options, endpoint: Endpoint) -> Wire:
+def _write_user(value: object, endpoint: Endpoint) -> Wire:
     return {endpoint.dialect.user_field: value}
 
 
-def _write_stream(value: object, _: Options, endpoint: Endpoint) -> Wire:
+def _write_stream(value: object, endpoint: Endpoint) -> Wire:
     if value and endpoint.dialect.usage_in_stream:
         return {"stream": value, "stream_options": dict(_STREAM_USAGE)}
     return {"stream": value}
 
 
-def _write_thinking(value: object, _: Options, endpoint: Endpoint) -> Wire:
+def _write_thinking(value: object, endpoint: Endpoint) -> Wire:
     return encode_thinking(cast("int", value), endpoint)
 
 
-def _write_choice(value: object, _: Options, __: Endpoint) -> Wire:
+def _write_choice(value: object, _: Endpoint) -> Wire:
     return {"tool_choice": encode_tool_choice(str(value))}
 
 
-def _write_setting(setting: _Setting, value: object, options: Options, context: Context, endpoint: Endpoint) -> Wire:
-    if setting.field == "tool_choice" and any(
-        tool.kind == "function" and tool.name == value and is_custom(tool) for tool in context.tools
-    ):
-        return {"tool_choice": {"type": "custom", "custom": {"name": value}}}
-    return setting.write(value, options, endpoint)
+def _write_setting(setting: Setting, value: object, options: Options, context: Context, endpoint: Endpoint) -> Wire:
+    match setting.field:
+        case "tool_choice" if any(
+            tool.kind == "function" and tool.name == value and is_custom(tool) for tool in context.tools
+        ):
+            return {"tool_choice": {"type": "custom", "custom": {"name": value}}}
+        case "output_schema":
+            return _write_schema(value, endpoint, options)
+        case "session_id" if options.cache_retention == "none":
+            return {}
+        case _:
+            return setting.write(value, endpoint)
 
 
-_SETTINGS: Final[tuple[_Setting, ...]] = (
-    _Setting("max_tokens", ("max_completion_tokens", "max_tokens"), _read_limit, _write_limit),
-    _Setting("temperature", ("temperature",), number("temperature"), _plain("temperature")),
-    _Setting("top_p", ("top_p",), number("top_p"), _plain("top_p")),
-    _Setting("stop", ("stop",), _read_stop, _write_stop),
-    _Setting("seed", ("seed",), _read_seed, _plain("seed")),
-    _Setting("thinking", THINKING_KEYS, decode_thinking, _write_thinking),
-    _Setting("tool_choice", ("tool_choice", "function_call"), decode_tool_choice, _write_choice),
-    _Setting("parallel_tool_calls", ("parallel_tool_calls",), flag("parallel_tool_calls"), _write_parallel),
-    _Setting("output_schema", ("response_format",), _read_schema, _write_schema),
-    _Setting("cache_retention", ("prompt_cache_retention",), _read_retention, _write_retention),
-    _Setting("session_id", ("prompt_cache_key",), _read_text("prompt_cache_key"), _write_session),
-    _Setting("user_id", ("user", "safety_identifier", "user_id"), _read_user, _write_user),
-    _Setting("stream", ("stream", "stream_options"), flag("stream"), _write_stream),
+_SETTINGS: Final[tuple[Setting, ...]] = (
+    Setting("max_tokens", ("max_completion_tokens", "max_tokens"), _read_limit, _write_limit),
+    Setting("temperature", ("temperature",), number("temperature"), plain("temperature")),
+    Setting("top_p", ("top_p",), number("top_p"), plain("top_p")),
+    Setting("stop", ("stop",), texts("stop"), listed("stop")),
+    Setting("seed", ("seed",), number("seed", whole=True), plain("seed")),
+    Setting("thinking", THINKING_KEYS, decode_thinking, _write_thinking),
+    Setting("tool_choice", ("tool_choice", "function_call"), decode_tool_choice, _write_choice),
+    Setting("parallel_tool_calls", ("parallel_tool_calls",), flag("parallel_tool_calls"), _write_parallel),
+    Setting("output_schema", ("response_format",), read_output_schema, _write_schema),
+    Setting("cache_retention", ("prompt_cache_retention",), _read_retention, _write_retention),
+    Setting("session_id", ("prompt_cache_key",), text("prompt_cache_key"), _write_session),
+    Setting("user_id", ("user", "safety_identifier", "user_id"), _read_user, _write_user),
+    Setting("stream", ("stream", "stream_options"), flag("stream"), _write_stream),
 )
 
 
@@ -557,18 +488,13 @@ def _additions(options: Options, context: Context, endpoint: Endpoint) -> Wire:
     if endpoint.dialect.tool_stream and options.stream and context.tools:
         additions["tool_stream"] = True
     if endpoint.dialect.thinking_format == "zai" and options.thinking is None and _has_thinking(context):
-        # Without it, the reasoning of earlier turns is cleared. (Z.ai documentation: preserved thinking)
-        additions["thinking"] = {"type": "enabled", "clear_thinking": False}
+        additions.update(_KEPT)
     return additions
 
 
 def _has_thinking(context: Context) -> bool:
-    return any(
-        piece.kind == "thinking"
-        for message in context.messages
-        if message.role == "assistant"
-        for piece in message.content
-    )
+    turns = (message for message in context.messages if message.role == "assistant")
+    return any(piece.kind == "thinking" for message in turns for piece in message.content)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -582,7 +508,7 @@ def decode_options(received: Block, default: Wire, context: Context, endpoint: E
     values: Wire = {}
     choices: Wire = {}
     rest = dict(received)
-    found: list[tuple[_Setting, object]] = []
+    found: list[tuple[Setting, object]] = []
     # Most bodies have few of the keys, and a reader looks at its own keys alone.
     for index in sorted({_INDEXES[key] for key in received if key in _INDEXES}):
         setting = _SETTINGS[index]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model import Model
+from segue.protocols.families.openai_errors import decode_error, write_error
 from segue.protocols.kit.codec import NOT_IN_A_BODY
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
@@ -20,9 +21,7 @@ from segue.protocols.openai_chat.content import cited_sources
 from segue.protocols.openai_chat.request import decode_request, encode_request
 from segue.protocols.openai_chat.response import (
     REPLY_FORM,
-    decode_error,
     decode_response,
-    encode_error,
     encode_response,
 )
 from segue.protocols.openai_chat.routes import ROUTES
@@ -63,7 +62,7 @@ PROTOCOL: Final = Protocol(
     decode_response=decode_response,
     stream_decoder=stream_decoder,
     decode_error=decode_error,
-    encode_error=encode_error,
+    encode_error=write_error,
     check=check,
     batch_forms=BATCH_FORMS,
     reply_form=REPLY_FORM,

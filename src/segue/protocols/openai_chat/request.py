@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import Extra
 from segue.conversation.context import Context, Prompt
-from segue.conversation.messages import Message
+from segue.conversation.messages import has_calls
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_objects, text_of
@@ -72,16 +72,9 @@ def _encode_frame(context: Context, endpoint: Endpoint) -> Wire:
     frame = encode_tools(context.tools, endpoint)
     if context.system_prompt is not None:
         frame["system"] = encode_system(context.system_prompt, endpoint)
-    if not context.tools and endpoint.dialect.empty_tools and _has_calls(context.messages):
+    if not context.tools and endpoint.dialect.empty_tools and has_calls(context.messages):
         frame["tools"] = []
     return frame
-
-
-def _has_calls(messages: Sequence[Message]) -> bool:
-    return any(
-        message.role == "toolResult" or (message.role == "assistant" and bool(message.tool_calls()))
-        for message in messages
-    )
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -31,10 +31,8 @@ from segue.models.model_ids import (
     OPENAI_FUNCTIONS_WITHOUT_LEVEL,
     OPENAI_GPT_5_1_TO_4,
     OPENAI_GPT_5_5_ON,
-    OPENAI_GPT_5_5_UP,
     OPENAI_GPT_5_6_ON,
     OPENAI_GPT_5_ALONE,
-    OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
     OPENAI_WITHOUT_REASONING,
     OPENAI_WITHOUT_SCHEMAS,
@@ -108,28 +106,10 @@ DIALECT: Final = Dialect(
 _openai_family = partial(Family, providers=("openai", "azure"))
 
 FAMILIES: Final[tuple[Family, ...]] = (
-    Family(
-        pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_6_ON}",
-        rules={"refused_options": _SAMPLING | {"stop"}},
-        source="'Unsupported parameter' (OpenAI documentation: GPT-5); @ai-sdk/openai 4.0.73 sends GPT-6 none at all",
-        read="2026-11-15",
-    ),
-    Family(
-        pattern=OPENAI_GPT_5_5_UP,
-        rules={"refused_unless_off": _SAMPLING, "refused_options": ["stop"]},
-        source="litellm #34210 (live, 2026-07-22); accepted with effort none (experiential #738, 2026-09-03)",
-        read="2026-11-15",
-    ),
     _openai_family(
         pattern=OPENAI_O_SERIES,
         rules={"refused_extra": ["parallel_tool_calls"], "refused_options": ["parallel_tool_calls"]},
         source="'Unsupported parameter: 'parallel_tool_calls' is not supported with this model.' (OpenAI API)",
-        read="2026-11-17",
-    ),
-    _openai_family(
-        pattern=r"^gpt-5\.6",
-        rules={"thinking_level": Rule(values=frozenset({"max"}))},
-        source="''reasoning_effort' does not support 'max' with this model.' (litellm #38084; Responses has it)",
         read="2026-11-17",
     ),
     _openai_family(
@@ -156,8 +136,11 @@ FAMILIES: Final[tuple[Family, ...]] = (
     *OPENAI_FAMILIES,
     _openai_family(
         pattern=r"(?:^|[/.:~])gpt-5\.6",
-        rules={"thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh"})},
-        source="'reasoning_effort' does not support 'max' with this model (litellm #38084; Responses has it)",
+        rules={
+            "thinking_level": Rule(values=frozenset({"max"})),
+            "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh"}),
+        },
+        source="''reasoning_effort' does not support 'max' with this model.' (litellm #38084; Responses has it)",
         read="2026-11-17",
     ),
     Family(
@@ -167,18 +150,10 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=OPENAI_GPT_5_1_TO_4,
-        rules={"refused_with_thinking": _SAMPLING, "refused_options": ["stop"]},
-        source="OpenAI documentation: GPT-5.2, sampling only with effort none (dify-official-plugins #2821)",
-        read="2026-11-15",
-    ),
-    Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}",
         rules={"user_media": (*_OPENAI_IMAGES, "application/pdf")},
-        source=(
-            "'Content blocks are expected to be either text or image_url type' for sound; recorded traffic, 2026-11; "
-            "images as for OpenAI"
-        ),
+        source="'Content blocks are expected to be either text or image_url type' for sound; recorded traffic, 2026-11;"
+        " images as for OpenAI",
         read="2026-11-15",
     ),
     _openai_family(
@@ -318,14 +293,6 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-16",
     ),
     Family(
-        pattern=r"grok-(?:4\.[5-9]|build-latest)",
-        rules={"thinking_levels": frozenset({"minimal", "low", "medium", "high", "xhigh"})},
-        dialect={"effort": True},
-        providers=("xai",),
-        source="`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18)",
-        read="2026-11-18",
-    ),
-    Family(
         pattern=r"glm-4\.7",
         rules={"thinking_levels": frozenset({"off", "low", "medium", "high"})},
         dialect={"off_value": "none"},
@@ -339,13 +306,6 @@ FAMILIES: Final[tuple[Family, ...]] = (
         providers=("xai",),
         source="'Model ... does not support parameter presencePenalty', of 0 too (NativeTavern #83, 2026-09-15); xAI"
         " documentation: reasoning, `stop`",
-        read="2026-11-16",
-    ),
-    Family(
-        pattern=r"deepseek-reasoner",
-        rules={"refused_extra": ["logprobs", "top_logprobs"]},
-        providers=("deepseek",),
-        source="DeepSeek documentation: reasoning model, unsupported parameters (these two answer an error)",
         read="2026-11-16",
     ),
     Family(
@@ -450,10 +410,15 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"deepseek-reasoner",
-        rules={"reasoning_replay": "required", "thinks_unasked": True},
+        rules={
+            "refused_extra": ["logprobs", "top_logprobs"],
+            "reasoning_replay": "required",
+            "thinks_unasked": True,
+        },
         providers=("deepseek",),
-        source="'Missing `reasoning_content` field in the assistant message at message index 2' of a call (continue"
-        " #9831, 2026-01-23; GitNexus #43, 2026-02-22)",
+        source="DeepSeek documentation: reasoning model, unsupported parameters (these two answer an error); 'Missing"
+        " `reasoning_content` field in the assistant message at message index 2' of a call (continue #9831, 2026-01-23;"
+        " GitNexus #43, 2026-02-22)",
         read="2026-11-18",
     ),
     Family(

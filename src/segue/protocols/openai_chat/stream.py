@@ -35,6 +35,7 @@ from segue.conversation.context import Options
 from segue.conversation.events import Event, StartEvent
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.models.model import Model
+from segue.protocols.families.openai_errors import decode_error, write_error
 from segue.protocols.kit.assembly import Assembly
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
@@ -49,10 +50,8 @@ from segue.protocols.openai_chat.options import asks_usage
 from segue.protocols.openai_chat.reasoning import DETAILS, FIELDS, load_details, plain_field
 from segue.protocols.openai_chat.response import (
     STOP_REASONS,
-    decode_error,
     decode_usage,
     encode_choice,
-    encode_error,
     encode_reply,
     encode_response,
 )
@@ -411,7 +410,7 @@ class _Writer(StreamWriter):
         self.frames.append({**self._chunk, "choices": []})
 
     def fail(self, fault: Fault) -> None:
-        self.frames.append(encode_error(fault).body)
+        self.frames.append(write_error(fault).body)
         self.frames.append(_END)
 
 

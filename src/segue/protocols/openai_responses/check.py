@@ -19,10 +19,11 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
-from segue.protocols.families.chat_checks import data_urls
+from segue.protocols.families.chat_checks import check_refused_options, data_urls
 from segue.protocols.families.tool_checks import (
     Pairs,
     check_call_id,
+    check_forced_choice,
     check_name,
     check_native_pairs,
     check_text_after_calls,
@@ -138,30 +139,14 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         message = "`conversation` cannot be used with `previous_response_id`; remove one of them"
         yield Violation(CheckCode.OPTIONS_CONFLICT, ("conversation",), message)
     effort = object_of(body.get("reasoning")).get("effort")
-    reasons = effort != "none"
-    refused = endpoint.rules.refused_options | endpoint.rules.refused_unless_off
-    if effort is not None:
-        refused |= endpoint.rules.refused_with_thinking  # OpenAI documentation: GPT-5.2, sampling only with effort none
-    for option in ("temperature", "top_p"):
-        value = body.get(option)
-        if reasons and option in refused and value is not None and value != 1:
-            # "Unsupported parameter: 'temperature' is not supported with this model." (litellm #34210, 2026-07-22); a
-            # model with effort none accepted one (gpt-5.6: recordings of pydantic-ai, 2026-07)
-            yield Violation(CheckCode.OPTION_UNSUPPORTED, (option,), _unsupported(option, endpoint))
+    yield from check_refused_options(body, effort, endpoint, LIMITS)
     for option in ("temperature", "top_p"):
         # "Invalid 'temperature': decimal below minimum value. Expected a value >= 0" (a reported 400, 2025-10);
         # openai-openapi 2.3.0 for the other limits                                                    (2026-11-15)
         yield from check_range(option, body.get(option), (option,), endpoint.rules)
-    for key, option in endpoint.rules.extra_like:
-        if reasons and option in refused and body.get(key) not in (None, 0, False):
-            # "logprobs are not supported with reasoning models." (a reported 400, 2025)
-            yield Violation(CheckCode.OPTION_UNSUPPORTED, (key,), _unsupported(key, endpoint))
     choice = body.get("tool_choice")
-    forced = choice == "required" or object_of(choice).get("type") in ("function", "custom")
-    if forced and effort not in (None, "none") and not endpoint.rules.forced_choice_with_thinking:
-        # "Thinking mode does not support this tool_choice" (DeepSeek: litellm #37470)
-        message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
-        yield Violation(CheckCode.TOOL_CHOICE_WITH_THINKING, ("tool_choice",), message)
+    if choice == "required" or object_of(choice).get("type") in ("function", "custom"):
+        yield from check_forced_choice(endpoint.rules, is_thinking=effort not in (None, "none"))
     # The lengths are in the rows of the providers, with their sources.
     yield from check_user_ids(body, endpoint.rules)
     if not own:
@@ -171,9 +156,8 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
     if effort is not None and _NEVER_REASON.search(endpoint.model.id):
         # "Unsupported parameter: 'reasoning.effort' is not supported with this model." (baml #2708 for gpt-4.1,
         # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is accepted (litellm #38842)
-        yield Violation(
-            CheckCode.OPTION_UNSUPPORTED, ("reasoning", "effort"), _unsupported("reasoning.effort", endpoint)
-        )
+        message = f"{endpoint.model.id} does not support `reasoning.effort`; remove it or choose another model"
+        yield Violation(CheckCode.OPTION_UNSUPPORTED, ("reasoning", "effort"), message)
     else:
         # "Unsupported value: 'minimal' is not supported with the 'o4-mini' model." (OpenAI API)
         yield from check_effort(effort, ("reasoning", "effort"), endpoint)
@@ -182,10 +166,6 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
             # "In the Responses API, this parameter has moved to ..." (OpenAI documentation: migration)
             message = f"`{key}` is a parameter of another protocol; use `{place}`"
             yield Violation(CheckCode.OPTION_RENAMED, (key,), message)
-
-
-def _unsupported(parameter: str, endpoint: Endpoint) -> str:
-    return f"{endpoint.model.id} does not support `{parameter}`; remove it or choose another model"
 
 
 _OF_CHAT: Final = "this is a tool of the Chat protocol; write what is in `function` next to `type`"

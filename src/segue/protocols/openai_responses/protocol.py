@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model import Model
+from segue.protocols.families.openai_errors import decode_error, write_error
 from segue.protocols.kit.codec import NOT_IN_A_BODY
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent, StoredForm
@@ -20,9 +21,7 @@ from segue.protocols.openai_responses.options import NAMESPACES, SEARCHES, SERVE
 from segue.protocols.openai_responses.request import decode_request, encode_request, items_of
 from segue.protocols.openai_responses.response import (
     REPLY_FORM,
-    decode_error,
     decode_response,
-    encode_error,
     encode_response,
 )
 from segue.protocols.openai_responses.routes import ROUTES
@@ -104,7 +103,7 @@ PROTOCOL: Final = Protocol(
     decode_response=decode_response,
     stream_decoder=stream_decoder,
     decode_error=decode_error,
-    encode_error=encode_error,
+    encode_error=write_error,
     check=check,
     batch_forms=BATCH_FORMS,
     item_ids=ITEM_IDS,

@@ -1,7 +1,5 @@
 """Whole replies: items, usage, stop reason.
 
-Error bodies of OpenAI's Responses API, and error events of its streams.
-
 What replies of the Responses protocol hold of other replies.
 
 Facts:
@@ -11,10 +9,6 @@ Facts:
                                                              (openai 3.49.0; recorded traffic, 2026-11: cached of total)
 - A reply repeats the request: tools, instructions, settings. No request sends it back, so it is kept under `reply`,
   as the difference to the reply that segue writes by default.
-- An error body is `{"error": {"message", "type", "param", "code"}}`.        (openai 3.49.0; recorded traffic, 2026-11)
-- In a stream it is an event `{"type": "error", "code", "message", "param"}`, or `response.failed` with the `error` of
-  the reply.                                                                   (openai 3.49.0: ResponseErrorEvent)
-- Vendors send a bare text, `detail`, or `error` as a string.                   (vLLM, llama.cpp: recorded error bodies)
 - A text has `annotations`; a `url_citation` has a title and the place in the text. The place of pages that another
   model cites is not known, so they are at the end.                                (openai 3.49.0, read 2026-11-15)
 - A `web_search_call` has a query and sources, and nothing that only the provider can make.               (the same)
@@ -41,8 +35,8 @@ from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_fees, find_share
 from segue.protocols.families.citations import write_span
 from segue.protocols.families.functions import free_text
-from segue.protocols.families.openai_errors import write_error
-from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, WireError
+from segue.protocols.families.openai_errors import decode_error, write_error
+from segue.protocols.kit.codec import Endpoint, Fault, JsonObject
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import number_of, of_reply, text_of
@@ -60,48 +54,12 @@ from segue.protocols.openai_responses.turns import (
     write_turn,
 )
 
-
-def decode_error(body: object, status: int | None) -> WireError:
-    """Read an error body; a text is the message."""
-    if isinstance(body, str):
-        return WireError(status=status, message=body)
-    if not isinstance(body, Mapping):
-        return WireError(status=status)
-    whole = cast("Mapping[str, object]", body)
-    inner = whole.get("error")
-    if inner is None and isinstance(whole.get("response"), Mapping):
-        inner = cast("Mapping[str, object]", whole["response"]).get("error")
-    if isinstance(inner, str):
-        return WireError(status=status, code=_code(whole.get("code")), message=inner)
-    error = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else whole
-    message = text_of(error.get("message")) or text_of(error.get("detail")) or ""
-    kind = text_of(error.get("type"))
-    return WireError(
-        status=status,
-        code=_code(error.get("code")),
-        # `type` of an event is the type of the event, not of the error.
-        type=None if error is whole and kind == "error" else kind,
-        message=message,
-    )
-
-
-def _code(value: object) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        return None
-    return str(value)
-
-
 _STREAM_CODES: Final[Mapping[str, str]] = {
     # openai 3.49.0: ResponseError.code; codex 0.166.0 stops on context_length_exceeded, insufficient_quota and
     # invalid_prompt, and retries on others (run against a probe, 2026-11)
     "invalid_history": "invalid_prompt",
     "invalid_request": "invalid_prompt",
 }
-
-
-def encode_error(fault: Fault) -> ErrorReply:
-    """Write an error body."""
-    return write_error(fault)
 
 
 def stream_error(fault: Fault) -> Wire:
@@ -113,13 +71,13 @@ def stream_error(fault: Fault) -> Wire:
     return {"code": error.get("code") or _STREAM_CODES.get(kind, "server_error"), "message": message}
 
 
+_UNFINISHED: Final = ("in_progress", "queued")
 _STATUSES: Final[Mapping[str, StopReason]] = {
     "completed": StopReason.STOP,
     "failed": StopReason.ERROR,
     "cancelled": StopReason.ABORTED,
     # An unfinished reply: the content is incomplete.
-    "in_progress": StopReason.ERROR,
-    "queued": StopReason.ERROR,
+    **dict.fromkeys(_UNFINISHED, StopReason.ERROR),
 }
 _REASONS: Final[Mapping[str, StopReason]] = {
     "max_output_tokens": StopReason.LENGTH,
@@ -274,7 +232,9 @@ def error_extra(message: str, error: object) -> Extra | None:
 def _default_response(message: AssistantMessage, output: Sequence[JsonObject], endpoint: Endpoint) -> Wire:
     stop = StopReason(message.stop_reason)
     is_withheld = stop == StopReason.ERROR and message.raw_stop_reason == _WITHHELD
-    status = _STATUS_OF[StopReason.LENGTH if is_withheld else stop]
+    raw = message.raw_stop_reason
+    status = raw if raw in _UNFINISHED and _STATUSES[raw] == stop else None
+    status = status or _STATUS_OF[StopReason.LENGTH if is_withheld else stop]
     reason = _WITHHELD if is_withheld else "max_output_tokens"
     # Without an id, the time at which a reply came separates it from others.
     name = message.response_id or (str(message.timestamp) if message.timestamp else None)

@@ -20,12 +20,7 @@ from typing import Final
 from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model_ids import (
-    OPENAI_GPT_5_1_TO_4,
     OPENAI_GPT_5_5_ON,
-    OPENAI_GPT_5_5_UP,
-    OPENAI_GPT_5_ALONE,
-    OPENAI_GPT_6_ON,
-    OPENAI_O_SERIES,
     OPENAI_WITHOUT_REASONING,
     OPENAI_WITHOUT_SCHEMAS,
 )
@@ -122,18 +117,6 @@ _openai_family = partial(Family, providers=("openai", "azure"))
 
 FAMILIES: Final[tuple[Family, ...]] = (
     Family(
-        pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_6_ON}",
-        rules={"refused_options": _SAMPLING},
-        source="'Unsupported parameter' (OpenAI documentation: GPT-5); @ai-sdk/openai 4.0.73 sends GPT-6 neither",
-        read="2026-11-15",
-    ),
-    Family(
-        pattern=OPENAI_GPT_5_5_UP,
-        rules={"refused_unless_off": _SAMPLING},
-        source="litellm #34210 (live, 2026-07-22); with effort none they are accepted (experiential #738, 2026-09-03)",
-        read="2026-11-15",
-    ),
-    Family(
         pattern=OPENAI_GPT_5_5_ON,
         rules={"server_edits": frozenset({"compact"})},
         providers=("openai",),
@@ -142,24 +125,11 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     *OPENAI_FAMILIES,
     Family(
-        pattern=OPENAI_GPT_5_1_TO_4,
-        rules={"refused_with_thinking": _SAMPLING},
-        source="OpenAI documentation: GPT-5.2, sampling only with effort none (dify-official-plugins #2821)",
-        read="2026-11-15",
-    ),
-    Family(
         pattern=r"grok-(?!3-mini|4\.[3-9]|4\.20-multi|[5-9])",
         rules={"refused_extra": ["reasoning.effort"], "refused_options": ["thinking"]},
         providers=("xai",),
         source="'does not support parameter reasoningEffort' (hermes-agent #23088, #23435, live, 2026-05-10)",
         read="2026-11-17",
-    ),
-    Family(
-        pattern=r"grok-(?:4\.[5-9]|build-latest)",
-        rules={"thinking_levels": frozenset({"minimal", "low", "medium", "high", "xhigh"})},
-        providers=("xai",),
-        source="`none` and `max` are refused, `minimal` and `xhigh` taken (llmgateway #3669, live, 2026-08-18)",
-        read="2026-11-18",
     ),
     _openai_family(
         pattern=r"gpt-5\.[1-9]-chat",

@@ -27,6 +27,7 @@ from segue.conversation.arguments import encode_arguments, read_arguments
 from segue.conversation.content import AssistantContent
 from segue.conversation.events import Event
 from segue.conversation.messages import Diagnostic, StopReason
+from segue.protocols.families.openai_errors import decode_error
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, kind_of, object_of
@@ -34,7 +35,6 @@ from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.streaming import MISFIT, StreamDecoder
 from segue.protocols.openai_responses.content import native_item
 from segue.protocols.openai_responses.response import (
-    decode_error,
     error_extra,
     error_message_of,
     note_removed,
