@@ -39,6 +39,8 @@ _STOPS: Final = {
 _OF_ONE: Final = ("vscode-lm", "google-interactions")
 """Protocols that no other server speaks."""
 
+_PLACES: Final = ("index", "output_index", "content_index", "contentBlockIndex", "summary_index", "sequence_number")
+
 Frames = list[Any]
 Fault = Callable[[Frames, str], Frames]
 
@@ -118,6 +120,18 @@ def without_indexes(frames: Frames, name: str) -> Frames:
     for call in _calls(frames) if name == "openai-chat" else ():
         call.pop("index", None)
     return frames
+
+
+def _with_places(change: Callable[[dict[str, Any], str], None]) -> Fault:
+    def fault(frames: Frames, name: str) -> Frames:
+        del name
+        for each in list(_objects(frames)):
+            for key in _PLACES:
+                if isinstance(each.get(key), int):
+                    change(each, key)
+        return frames
+
+    return fault
 
 
 def with_objects(frames: Frames, name: str) -> Frames:
@@ -212,6 +226,12 @@ REPAIRED: Final[Mapping[str, Fault]] = {
     "arguments so far in every delta": with_snapshots,
 }
 """Faults after which the client gets what was meant."""
+
+UNPLACED: Final[Mapping[str, Fault]] = {
+    "no indexes": _with_places(lambda each, key: each.pop(key, None)),
+    "texts as indexes": _with_places(lambda each, key: each.update({key: str(each[key])})),
+}
+"""Repaired by decoders; a client that gets the bytes of the provider gets them so."""
 
 REPORTED: Final[Mapping[str, Fault]] = {
     "no finish reason": _with_reason(_remove),

@@ -23,6 +23,7 @@ from protocols.nearly_right import (
     SECOND,
     TEXT,
     THOUGHT,
+    UNPLACED,
     Frames,
     right_body,
     right_stream,
@@ -42,7 +43,7 @@ from segue.testing.stream_laws import decode_frames
 
 STREAMING = [record for record in all_codecs() if record.stream_encoder is not None]
 TOOLS = (ToolDefinition(name="read", description="Reads a file.", parameters={"type": "object", "properties": {}}),)
-FAULTS = {**REPAIRED, **REPORTED}
+FAULTS = {**REPAIRED, **UNPLACED, **REPORTED}
 
 of_every_server = pytest.mark.parametrize("server", STREAMING, ids=[record.name for record in STREAMING])
 of_every_fault = pytest.mark.parametrize("fault", FAULTS)

@@ -31,6 +31,7 @@ from segue import (
     UserMessage,
     new_assistant_message,
 )
+from segue.client.flow import recall
 from segue.client.flow.recall import RECALL, Recall, recall_room, search
 from segue.counting.counter import TokenCounter
 from segue.requests.prepare import Request, prepare
@@ -124,6 +125,48 @@ def test_a_passage_that_is_too_large_is_shortened() -> None:
 def test_what_the_request_shows_is_not_repeated() -> None:
     messages = history().messages
     assert FACT not in search(messages, "Grimsund", 400, COUNTER, (UserMessage.of(FACT), *messages[12:16]))
+
+
+NAMED = UserMessage.of("Read src/tide_table.py, then mend loadLedger and ticket-17; it broke in 4f2a9c1. So it goes.")
+
+
+def listed(text: str) -> list[str]:
+    """Give the names after the passages."""
+    _, _, names = text.partition("for further queries: ")
+    return names.split(", ") if names else []
+
+
+def test_an_answer_lists_the_names_that_the_request_does_not_show() -> None:
+    names = {"src/tide_table.py", "loadLedger", "ticket-17", "4f2a9c1"}
+    assert names == set(listed(found("Tordis", (*history().messages, NAMED))))
+    assert names == set(listed(found("", (NAMED,)))), "also where nothing else is found"
+    shown = UserMessage.of("I have read src/tide_table.py and loadLedger.")
+    assert {"ticket-17", "4f2a9c1"} == set(listed(search((NAMED,), "", 400, COUNTER, (shown,))))
+    assert listed(search((NAMED,), "tide", 400, COUNTER)) == [], "the passage has all of them"
+
+
+def test_the_names_that_were_written_often_and_lately_come_first() -> None:
+    old, new, often = (UserMessage.of(f"See {name}.") for name in ("aaaa_old", "bbbb_new", "cccc_two"))
+    assert listed(found("", (often, old, *history().messages, new, often))) == ["cccc_two", "bbbb_new", "aaaa_old"]
+    many = UserMessage.of(" ".join(f"name_{number}" for number in range(5_000)))
+    text = found("", (many,), room=200)
+    assert 20 < len(listed(text)) < 100
+    assert COUNTER.text(text) <= 200
+
+
+@pytest.mark.parametrize("text", ["x" * 200_000, "a.b/" * 50_000, "a-" * 100_000, "aB" * 100_000])
+def test_a_long_run_of_characters_is_no_name_and_costs_no_more_than_other_text(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    class Watched:
+        def fullmatch(self, name: str) -> None:
+            tried.extend([name] if len(name) > 12 else [])
+
+    monkeypatch.setattr(recall, "_NAME", Watched())
+    assert listed(found("", (UserMessage.of(text),))) == []
+    assert tried == []
 
 
 def test_the_same_question_has_the_same_answer() -> None:

@@ -33,8 +33,8 @@ RECALL: Final = ToolDefinition(
     name="recall",
     description=(
         "Searches the beginning of this conversation, which is no longer in your context, and returns the passages that"
-        " match best, word for word. Use it before you ask the user again, guess a name or repeat work: for files that"
-        " were read, outputs of commands, decisions and what the user wrote. Call it alone, before other tools."
+        " match best, word for word, and other names in it. Use it before you ask the user again, guess a name or"
+        " repeat work: for files that were read, outputs of commands, decisions and what the user wrote. Call it alone."
     ),
     parameters={
         "type": "object",
@@ -67,6 +67,15 @@ _IDEOGRAPHS: Final = "\u2e80"
 _ANY: Final = Model("unknown", "unknown", "unknown")
 _ROLES: Final = {"user": "the user", "assistant": "the assistant", "system": "the instructions"}
 _NO_QUERY: Final = "The query is empty. Name words that the passages contain."
+_INDEX: Final = "Other names in the omitted messages, for further queries: "
+_INDEXED: Final = 0.5
+"""The share of an answer for the names: of files and symbols that the omitted messages have and the request has not."""
+_LISTED: Final = 1_000
+"""The most names that an answer may have: each has at least two tokens."""
+_RUN: Final = re.compile(r"(?<![\w./+-])[\w./+-]{4,100}(?![\w./+-])")
+_NAME: Final = re.compile(r"/?\w[\w.+-]*/[\w./+-]*\w|[^\W\d_]\w*[_.-]\w[\w.-]*|\w*[a-z][A-Z]\w*|(?=.*\d)[0-9a-f]{7,40}")
+_NAMED_BY: Final = {"user": 4.0, "assistant": 3.0, "toolResult": 1.0}
+"""A name counts more where somebody wrote it than where a tool returned it."""
 _NOTHING: Final = "Nothing of the omitted {count} messages matches. Try other words."
 _FOUND: Final = "Passages of the {count} omitted messages, in their order:"
 
@@ -91,12 +100,28 @@ def search(
     What the messages `shown` have anyway is not repeated. The same messages and query give the same text.
     """
     terms = _terms(query[:_QUERY])
+    whole = "\n".join(text for message in shown for text in quoted_texts(message))
+    names = _rank_names(messages, whole)[:_LISTED]
+    sizes = {name: counter.text(name) + 2 for name in names}
+    wanted = sum(sizes.values()) + counter.text(_INDEX) if names else 0
+    found, left = _find(messages, terms, whole, room - min(wanted, room * _INDEXED), counter)
+    left += min(wanted, room * _INDEXED) - counter.text(_INDEX)
+    known, listed = _names(found), list[str]()
+    for name in names:
+        if name not in known and (left := left - sizes[name]) >= 0:
+            listed.append(name)
+    return "\n\n".join((found, _INDEX + ", ".join(listed))) if listed else found
+
+
+def _find(
+    messages: Sequence[Message], terms: Sequence[str], whole: str, room: float, counter: TokenCounter
+) -> tuple[str, float]:
+    """Return the passages, or a sentence about having none, and the tokens that are left."""
     if not terms:
-        return _NO_QUERY
+        return _NO_QUERY, room - counter.text(_NO_QUERY)
     head = _FOUND.format(count=len(messages))
     left, chosen = room - counter.text(head), list[_Passage]()
     known = set[str]()
-    whole = "\n".join(text for message in shown for text in quoted_texts(message))
     for at, found in enumerate(_rank(messages, terms)):
         if found.text in known or (at < _COMPARED and found.text in whole):
             continue
@@ -111,8 +136,27 @@ def search(
         left -= size
         chosen.append(passage)
     if not chosen:
-        return _NOTHING.format(count=len(messages))
-    return "\n\n".join((head, *_written(sorted(chosen))))
+        return _NOTHING.format(count=len(messages)), left
+    return "\n\n".join((head, *_written(sorted(chosen)))), left
+
+
+def _rank_names(messages: Sequence[Message], shown: str) -> list[str]:
+    """Return the names in messages that a text has not: those that were written often and lately first, by length."""
+    known, weights, last = _names(shown), dict[str, float](), dict[str, int]()
+    for at, message in enumerate(messages):
+        for name in _names("\n".join(quoted_texts(message))):
+            weights[name] = weights.get(name, 0) + _NAMED_BY.get(message.role, 1.0)
+            last[name] = at
+
+    def score(name: str) -> tuple[float, str]:
+        worth = 3 + 2 * math.log(1 + weights[name]) - math.log(len(messages) - last[name]) / 2
+        return -worth / math.sqrt(len(name)), name
+
+    return sorted((name for name in weights if name not in known), key=score)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name for run in frozenset(_RUN.findall(text)) if _NAME.fullmatch(name := run.strip(".-+")))
 
 
 def recall_room(limit: int) -> float:

@@ -169,9 +169,14 @@ class _Reader:
             out.ping()
 
     def started(self, frame: Block, out: Assembly) -> None:
+        self.open(self.place(frame, len(self.steps)), object_of(frame.get("step")), out)
+
+    def place(self, frame: Block, default: int) -> int:
+        """Return the index of an event's step, also from a server that leaves it out or writes it as text."""
         index = frame.get("index")
-        if isinstance(index, int):
-            self.open(index, object_of(frame.get("step")), out)
+        if isinstance(index, str) and index.isdecimal() and len(index) < 10:
+            return int(index)
+        return index if isinstance(index, int) else default
 
     def open(self, index: int, wire: Block, out: Assembly) -> _Step:
         """Begin a step; what its start has already is read as deltas."""
@@ -198,9 +203,9 @@ class _Reader:
         return step
 
     def delta(self, frame: Block, out: Assembly) -> None:
-        index, delta = frame.get("index"), object_of(frame.get("delta"))
+        index, delta = self.place(frame, max(self.steps, default=0)), object_of(frame.get("delta"))
         kind = kind_of(delta)
-        if not isinstance(index, int) or not kind:
+        if not kind:
             return
         step = self.steps.get(index)
         if step is None:
@@ -265,8 +270,7 @@ class _Reader:
             self.growing = index, kind, part
 
     def stopped(self, frame: Block, out: Assembly) -> None:
-        index = frame.get("index")
-        step = self.steps.get(index) if isinstance(index, int) else None
+        step = self.steps.get(self.place(frame, max(self.steps, default=0)))
         self.growing = None
         if step is not None:
             self.settle(step, out)
