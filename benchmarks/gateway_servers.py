@@ -203,8 +203,8 @@ def _serve_gateway(url: str, listener: socket.socket, role: str) -> None:
         environment = {"PLAIN_KEY": "sk-upstream", "KEY": KEY, "XDG_STATE_HOME": folder}
         gateway = Gateway(config, environment=environment)
         settings = guarded_protocols(lambda: gateway.config.limits)
-        gateway.owns_process = role == "served"
-        server = draining_server if role == "served" else uvicorn.Server
+        gateway.owns_process = role != "gateway"
+        server = uvicorn.Server if role == "gateway" else draining_server
         _run(create_app(gateway=gateway), listener, server, lifespan="on", **settings)
 
 

@@ -132,7 +132,8 @@ def compare(found: Mapping[str, Mapping[str, int]], budgets: Mapping[str, Mappin
             if most is None:
                 faults.append(f"{section} {name} is {figure} and has no budget; add it to {BUDGETS.name}")
             elif figure > most:
-                faults.append(f"{section} {name} is {figure}, above its budget of {most}; make it smaller, or say why")
+                advice = f"make it smaller, or raise it in {BUDGETS.name} with the reason"
+                faults.append(f"{section} {name} is {figure}, above its budget of {most}; {advice}")
             elif name in known and most - figure > max(LOOSE, figure // 10):
                 faults.append(f"{section} {name} is {figure}, far below its budget of {most}; lower the budget")
         faults += [

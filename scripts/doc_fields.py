@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from doc_tables import table
 
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.provider_fields import fields_of_providers
 from segue.protocols.shared_replies import REPLY_FIELDS
 from segue.protocols.shared_rows import SHARED_FIELDS, Column, SharedField
@@ -11,6 +12,7 @@ from segue.protocols.shared_rows import SHARED_FIELDS, Column, SharedField
 _LEVELS = {
     "body": "the request",
     "message": "a message",
+    "text": "a text",
     "image": "an image",
     "file": "a document or video",
     "tool": "a function",
@@ -45,7 +47,8 @@ def _places() -> str:
 
 
 def _shown(column: Column) -> str:
-    words = ["the type `custom`" if column.path.startswith("verbatim.") else f"`{column.path}`"]
+    form = object_of(column.values[0][1] if column.values else None).get("to")
+    words = [f"the form `{form}`" if column.path.startswith("verbatim.") else f"`{column.path}`"]
     if column.least is not None or column.most is not None:
         words.append(f"from {column.least if column.least is not None else 'any'} to {column.most}")
     if column.member:

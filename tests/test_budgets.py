@@ -92,7 +92,7 @@ def test_words_above_their_budget_are_named(script: dict[str, Any], tmp_path: Pa
     (tmp_path / "docs" / "guides" / "new.md").write_text(f"{PAGE} planted", encoding="utf-8")
     found = {"words": script["measure_words"](tmp_path)}
     assert script["compare"](found, budgets) == [
-        "words pages is 22, above its budget of 21; make it smaller, or say why"
+        "words pages is 22, above its budget of 21; make it smaller, or raise it in budgets.toml with the reason"
     ]
 
 

@@ -38,6 +38,7 @@ from segue.client.http.telemetry import Telemetry as Telemetry
 from segue.client.output.schemas import json_schema as json_schema
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
 from segue.client.session.conversation import Conversation as Conversation
+from segue.client.session.keep_warm import KeepWarm as KeepWarm
 from segue.client.session.summarising import SummaryTask as SummaryTask
 from segue.client.tools.signatures import define_tool as define_tool
 from segue.client.tools.toolbox import Toolbox as Toolbox
@@ -151,6 +152,7 @@ from segue.framing.writing import JsonArrayEncoder as JsonArrayEncoder
 from segue.framing.writing import NdjsonEncoder as NdjsonEncoder
 from segue.framing.writing import SseEncoder as SseEncoder
 from segue.framing.writing import frame_encoder as frame_encoder
+from segue.histories.api import check_bound_state as check_bound_state
 from segue.histories.api import find_sessions as find_sessions
 from segue.histories.api import framework_objects as framework_objects
 from segue.histories.api import read_history as read_history

@@ -23,6 +23,7 @@ from segue import (
     SettingsError,
     TextContent,
     UserMessage,
+    check,
     estimate_tokens,
     get_model,
     prepare,
@@ -197,6 +198,26 @@ def test_a_summary_on_demand_is_asked_for_and_sent_back() -> None:
     for number in (0, 1):
         walk.ask(f"Go on {number}.", THINK)
         assert len(walk.sent_signatures()) == 1 + number, "that of the summary, and the reasoning since then"
+    walk.close()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [Options(stop=("END",)), Options(output_schema={"type": "object", "properties": {}})],
+    ids=["stop", "schema"],
+)
+def test_a_summary_on_demand_is_not_asked_for_next_to_what_refuses_it(options: Options) -> None:
+    """The API answers 400 next to `stop_sequences` and `output_config.format` (documentation, 2026-09)."""
+    extra = {"anthropic-messages": {"compaction": {"type": "summarize"}}}
+    walk = Walk(models=(OPUS,), emulator=Emulator(strict=False))
+    walk.ask("One.", THINK)
+    request = prepare(walk.context, OPUS, options=replace(options, max_tokens=500, extra=extra))
+    answer = walk.emulator.respond("POST", "/v1/messages", request.headers, request.content)
+    assert answer.status == 200, answer.body
+    assert "compaction" in str(request.report.of(ChangeCode.OPTION_REMOVED))
+    given = {**request.body, "compaction": {"type": "summarize"}}
+    [found] = check(given, protocol="anthropic-messages", model="anthropic/claude-opus-5-5")
+    assert found.code == "options_conflict"
     walk.close()
 
 

@@ -20,6 +20,7 @@ from bound_state.inbound import Chat, Inbound, Messages, Responses, show
 from bound_state.machine import BEDROCK_OPUS, FABLE, GPT, LOOK, OPUS, SONNET, transport
 from gateway.running import running
 from golden.make_served import Gemini
+from protocols.every_protocol import wire_messages
 from segue import (
     AssistantMessage,
     Client,
@@ -65,8 +66,7 @@ def settled(body: Any) -> tuple[str, str, list[str]]:
     cleaned = _clean(body)
     config = cleaned.get("toolConfig") or {}
     tools = json.dumps(cleaned.get("tools") or config.get("tools"))
-    turns = [json.dumps(turn) for turn in cleaned.get("messages") or cleaned.get("input") or cleaned["contents"]]
-    return json.dumps(cleaned.get("system")), tools, turns
+    return json.dumps(cleaned.get("system")), tools, [json.dumps(turn) for turn in wire_messages(cleaned)]
 
 
 def _clean(value: Any) -> Any:

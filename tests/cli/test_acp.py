@@ -201,6 +201,7 @@ def test_a_model_gets_no_path_outside_of_the_project(home):
     project.mkdir()
     (project / "link").symlink_to(home / "outside")
     paths = ["../secret", "/etc/passwd", "a/../../secret", "link/secret", f"{project}-evil/x", f"/proc/self/root{home}"]
+    paths += ["a\0b", "\ud800"]
     reads = [EmulatedCall(name="read_file", arguments={"path": path}) for path in paths]
     writes = [EmulatedCall(name="write_file", arguments={"path": path, "content": "x"}) for path in paths]
 

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import segue
 from cli.running import run
 from segue import Context, Model, Options, UserMessage
 from segue.client.flow.attempts import Attempt
+from segue.errors import DecodeError
 from segue.failures.failure import Failure, FailureKind
 from segue.protocols.api import check
 from segue.testing.emulator import emulate
@@ -19,6 +21,7 @@ from segue.testing.evidence import (
     Fact,
     FactsFile,
     RecordedExchange,
+    _pattern_of,  # pyright: ignore[reportPrivateUsage]
     as_catalogue,
     dump_facts,
     gather,
@@ -156,6 +159,22 @@ def test_rows_hold_nothing_of_a_conversation():
     assert "secret" not in text
     assert "sk-abcdefghijklmnopqrstuvwxyz123456" not in text
     assert load_facts(dump_facts(facts)) == facts
+
+
+@pytest.mark.parametrize("key", ["a.b", "a b", "(x)", "\\d+", "é\n", "a-b[0]"])
+def test_any_place_is_read_again(key: str):
+    fact = replace(gather([exchange()], DAY)[0], path=_pattern_of(("messages", 3, key, "x")))
+    assert load_facts(dump_facts([fact])) == [fact]
+
+
+@pytest.mark.parametrize(
+    "path", ["^(a+)+$", "(", ".*", "^a|b$", "^a.*$", "a", "^[^.]+$", "^(?:x{9}){9}$", "^a++$", "^\\w+$"]
+)
+def test_a_file_of_somebody_else_has_no_patterns_of_its_own(path: str):
+    """They are searched in keys of bodies: one that backtracks would take for ever."""
+    fact = replace(gather([exchange()], DAY)[0], path=path)
+    with pytest.raises(DecodeError, match="is not a place"):
+        load_facts(dump_facts([fact]), "facts.json")
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------

@@ -292,6 +292,8 @@ def test_handover_of_one_agent_to_another(home, agent, target, tmp_path):
     texts = {message.text() for message in read_history(path).context.messages if message.role == "assistant"}
     again = {message.text() for message in read_history(written).context.messages if message.role == "assistant"}
     assert texts & again
+    told = f"{target} writes no `resume_file`: write one, or add it to OWN_FOLDER"
+    assert done.out or target in OWN_FOLDER, told
     if target in OWN_FOLDER:
         assert done.out == ""
         assert "leave out -o" in done.err

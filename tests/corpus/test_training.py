@@ -23,7 +23,7 @@ LAST_TURN = {"last_turn_wrong"}
 """What `check` may say of a training line: a provider wants another turn last in a request."""
 NO_PLACEHOLDER = {"signature_missing"}
 """Gemini 3 wants a signature on calls in a request; a training line must not have the placeholder for it."""
-MODELS = {record.name: record.example for record in all_protocols() if record.name not in ("plain-text", "vscode-lm")}
+MODELS = {record.name: record.example for record in all_protocols() if record.training_forms}
 MODELS |= {
     "Opus 4.8": get_model("anthropic/claude-opus-4-8"),
     "Mistral Large 4": get_model("mistral/mistral-large-4"),

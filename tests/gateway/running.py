@@ -19,7 +19,8 @@ UPSTREAMS = {
     "m-chat": "openrouter/deepseek/deepseek-v4-pro",
 }
 KEYS: dict[str, str] = dict.fromkeys(
-    ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"), "sk-upstream-key"
+    ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "MISTRAL_API_KEY"),
+    "sk-upstream-key",
 )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx2
@@ -12,6 +13,8 @@ import pytest
 from gateway import running as settings
 from gateway.running import running
 from gateway.test_keys import BODY, post
+from segue.errors import SettingsError
+from segue.gateway.keys import Budget, Rights, digest_of, make_key
 
 ADMIN = "the-long-key-of-the-operator"
 MORE = '[listen]\nadmin_key = "env:ADMIN"'
@@ -57,7 +60,20 @@ REFUSED: Mapping[str, tuple[dict[str, str], int]] = {
     "a form of another site": ({"x-api-key": ADMIN, "sec-fetch-site": "cross-site"}, 403),
     "another host": ({"x-api-key": ADMIN, "host": "evil.example"}, 403),
 }
-BODIES = ({}, {"name": ""}, {"name": "a", "budget": 5}, {"name": "a", "budgets": {"year": {}}}, [], {"name": " a"})
+BODIES = (
+    {},
+    {"name": ""},
+    {"name": "a", "budget": 5},
+    {"name": "a", "budgets": {"year": {}}},
+    [],
+    {"name": " a"},
+    # What no ledger can count and no calendar has: the key could not be used, and the list of keys not be written.
+    {"name": "a", "budgets": {"day": {"dollars": 1e300}}},
+    {"name": "a", "budgets": {"day": {"tokens": 10**26}}},
+    {"name": "a", "expires": 99_999_999_999_999_999},
+    {"name": "a", "expires": -1},
+    {"name": "a", "requests_per_minute": 10**20},
+)
 
 
 def test_what_is_not_the_operator_is_refused(tmp_path: Path) -> None:
@@ -81,3 +97,23 @@ def test_there_is_no_admin_api_without_its_key(tmp_path: Path) -> None:
     with running(store=f"sqlite:{tmp_path / 'gateway.db'}") as gateway:
         for headers in ({}, {"x-api-key": ADMIN}, {"x-api-key": ""}):
             assert httpx2.get(f"{gateway.url}/segue/admin/keys", headers=headers).status_code == 404
+
+
+def test_a_right_that_cannot_be_counted_is_refused_however_a_key_is_made() -> None:
+    for rights in (Rights(budgets={"day": Budget(dollars=1e300)}), Rights(expires=10**17), Rights(tokens_per_minute=0)):
+        with pytest.raises(SettingsError, match="rights"):
+            make_key("a", rights, 0)
+
+
+def test_a_key_that_cannot_be_read_is_refused_and_the_others_are_not(tmp_path: Path) -> None:
+    with running(store=f"sqlite:{tmp_path / 'gateway.db'}", more=MORE) as gateway:
+        admin = httpx2.Client(base_url=f"{gateway.url}/segue/admin", headers={"x-api-key": ADMIN})
+        with admin:
+            good, bad = (admin.post("/keys", json={"name": name}).json()["key"] for name in ("good", "bad"))
+            with closing(sqlite3.connect(tmp_path / "gateway.db")) as database, database:
+                changed = 'update keys set data = cast(replace(data, \'"made":\', \'"made":1e99,"x":\') as blob)'
+                assert database.execute(f"{changed} where digest = ?", (digest_of(bad).hex(),)).rowcount == 1
+            assert admin.post("/keys", json={"name": "third"}).status_code == 201  # keys are read again
+            assert [row["name"] for row in admin.get("/keys").json()["keys"]] == ["good", "third"]
+            assert post(gateway.url, BODY, good).status_code == 200
+            assert post(gateway.url, BODY, bad).status_code == 401

@@ -295,6 +295,36 @@ def test_a_client_that_asks_the_server_to_drop_gets_its_answer(stored: Served) -
     assert not any(signature in str(talk.emulator.requests[-1].body) for signature in gone)
 
 
+@pytest.mark.parametrize("turns", [0, 2], ids=["instead of the history", "in the middle"])
+def test_thinking_after_a_summary_that_the_client_keeps_is_not_dropped(anywhere: Served, turns: int) -> None:
+    """As opencode 1.18.33 compacts: it asks for a summary with other instructions, and keeps it with its thinking.
+
+    It asks the server to drop what is not valid, and the server drops all thinking after the first block that fails.
+                                                          (seen 2026-11-19; Anthropic documentation: preserved thinking)
+    """
+    talk = Messages(anywhere)
+    talk.betas, talk.thinking = BETA, DROP
+    for number in range(turns):
+        talk.say(f"question {number}")
+    kept = talk.messages
+    talk.system, talk.messages = "Summarize.", []
+    talk.say("The conversation so far: ...", Step(thinking="Sum up.", text="A summary."))
+    talk.system = "Be brief."
+    talk.messages = [*kept, {"role": "user", "content": "What did we do so far?"}, talk.messages[-1]]
+    counts: list[int] = []
+    for number in range(4):
+        assert talk.say(f"go on {number}", CALL) == 1
+        assert talk.answer() == 1
+        talk.check(refused=0)
+        request = talk.emulator.requests[-1]
+        counts.append(talk.sent() - len(request.transformations))
+        # The server has to be asked about the summary once.
+        assert number == 0 or not request.transformations
+        assert not talk.emulator.withheld(request, talk.emulator.ledger.bound()), "valid thinking was given up"
+    assert counts == [turns + 1 + 2 * number for number in range(4)]
+    assert cast("dict[str, Any]", talk.emulator.requests[-1].body)["thinking"] == DROP
+
+
 def test_a_text_that_becomes_a_string_when_its_cache_mark_moves_keeps_the_thinking(stored: Served) -> None:
     """As Claude Code does: the newest message is a block with a mark, and a string from then on."""
     talk = Messages(stored)

@@ -349,13 +349,14 @@ def test_no_body_is_read_before_the_turn() -> None:
 def test_a_large_history_is_projected_in_a_thread(
     count: int, is_apart: bool, stream: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, seen = Exchange.begin, list[bool]()
+    make_request = Exchange._make_request  # pyright: ignore[reportPrivateUsage]
+    seen: list[bool] = []
 
-    def noted(self: Exchange, candidates: Any, first: Any = None) -> Any:
+    def noted(self: Exchange, given: Any) -> Any:
         seen.append(threading.current_thread() is not threading.main_thread())
-        return begin(self, candidates, first)
+        return make_request(self, given)
 
-    monkeypatch.setattr(Exchange, "begin", noted)
+    monkeypatch.setattr(Exchange, "_make_request", noted)
     turns = [{"role": ("user", "assistant")[at % 2], "content": f"turn {at}"} for at in range(count | 1)]
     client = Client(make(), json.dumps({**ECHO, "messages": turns, "stream": stream}).encode(), stays=True)
     asyncio.run(client.ask("/v1/messages", {"x-api-key": KEY}))

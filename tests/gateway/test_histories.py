@@ -65,7 +65,7 @@ def ask(known: Histories, body: Mapping[str, Any], path: str = "/v1/messages", t
 def keep(known: Histories, read: ReadRequest) -> None:
     if read.text is not None:
         given = messages_of(read.call)
-        end = Seam(len(read.text.turns), len(given), START_OF_CHAIN, Report(()), 0, None)
+        end = Seam(len(read.text.turns), len(given), len(given), START_OF_CHAIN, Report(()), 0, None)
         known.keep(read, RUNTIME, given, end, "c")
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import random
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
 import httpx2
 import pytest
+from google.genai import types
 
-from gateway.running import Running, running
+from gateway.bound_clients import WIRES, Question, WireClient
+from gateway.running import Running, config_text, make_gateway, running
+from segue.client.flow.recall import search
 from segue.conversation.content import TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context
 from segue.conversation.events import (
@@ -26,10 +33,13 @@ from segue.conversation.events import (
 )
 from segue.conversation.messages import AssistantMessage, StopReason, UserMessage
 from segue.conversation.replayed import message_events
+from segue.gateway.app import create_app
+from segue.gateway.config import load_config
 from segue.gateway.looking_up import LookUps
 from segue.models.catalogue import get_model
+from segue.protocols.api import check
 from segue.requests.prepare import prepare
-from segue.testing.emulator import EmulatedCall, Step
+from segue.testing.emulator import EmulatedCall, Step, emulate, serve_in_thread
 
 FACT = "The harbour master of Grimsund is called Tordis Falkanger."
 WORDS = ("ferry", "timber", "ledger", "granite", "signal", "anchor", "market", "winter", "copper", "meadow")
@@ -139,14 +149,176 @@ def test_it_is_off_where_the_route_says_so_or_nothing_is_cut(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_a_call_of_the_client_next_to_a_look_up_is_the_clients(stream: bool, tmp_path: Path) -> None:
-    first = Step(calls=(ASK, READ))
-    with running(first, DONE, store=f"sqlite:{tmp_path}/g.db", more=ROUTE) as gateway:
+def test_without_a_store_a_look_up_next_to_a_call_of_the_client_has_no_answer(stream: bool) -> None:
+    with running(Step(calls=(ASK, READ)), DONE, store="none", more=ROUTE) as gateway:
         response = ask(gateway, "chat", stream=stream)
         assert len(sent(gateway)) == 1
         assert '"name":"read"' in response.text.replace(" ", "")
         assert "recall" not in response.text
-        assert "had no answer" in " ".join(row_of(gateway, response)["notes"])
+
+
+@pytest.mark.parametrize(
+    ("stream", "calls"),
+    [(False, (ASK, READ)), (True, (READ, ASK)), (True, (ASK, READ, ASK))],
+    ids=["before", "after, streamed", "around, streamed"],
+)
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_look_up_next_to_a_call_of_the_client_is_answered_with_its_result(
+    wire: str, stream: bool, calls: tuple[EmulatedCall, ...], tmp_path: Path
+) -> None:
+    mixed, own = Step(text="Let me see.", calls=calls), Step(calls=(READ,))
+    names = [call.name for call in calls]
+    with emulate(mixed, own, mixed, DONE) as upstream:
+        config = load_config(config_text(upstream.url, store=f"sqlite:{tmp_path}/g.db", more=ROUTE))
+        history = list[Any]()
+        for steps in (3, 1):  # the second gateway knows nothing but the store
+            gateway = make_gateway(config)
+            with serve_in_thread(create_app(gateway=gateway)) as url:
+                talk = Talk(Running(url, gateway, upstream), wire, history)
+                for _ in range(steps):
+                    talk.step(stream=stream)
+                history, notes = talk.history, talk.notes()
+                assert "answered with their results" in notes
+                assert "had no answer" not in notes
+    bodies = [body["input"] for body in sent(Running("", gateway, upstream))]
+    assert len(bodies) == 4, "a call of the client is not delayed by another request"
+    for number, (before, after) in enumerate(itertools.pairwise(bodies)):
+        assert after[: len(before)] == before, "what was sent before is not changed"
+        new = after[len(before) :]
+        if number == 1:
+            assert _calls_in(new) == ["read"]
+            continue
+        assert _calls_in(new) == names
+        texts = _results_in(new)
+        assert len(texts) == len(names)
+        assert sum("omitted" in text for text in texts) == names.count("recall")
+        # What an earlier answer says is not said again.
+        assert sum(FACT in text for text in texts) == (names.count("recall") if number == 0 else 0)
+        assert texts.count("seen") == 1
+
+
+@pytest.mark.parametrize("wire", ["messages", "chat"])
+def test_thinking_before_a_look_up_next_to_a_call_stays_valid(wire: str, tmp_path: Path) -> None:
+    rows = {"id": "claude-opus-5-5", "provider": "anthropic", "context_window": 12_000, "reasoning": True}
+    catalogue = tmp_path / "models.json"
+    catalogue.write_text(json.dumps({"models": [{**rows, "protocol": "anthropic-messages"}]}))
+    more = '[models."small"]\ntry = ["anthropic/claude-opus-5-5"]\nfit = true\n'
+    steps = [Step(thinking=f"Thought {number}.", calls=(ASK, READ) if number % 2 else (READ,)) for number in range(6)]
+    with emulate(*steps) as upstream:
+        text = config_text(upstream.url, store=f"sqlite:{tmp_path}/g.db", more=more)
+        gateway = make_gateway(load_config(f'catalogue = "{catalogue}"\n{text}'))
+        with serve_in_thread(create_app(gateway=gateway)) as url:
+            talk = Talk(Running(url, gateway, upstream), wire, [])
+            for number in range(6):
+                talk.step(stream=number % 3 == 0)
+    emulator = upstream.emulator
+    assert [request.status for request in emulator.requests] == [200] * 6
+    assert not any(request.transformations for request in emulator.requests)
+    last = emulator.requests[-1]
+    assert not emulator.withheld(last, emulator.ledger.bound()), "valid thinking was given up"
+    assert json.dumps(last.body).count('"signature"') >= 3  # the answers are long: the history is cut once on the way
+
+
+def test_what_is_looked_up_is_not_in_the_store(tmp_path: Path) -> None:
+    """It is found again in the history that the client sends."""
+    with running(Step(calls=(ASK, READ)), DONE, store=f"sqlite:{tmp_path}/g.db", more=ROUTE) as gateway:
+        talk = Talk(gateway, "chat", [])
+        talk.step()
+        talk.step()
+        assert FACT in json.dumps(sent(gateway)[-1])
+    assert b"Tordis" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("drop", ["result", "call"])
+def test_a_client_that_leaves_its_call_out_is_answered(drop: str, tmp_path: Path) -> None:
+    """As when a user interrupts the program."""
+    with running(Step(text="Wait.", calls=(ASK, READ)), DONE, store=f"sqlite:{tmp_path}/g.db", more=ROUTE) as gateway:
+        talk = Talk(gateway, "chat", [])
+        talk.step()
+        talk.history.pop()
+        if drop == "call":
+            talk.history[-1].pop("tool_calls")
+        talk.history.append({"role": "user", "content": "Stop. Who is it?"})
+        talk.step()
+        assert not check(sent(gateway)[-1], protocol="openai-responses", model="openai/gpt-4")
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_few_look_ups_of_one_reply_are_searched(count: int, tmp_path: Path) -> None:
+    """Each is a search in all that was cut, and the model decides how many there are."""
+    for step in (Step(calls=(ASK,) * count), Step(calls=(*(ASK,) * count, READ))):
+        with running(step, DONE, store=f"sqlite:{tmp_path}/{len(step.calls)}.db", more=ROUTE) as gateway:
+            talk = Talk(gateway, "chat", [])
+            talk.step()
+            if READ in step.calls:
+                talk.step()
+            texts = _results_in(sent(gateway)[-1]["input"])
+            assert len(texts) == len(step.calls)
+            assert sum(FACT in text for text in texts) == min(count, 8)
+
+
+@pytest.mark.parametrize("calls", [(ASK,), (ASK, READ)], ids=["alone", "next to a call"])
+def test_a_large_history_is_searched_in_a_thread(
+    calls: tuple[EmulatedCall, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_loop: list[bool] = []
+
+    def spy(*given: Any) -> str:
+        with suppress(RuntimeError):
+            asyncio.get_running_loop()
+            on_loop.append(True)
+            return search(*given)
+        on_loop.append(False)
+        return search(*given)
+
+    monkeypatch.setattr("segue.client.flow.recall.search", spy)
+    with running(Step(calls=calls), DONE, store=f"sqlite:{tmp_path}/g.db", more=ROUTE) as gateway:
+        talk = Talk(gateway, "chat", [])
+        talk.history = [{"role": "user", "content": "old " * 100_000}, *talk.history]
+        talk.step()
+        talk.step()
+    assert on_loop == [False]
+
+
+class Talk:
+    """A client, an official SDK, that has its own call answered and goes on."""
+
+    def __init__(self, gateway: Running, wire: str, history: list[Any]) -> None:
+        self.gateway, self.wire = gateway, wire
+        with closing(WIRES[wire](gateway.url)) as client:
+            self.history = history or [item for text in _texts_of(client, wire) for item in text]
+
+    def step(self, *, stream: bool = False) -> None:
+        """Send the history, and add the reply and the results of its calls."""
+        with closing(WIRES[self.wire](self.gateway.url)) as client:
+            items, calls = client.ask(Question("small", "Be brief.", ("read",), stream), self.history)
+            results = client.results(calls, "seen").items if calls else []
+        assert [call.name for call in calls] in ([], ["read"]), "the client sees its own call alone"
+        self.history = [*self.history, *items, *results]
+
+    def notes(self) -> str:
+        """What the rows say."""
+        with httpx2.Client(timeout=30) as client:
+            return client.get(f"{self.gateway.url}/segue/requests").text
+
+
+def _texts_of(client: WireClient, wire: str) -> Iterator[list[Any]]:
+    for at, text in enumerate(TEXTS):
+        if at % 2 == 0:
+            yield client.user(text).items
+        elif wire == "gemini":
+            yield [types.Content(role="model", parts=[types.Part(text=text)])]
+        else:
+            yield [{"role": "assistant", "content": text}]
+
+
+def _calls_in(turns: list[Any]) -> list[str]:
+    """The names of the calls in items of OpenAI's Responses protocol."""
+    return [turn["name"] for turn in turns if turn.get("type") == "function_call"]
+
+
+def _results_in(turns: list[Any]) -> list[str]:
+    return [turn["output"] for turn in turns if turn.get("type") == "function_call_output"]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

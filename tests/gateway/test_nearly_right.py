@@ -15,18 +15,20 @@ import segue
 from gateway.running import make_gateway
 from protocols.nearly_right import REPAIRED, REPORTED, right_body, right_stream
 from protocols.test_nearly_right import TOOLS, assert_valid
+from segue.client.flow.reading import StreamReading
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import UserMessage
 from segue.framing.writing import frame_encoder
 from segue.gateway import straight_replies
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
-from segue.gateway.straight_replies import StraightReply, _frames_of, _Seen
+from segue.gateway.straight_replies import StraightReply, _frames_of, _Seen, repair_body
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol
 from segue.testing.emulator.running import serve_in_thread
 from segue.testing.frames import split_stream
+from segue.wire import stream_encoder
 from servers.script import Reply
 from servers.scripted import Received, ScriptedServer
 
@@ -195,6 +197,35 @@ def test_a_client_that_gets_the_bytes_of_the_provider_gets_a_valid_stream(
         check_straight(upstream, url, client)
 
 
+def pass_split(record: Protocol, data: bytes, at: int) -> tuple[bytes, bool]:
+    """Pass a stream on in two pieces; gives what the client gets, and whether it was taken for a wrong one."""
+    request = segue.prepare(Context(messages=(UserMessage.of("-"),)), record.example, options=Options(stream=True))
+    reading, encoder = StreamReading(request), stream_encoder(protocol=record.name, model=record.example)
+    straight, waiting, passed = StraightReply(record.framing, record.name, record.example, TOOLS), b"", b""
+    for piece in (data[:at], data[at:]):
+        waiting += piece
+        events = [*reading.feed(piece)]
+        if not events:
+            continue
+        checked = straight.check(waiting, events, encoder.feed, is_last=events[-1].type == "done")
+        if checked is None:
+            return passed, True
+        passed, waiting = passed + checked, b""
+    return passed, False
+
+
+@pytest.mark.parametrize("name", [*PATHS, "google-interactions"])
+def test_a_right_stream_passes_unchanged_wherever_it_is_split(name: str) -> None:
+    """How its bytes arrive depends on the network, and on how busy the machine is."""
+    record = get_protocol(name)
+    encoder = frame_encoder(record.framing)
+    data = b"".join(map(encoder.feed, right_stream(record))) + encoder.finish()
+    for at in range(0, len(data), 5):
+        passed, is_wrong = pass_split(record, data, at)
+        assert not is_wrong, at
+        assert data.startswith(passed), at
+
+
 @pytest.mark.parametrize("client", ["cohere-chat", "openai-chat"])
 def test_the_law_fails_if_bytes_are_not_compared(
     upstream: ScriptedServer, client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -216,6 +247,22 @@ def test_a_whole_reply_of_the_provider_has_ids(upstream: ScriptedServer, client:
             found = record.decode_response(answer.json(), resolve_endpoint(record.example), {})
             assert len({call.id for call in found.tool_calls() if call.id}) == 2
             assert fault != "no fault" or answer.json() == body
+
+
+@pytest.mark.parametrize("odd", [[1], {"a": 1}, "x", None], ids=str)
+@of_every_client
+def test_a_whole_reply_may_have_any_values_in_the_places_that_are_compared(client: str, odd: object):
+    record = get_protocol(client)
+    body: Any = right_body(record)
+    calls = segue.decode_response(body, protocol=client, model=record.example)
+    for part in (body, *(body.get("choices") or body.get("candidates") or ())):
+        changed: Any = json.loads(json.dumps(body | {"type": odd, "index": odd} if part is body else body))
+        if part is not body:
+            next(iter(value for value in changed.values() if isinstance(value, list)))[0]["index"] = odd
+        data = json.dumps(changed).encode()
+        given = segue.decode_response(changed, protocol=client, model=record.example)
+        assert repair_body(data, given, client, record.example, TOOLS) is data
+        assert given.content == calls.content
 
 
 @of_every_client

@@ -54,9 +54,9 @@ def ask(gateway: Running, route: str, name: str, body: Mapping[str, Any]) -> htt
     return httpx2.post(gateway.url + PATHS[route].format(name), json=given, timeout=60)
 
 
-def changes_of(gateway: Running, answer: httpx2.Response) -> str:
+def changes_of(url: str, answer: httpx2.Response) -> str:
     """Return what the row of a request says that was changed."""
-    url = f"{gateway.url}/segue/requests/{answer.headers['x-segue-request-id']}"
+    url = f"{url}/segue/requests/{answer.headers['x-segue-request-id']}"
     for _ in range(1000):  # the row is written after the reply
         if (reply := httpx2.get(url, timeout=60)).status_code == 200:
             return str(reply.json().get("changes", []))
@@ -72,7 +72,7 @@ def sent_for(gateway: Running, route: str, name: str) -> tuple[dict[str, Any], d
     sent = gateway.upstream.emulator.requests[-1].body
     assert isinstance(sent, dict)
     assert len(body.keys() & sent.keys()) > 3
-    return body, sent, changes_of(gateway, answer)
+    return body, sent, changes_of(gateway.url, answer)
 
 
 @pytest.mark.parametrize("route", UPSTREAMS)
@@ -244,8 +244,8 @@ def answering(reply: Mapping[str, Any], events: Sequence[Mapping[str, Any]] = ()
 
 
 @contextmanager
-def running_at(upstream: str, store: str) -> Generator[str]:
-    gateway = make_gateway(load_config(config_text(upstream, store=store, more=OWN)))
+def running_at(upstream: str, store: str, more: str = "") -> Generator[str]:
+    gateway = make_gateway(load_config(config_text(upstream, store=store, more=OWN + more)))
     with serve_in_thread(create_app(gateway=gateway)) as url:
         yield url
 
@@ -359,3 +359,187 @@ def test_a_client_gets_calls_of_its_freeform_tool_from_another_wire(tmp_path: Pa
     with answering(*reply) as upstream, running_at(upstream, f"sqlite:{tmp_path}/gateway.db") as url:
         answer = httpx2.post(url + path, json={"model": route, "stream": streams, **body}, timeout=60)
     assert (answer.status_code, wanted in answer.text) == (200, True), answer.text
+
+
+# -- what a reply says besides its text, shown to clients of other wires -----------------------------------------------
+
+MEASURED: Final = "Größe: 7 km."
+_PAGE: Final = {"url": "https://a.example", "title": "A", "start_index": 7, "end_index": 11}
+_NOTE: Final = {"type": "url_citation", **_PAGE}
+_PART: Final = {"type": "output_text", "text": MEASURED, "annotations": [_NOTE]}
+_MESSAGE: Final = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [_PART]}
+_DONE: Final = {"id": "resp_1", "object": "response", "status": "completed", "output": [_MESSAGE]}
+_AT: Final = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+_GROUNDED: Final = {
+    "candidates": [
+        {
+            "content": {"role": "model", "parts": [{"text": MEASURED}]},
+            "finishReason": "STOP",
+            "index": 0,
+            "groundingMetadata": {
+                "groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}],
+                "groundingSupports": [
+                    {"segment": {"startIndex": 9, "endIndex": 13, "text": "7 km"}, "groundingChunkIndices": [0]}
+                ],
+            },
+        }
+    ]
+}
+_CITED: Final = {
+    "role": "assistant",
+    "content": MEASURED,
+    "annotations": [{"type": "url_citation", "url_citation": _PAGE}],
+}
+
+
+def chunk(delta: Mapping[str, Any], reason: str | None = None, **others: object) -> dict[str, Any]:
+    return {"id": "c1", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **others}
+
+
+CITING: Final[Mapping[str, tuple[Any, Sequence[Mapping[str, Any]]]]] = {
+    "m-gemini": (_GROUNDED, [_GROUNDED]),
+    "m-chat": (
+        {"id": "c1", "choices": [{"index": 0, "finish_reason": "stop", "message": _CITED}]},
+        [
+            chunk({"content": "Größe: "}),
+            chunk({"content": "7 km."}),
+            chunk({"annotations": _CITED["annotations"]}, "stop"),
+        ],
+    ),
+    "m-responses": (
+        _DONE,
+        [
+            {"type": "response.created", "response": {**_DONE, "status": "in_progress", "output": []}},
+            {"type": "response.output_item.added", "output_index": 0, "item": {**_MESSAGE, "content": []}},
+            {"type": "response.content_part.added", **_AT, "part": {**_PART, "text": "", "annotations": []}},
+            {"type": "response.output_text.delta", **_AT, "delta": MEASURED},
+            {"type": "response.output_text.annotation.added", **_AT, "annotation_index": 0, "annotation": _NOTE},
+            {"type": "response.output_text.done", **_AT, "text": MEASURED},
+            {"type": "response.content_part.done", **_AT, "part": _PART},
+            {"type": "response.output_item.done", "output_index": 0, "item": _MESSAGE},
+            {"type": "response.completed", "response": _DONE},
+        ],
+    ),
+}
+"""A page that is cited for the characters 7 to 11, which are the bytes 9 to 13."""
+
+
+def asked(url: str, route: str, path: str, *, streams: bool) -> httpx2.Response:
+    """Ask for a reply over one wire."""
+    hello = [{"role": "user", "content": "Hi"}]
+    bodies: dict[str, dict[str, Any]] = {
+        "/v1/messages": {"max_tokens": 50, "messages": hello},
+        "/v1/chat/completions": {"messages": hello},
+        "/v1/responses": {"input": "Hi"},
+    }
+    body = {"model": route, "stream": streams, **bodies[path]} if path in bodies else {}
+    body = body or {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    verb = "streamGenerateContent?alt=sse" if streams else "generateContent"
+    answer = httpx2.post(url + path.format(route, verb), json=body, timeout=60)
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+def bodies_of(answer: httpx2.Response) -> list[Any]:
+    """Return the body of a reply, or the events of a streamed one."""
+    if "text/event-stream" not in answer.headers["content-type"]:
+        return [answer.json()]
+    lines = [line.removeprefix("data:").strip() for line in answer.text.splitlines() if line.startswith("data:")]
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
+def spans(value: object) -> set[tuple[int, int]]:
+    """Find the places that pages are cited for."""
+    if isinstance(value, list):
+        return {span for one in value for span in spans(one)}
+    if not isinstance(value, dict):
+        return set()
+    own = {(value[first], value[last]) for first, last in PLACES if first in value and last in value}
+    return own | {span for one in value.values() for span in spans(one)}
+
+
+PLACES: Final = (("start_index", "end_index"), ("startIndex", "endIndex"))
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("route", CITING)
+def test_a_page_is_cited_for_the_same_characters_on_every_wire(tmp_path: Path, route: str, streams: bool):
+    with answering(*CITING[route]) as upstream, running_at(upstream, f"sqlite:{tmp_path}/gateway.db") as url:
+        for path in ("/v1/chat/completions", "/v1/responses", "/v1beta/models/{}:{}"):
+            found = spans(bodies_of(asked(url, route, path, streams=streams)))
+            assert found == {(9, 13) if "v1beta" in path else (7, 11)}, path
+
+
+NEW: Final = "weather_of_the_day"
+_HELLO: Final = [{"type": "text", "text": "Hi."}]
+_CLAUDE: Final = {**CLAUDE, "content": _HELLO, "stop_reason": "end_turn", "stop_details": None}
+_GEMINI: Final = {
+    "candidates": [{"content": {"role": "model", "parts": [{"text": "Hi."}]}, "finishReason": "STOP", NEW: "sun"}],
+    "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 1, "totalTokenCount": 10},
+}
+UNLISTED: Final[Mapping[str, tuple[Any, Sequence[Mapping[str, Any]]]]] = {
+    "m-anthropic": (
+        {**_CLAUDE, NEW: "sun"},
+        [
+            {"type": "message_start", "message": {**_CLAUDE, "content": [], "stop_reason": None, NEW: "sun"}},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi."}},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}},
+            {"type": "message_stop"},
+        ],
+    ),
+    "m-gemini": (_GEMINI, [_GEMINI]),
+    "m-chat": (
+        {"id": "c1", NEW: "sun", "choices": [{"index": 0, "finish_reason": "stop", "message": {"content": "Hi."}}]},
+        [chunk({"content": "Hi."}, **{NEW: "sun"}), chunk({}, "stop")],
+    ),
+    "m-responses": (
+        {**_DONE, NEW: "sun"},
+        [*CITING["m-responses"][1][:-1], {"type": "response.completed", "response": {**_DONE, NEW: "sun"}}],
+    ),
+}
+"""Replies with a field that no list knows."""
+REMOVED: Final = "'extra_removed', 'path': ['extra']"
+"""How the row of a request says so, without values."""
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("route", UNLISTED)
+def test_a_field_of_a_reply_that_no_list_knows_is_reported(tmp_path: Path, route: str, streams: bool):
+    known: Any = json.loads(
+        json.dumps(UNLISTED[route]).replace(f', "{NEW}": "sun"', "").replace(f'"{NEW}": "sun", ', "")
+    )
+    for given, is_new in ((UNLISTED[route], True), (known, False)):
+        store = f"sqlite:{tmp_path}/{is_new}.db"
+        with answering(given[0], given[1]) as upstream, running_at(upstream, store) as url:
+            for path in ENDS:
+                if PATHS[route].partition("{")[0] == path.partition("{")[0]:
+                    continue  # a client of the same wire gets it
+                answer = asked(url, route, path, streams=streams)
+                assert NEW not in answer.text
+                assert (REMOVED in changes_of(url, answer)) is is_new, path
+
+
+FULL: Final = (
+    {"id": "c1", "choices": [{"index": 0, "finish_reason": "model_length", "message": {"content": "Hi."}}]},
+    [chunk({"content": "Hi."}), chunk({}, "model_length")],
+)
+MISTRAL: Final = '''
+[models.m-mistral]
+try = ["mistral/mistral-medium-latest"]
+[providers.mistral]
+base_url = "{}/v1"'''
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_window_that_was_full_at_mistral_is_one_for_a_client_of_claude(tmp_path: Path, streams: bool):
+    with (
+        answering(*FULL) as upstream,
+        running_at(upstream, f"sqlite:{tmp_path}/gateway.db", MISTRAL.format(upstream)) as url,
+    ):
+        claude = asked(url, "m-mistral", "/v1/messages", streams=streams)
+        assert '"stop_reason":"model_context_window_exceeded"' in claude.text
+        chat = asked(url, "m-mistral", "/v1/chat/completions", streams=streams)
+        assert '"finish_reason":"length"' in chat.text
+        assert (REMOVED in changes_of(url, claude), REMOVED in changes_of(url, chat)) == (False, True)

@@ -17,6 +17,7 @@ from gateway.running import KEYS
 from segue.client.http.outgoing_request import OutgoingRequest
 from segue.gateway.config import load_config
 from segue.gateway.keys import Rights, digest_of, make_key
+from segue.gateway.object_places import ObjectPlaces
 from segue.gateway.service import Gateway
 from segue.gateway.store.key_table import put_key
 from segue.gateway.transport import AiohttpTransport
@@ -744,6 +745,13 @@ GPT = {
             "tools": [{"name": "f", "input_schema": {"file_id": "file-V", "id": "msg_V"}}],
         },
         {
+            "type": "mcp_approval_request",
+            "id": "mcpr_1",
+            "server_label": "x",
+            "name": "f",
+            "arguments": '{"id":"mcpr_V"}',
+        },
+        {
             "type": "message",
             "id": "msg_1",
             "role": "assistant",
@@ -754,6 +762,13 @@ GPT = {
     "metadata": {"conversation": "conv_V"},
     "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
 }
+
+
+WAITING = {"type": "mcp_approval_request", "id": "mcpr_2", "server_label": "x", "name": "f", "arguments": "{}"}
+
+
+def approve(name: object) -> dict[str, Any]:
+    return {"type": "mcp_approval_response", "approval_request_id": name, "approve": True}
 
 
 FILE_OF_GPT = user({"type": "input_file", "file_id": "file-V"}, key="input")
@@ -899,6 +914,16 @@ def test_a_name_of_the_catalogue_is_everybodys(gateway: Gateway, upstream: Upstr
         ({"input": user({"type": "input_file", "file_id": "file-V"}, key="input")["input"]}, (400, 400)),
         ({"input": [{"id": "msg_V"}, HI]}, (400, 400)),
         ({"conversation": "conv_V"}, (400, 400)),
+        ({"input": [HI, approve("mcpr_1")]}, (200, 400)),
+        ({"input": [HI, approve("mcpr_V")]}, (400, 400)),
+        ({"input": [HI, approve(["mcpr_V"])]}, (400, 400)),
+        ({"input": [HI, {"approval_request_id": "mcpr_V", "approve": True}]}, (400, 400)),
+        ({"input": [HI, WAITING, approve("mcpr_2")]}, (200, 200)),
+        ({"input": [HI, approve("mcpr_2"), WAITING]}, (200, 200)),
+        ({"input": [HI, WAITING, approve("mcpr_2"), approve("mcpr_V")]}, (400, 400)),
+        ({"input": [HI, {**WAITING, "arguments": ""}, approve("mcpr_2")]}, (400, 400)),
+        ({"input": [HI, {**WAITING, "type": "mcp_call", "output": "a"}, approve("mcpr_2")]}, (400, 400)),
+        ({"input": [HI, {"role": "user", "content": [WAITING]}, approve("mcpr_2")]}, (400, 400)),
     ],
     ids=[
         "a whole reply",
@@ -907,6 +932,16 @@ def test_a_name_of_the_catalogue_is_everybodys(gateway: Gateway, upstream: Upstr
         "a file in a schema",
         "an id in a schema",
         "metadata",
+        "an approval",
+        "an approval of another",
+        "a list of approvals",
+        "an approval without a type",
+        "an approval of an item in the body",
+        "an approval before its item",
+        "an approval next to it",
+        "an approval of an item that is looked up",
+        "an approval of a call",
+        "an approval of an item in a message",
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
@@ -948,6 +983,42 @@ LONG = {"role": "user", "content": "read the file " * 400}
 ANSWER = {"role": "assistant", "content": "I did."}
 FILE = {"type": "document", "source": {"type": "file", "file_id": "file_1"}}
 NAMING = {"role": "user", "content": [FILE]}
+
+
+@pytest.mark.parametrize(
+    ("container", "last", "statuses"),
+    [({}, NAMING, [200, 200, 400]), ({"container": "container_1"}, HI, [400, 400, 400]), ({}, HI, [200, 200, 200])],
+    ids=["a new turn names it", "what stays the same names it", "nothing names it"],
+)
+def test_what_stays_the_same_is_not_checked_again_if_it_names_nothing(
+    tmp_path: Path, upstream: Upstream, container: dict[str, Any], last: Any, statuses: list[int]
+) -> None:
+    upstream.reply = CLAUDE
+    searched: list[list[str]] = []
+    find = ObjectPlaces.find
+
+    def noted(self: ObjectPlaces, body: Mapping[str, object]) -> Any:
+        searched.append(sorted(body))
+        return find(self, body)
+
+    async def run() -> list[int]:
+        gateway = make(tmp_path)
+        await gateway.start()
+        found: list[int] = []
+        for text, turn in (("a", HI), ("b", HI), ("c", last)):
+            messages = [{"role": "user", "content": text * 5_000}, ANSWER, turn]
+            tools = [{"name": "Read", "description": "d", "input_schema": TOOL_SCHEMA}]
+            body = {"model": "m-claude", "max_tokens": 9, "messages": messages, "tools": tools, **container}
+            client = Client(gateway, json.dumps(body).encode(), stays=True)
+            await client.ask("/v1/messages", {"x-api-key": KEY})
+            found.append(client.status)
+        await gateway.close()
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ObjectPlaces, "find", noted)
+        assert asyncio.run(run()) == statuses
+    assert [each == ["messages"] for each in searched] == [False, *[not container] * 2]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from histories.agent_programs import need_program, resume, texts_in
+from histories.agent_programs import PROGRAMS, need_program, resume, texts_in
 from histories.truth import needs_samples
 from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.context import Context
@@ -21,13 +21,7 @@ from segue.projection.report import ChangeCode
 from segue.requests.tokens import estimate_tokens
 
 WRITER = Model("grok-4", "xai", "openai-chat")
-TARGETS = {
-    "claude-code": Model("claude-sonnet-4-5", "anthropic", "anthropic-messages"),
-    "codex": Model("gpt-5.4", "openai", "openai-responses"),
-    "pi": Model("claude-sonnet-4-5", "anthropic", "anthropic-messages"),
-    "opencode": Model("claude-sonnet-4-5", "anthropic", "anthropic-messages"),
-    "gemini-cli": Model("gemini-2.5-pro", "google", "google-genai"),
-}
+TARGETS = {record.name: record.example for record in all_formats() if record.compacts and record.example}
 SMALL = 9000
 
 
@@ -61,8 +55,8 @@ def said(messages: tuple[Message, ...]) -> str:
     return "\n".join(map(plain_text, messages))
 
 
-def test_the_formats_with_a_record_are_these():
-    assert {record.name for record in all_formats() if record.compacts} == set(TARGETS)
+def test_these_formats_have_a_record():
+    assert TARGETS.keys() >= {"claude-code", "codex", "gemini-cli", "opencode", "pi"}
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -168,7 +162,7 @@ def pieces_of(messages: tuple[Message, ...]) -> list[str]:
 @needs_samples
 @pytest.mark.proof
 @pytest.mark.parametrize("kind", LONG)
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", [name for name in TARGETS if name in PROGRAMS])
 def test_the_program_sends_the_note_and_what_follows_and_nothing_before(name, kind, tmp_path: Path):
     need_program(name)
     model = TARGETS[name]

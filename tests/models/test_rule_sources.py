@@ -26,7 +26,8 @@ def without_source(rules: Rules, sources: Mapping[str, str]) -> list[str]:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_field_of_a_protocols_rules_has_a_source_and_a_day(protocol):
     rules = import_module(f"{find_folder(protocol)}.rules")
-    assert without_source(rules.RULES, rules.SOURCES) == []
+    found = without_source(rules.RULES, rules.SOURCES)
+    assert found == [], "name in `SOURCES` the documentation, the thread, the version or the recording that says so"
     assert date.fromisoformat(rules.READ) >= date(2026, 11, 1)
 
 

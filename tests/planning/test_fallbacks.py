@@ -127,7 +127,11 @@ def test_reasoning_that_the_first_model_gets_back_is_worth_its_price():
     assert policy.prefers_first(history(60_000), CLAUDE, GPT)
 
 
-@pytest.mark.parametrize("wrong", [{"never_lose": ["pictures"]}, {"order": "best"}, {"turns": 0}], ids=str)
+@pytest.mark.parametrize(
+    "wrong",
+    [{"never_lose": ["pictures"]}, {"never_lose": "media"}, {"never_lose": 5}, {"order": "best"}, {"turns": 0}],
+    ids=str,
+)
 def test_a_wrong_setting_is_named(wrong):
     with pytest.raises(SettingsError) as raised:
         FallbackPolicy([GPT], **wrong)

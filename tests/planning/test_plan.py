@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -210,3 +211,29 @@ def test_some_providers_read_short_prefixes(name: str, size: int, read: int) -> 
     reply = replace(new_assistant_message(model, content=(TextContent(text="It does."),)), usage=usage)
     context = Context(messages=(UserMessage.of("Does it?"), reply, UserMessage.of("And the other one? " * 20)))
     assert plan(context, [model]).models[0].requests[0].cache_read == read
+
+
+@pytest.mark.parametrize(
+    ("models", "settings", "named"),
+    [
+        (None, {}, "list of models"),
+        (5, {}, "list of models"),
+        ("openai/gpt-5.4", {}, "not one model"),
+        ([GPT], {"now": float("nan")}, "now"),
+        ([GPT], {"now": float("inf")}, "now"),
+        ([GPT], {"turns": 1_000_000}, "at most"),
+        ([GPT], {"turns": True}, "turns"),
+    ],
+    ids=str,
+)
+def test_arguments_of_a_wrong_kind_are_named(models: Any, settings: dict[str, Any], named: str) -> None:
+    with pytest.raises(SettingsError, match=named):
+        plan("Hi", models, **settings)
+
+
+def test_counts_below_zero_are_not_learned_from() -> None:
+    reply = replace(new_assistant_message(GPT), usage=Usage(input=-5, output=-700))
+    history = Context(messages=(UserMessage.of("Hi"), reply, UserMessage.of("And?")))
+    money = plan(history, [GPT]).models[0].money
+    assert money is not None
+    assert 0 <= money.low <= money.expected <= money.high

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 
 import pytest
@@ -358,8 +359,15 @@ VALUES: dict[ToolOption, object] = {
     "max_results": 2,
     "server_name": "s",
     "server_url": "https://m.example",
+    "allowed_tools": ["a", "b"],
+    "filter": "year = 2026",
     "widget": True,
 }
+
+
+def body_with(tool: ServerTool, server: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a body with the server that a definition names."""
+    return {tool.form.servers: [server]} if tool.form is not None and server else {}
 
 
 @pytest.mark.parametrize(("protocol", "tool"), ROWS, ids=[f"{protocol}: {tool.name}" for protocol, tool in ROWS])
@@ -369,8 +377,8 @@ def test_a_row_reads_what_it_writes(protocol: str, tool: ServerTool):
         return
     options: dict[ToolOption, object] = {name: VALUES[name] for name in tool.options}
     lost = lost_options(tool, options)
-    definition = write_definition(tool, options)
-    use = read_definition((tool,), definition)
+    definition, server = write_definition(tool, options)
+    use = read_definition((tool,), definition, body_with(tool, server))
     assert use is not None
     assert use.unread == ()
     assert use.options == {name: value for name, value in options.items() if name not in lost}
@@ -404,9 +412,11 @@ def test_every_tool_is_sent_or_reported_at_every_target(model: Model):
             continue
         options: dict[ToolOption, object] = {name: VALUES[name] for name in tool.options}
         options.pop("allowed_domains", None)
-        native = NativeTool(protocol=protocol, definition=write_definition(tool, options))
+        definition, server = write_definition(tool, options)
+        native = NativeTool(protocol=protocol, definition=definition)
+        asked = Options(extra={protocol: body_with(tool, server)} if server else None)
         for tools in ((native,), (READ, native), (native, READ)):
-            projection = projected(model, *tools)
+            projection = projected(model, *tools, options=asked)
             prompt = Prompt(context=projection.context, options=projection.options, model=model.id)
             body = encode_request(prompt, protocol=model.protocol, model=model)
             assert get_protocol(model.protocol).check(body, resolve_endpoint(model)) == []

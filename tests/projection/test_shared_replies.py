@@ -23,7 +23,7 @@ from segue.conversation.replayed import message_events
 from segue.projection.replies import shared
 from segue.projection.replies.projector import ReplyProjector
 from segue.protocols.registry import all_protocols
-from segue.protocols.shared_replies import REPLY_FIELDS, ReplyField
+from segue.protocols.shared_replies import HOUSEKEEPING, REPLY_FIELDS, ReplyField
 
 CODECS: Final = {codec.name: codec for codec in all_protocols()}
 
@@ -83,7 +83,7 @@ def test_tokens_of_audio_are_shown_or_reported():
     body, told = shown(HEARD, "openai-chat", "google-genai")
     details = body["usageMetadata"]["promptTokensDetails"]
     assert (details, told) == (
-        [{"modality": "AUDIO", "tokenCount": 25}, {"modality": "TEXT", "tokenCount": 75}],
+        [{"modality": "TEXT", "tokenCount": 75}, {"modality": "AUDIO", "tokenCount": 25}],
         "",
     )
     assert shown(HEARD, "openai-chat", "anthropic-messages")[1] == 'input_modalities: {"audio": 25}'
@@ -142,6 +142,84 @@ def test_a_refusal_begins_as_one_in_a_stream():
     assert begun == TextStart(index=0, extra={"openai-responses": {"field": "refusal"}})
 
 
+PAGE: Final = {"url": "https://a.example", "title": "A", "start_index": 0, "end_index": 5}
+
+
+def cited(*places: tuple[int, int]) -> dict[str, Any]:
+    """Give a reply of Chat that cites a page for some characters of its text."""
+    notes = [
+        {"type": "url_citation", "url_citation": {**PAGE, "start_index": start, "end_index": end}}
+        for start, end in places
+    ]
+    message = {"role": "assistant", "content": "Hello.", "annotations": notes}
+    return {**CHAT, "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+
+
+@pytest.mark.parametrize(
+    ("client", "places", "told"),
+    [
+        ("bedrock-converse", ((0, 5),), "places of cited pages"),  # it cites for the whole text
+        ("bedrock-converse", ((0, 6),), ""),
+        ("openai-responses", ((0, 5), (5, 6)), ""),
+        ("google-genai", ((0, 5),), ""),
+        ("google-interactions", ((0, 5),), ""),
+    ],
+)
+def test_a_place_that_the_wire_cannot_cite_for_is_reported(client: str, places: Any, told: str):
+    assert shown(cited(*places), "openai-chat", client)[1] == told
+
+
+def test_a_place_in_an_earlier_text_is_reported_where_texts_cite_by_themselves():
+    parts = [{"text": "One. "}, {"executableCode": {"language": "PYTHON", "code": "1"}}, {"text": "Two."}]
+    for start, told in ((0, "places of cited pages"), (5, "")):
+        segment = {"startIndex": start, "endIndex": start + 3}
+        grounding = {
+            "groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}],
+            "groundingSupports": [{"segment": segment, "groundingChunkIndices": [0]}],
+        }
+        candidate = {
+            "content": {"role": "model", "parts": parts},
+            "finishReason": "STOP",
+            "groundingMetadata": grounding,
+        }
+        message = decode_response({"candidates": [candidate]}, protocol="google-genai")
+        details = [change.detail for change in project_reply(message, protocol="openai-responses").report.changes]
+        assert ("places of cited pages" in details) is bool(told)
+
+
+@pytest.mark.parametrize("status", ["in_progress", "queued"])
+def test_a_reply_that_is_not_finished_is_none_elsewhere(status: str):
+    google = {"id": "i", "status": status, "model": "m", "steps": []}
+    body, told = shown(google, "google-interactions", "openai-responses")
+    assert (body["status"], body["error"], told) == (status, None, "")
+    assert shown(body, "openai-responses", "google-interactions")[0]["status"] == status
+    assert f'stop_reason: "{status}"' in shown(google, "google-interactions", "openai-chat")[1]
+
+
+def test_a_call_that_could_not_be_read_ends_a_reply_of_google():
+    said = {"message": {"role": "assistant", "content": [{"text": "Hello."}]}}
+    bedrock = {"output": said, "stopReason": "malformed_tool_use"}
+    body, told = shown(bedrock, "bedrock-converse", "google-genai")
+    assert (body["candidates"][0]["finishReason"], told) == ("MALFORMED_FUNCTION_CALL", "")
+
+
+def test_tokens_of_tools_and_texts_are_counted_on_googles_other_wire():
+    counts = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 22, "toolUsePromptTokenCount": 7}
+    google = {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi"}]}}], "usageMetadata": counts}
+    body, told = shown(google, "google-genai", "google-interactions")
+    assert (body["usage"]["total_tool_use_tokens"], told) == (7, "")
+    assert shown(body, "google-interactions", "google-genai")[0]["usageMetadata"]["toolUsePromptTokenCount"] == 7
+    assert shown(google, "google-genai", "openai-chat")[1] == "tool_tokens: 7"
+
+
+def test_tokens_of_a_prediction_are_counted_at_mistral():
+    details = {"accepted_prediction_tokens": 2, "rejected_prediction_tokens": 1}
+    body, told = shown(
+        {**CHAT, "usage": {**CHAT["usage"], "completion_tokens_details": details}}, "openai-chat", "mistral-chat"
+    )
+    assert (body["usage"]["completion_tokens_details"], told) == (details, "")
+
+
 # -- the law -----------------------------------------------------------------------------------------------------------
 
 TOKENS: Final = [{"token": "Hi", "logprob": -0.5, "alternatives": [{"token": "Ho", "logprob": -1.5}]}]
@@ -150,8 +228,11 @@ NEUTRAL: Final[Mapping[str, tuple[object, ...]]] = {
     "metadata": ({"team": "a"},),
     "moderation": ({"input": {"type": "moderation_result", "model": "m", "flagged": True}},),
     "input_transformations": ([{"at": "x", "reason": "prefix_mismatch"}],),
-    "input_modalities": ({"audio": 4}, {"image": 3}),
+    "input_modalities": ({"audio": 4}, {"image": 3}, {"text": 6, "audio": 4}),
     "output_modalities": ({"audio": 2},),
+    "tool_tokens": (7,),
+    "tool_modalities": ({"text": 7, "image": 2},),
+    "system_fingerprint": ("fp_1",),
     "searches": (2,),
     "cache_writes": ({"1h": 3},),
     "logprobs": (TOKENS,),
@@ -167,6 +248,7 @@ NEUTRAL: Final[Mapping[str, tuple[object, ...]]] = {
     "safety_ratings": ([{"category": "HARM_CATEGORY_HARASSMENT", "probability": "MEDIUM"}],),
     "prompt_feedback": ({"safetyRatings": [{"category": "HARM_CATEGORY_HARASSMENT", "probability": "LOW"}]},),
     "finish_message": ("It was recited.",),
+    "searched_for": (["bears of Bern"],),
     "average_logprobs": (-0.5,),
     "recited_sources": ({"citationSources": [{"uri": "https://example.com", "license": "mit"}]},),
     "grounding": ({"groundingChunks": [{"retrievedContext": {"title": "Handbook", "text": "7 km"}}]},),
@@ -202,7 +284,9 @@ def reply_cases() -> Iterator[tuple[ReplyField, str, str, object]]:
 
 
 def comparable(neutral: object) -> object:
-    """Return a value without the parts that not every wire has: bytes of tokens, and alternatives at Cohere."""
+    """Return a value without the parts that not every wire has: bytes, alternatives at Cohere, text tokens."""
+    if isinstance(neutral, dict):
+        return {key: value for key, value in cast("dict[str, object]", neutral).items() if key != "text"}
     if not isinstance(neutral, list) or "token" not in neutral[0]:
         return neutral
     return [(one["token"], one["logprob"]) for one in cast("list[dict[str, object]]", neutral)]
@@ -234,7 +318,8 @@ def is_lost(row: ReplyField, source: str, client: str, neutral: object, *, strea
         if held is not None and comparable(own.read(held)) == comparable(given):
             return False
     names = {row.name, *place.path.split(".")}
-    return given != "default" and not any(name in change.detail for change in report.changes for name in names)
+    is_said = given == "default" or row.name in HOUSEKEEPING  # they say nothing of the answer
+    return not is_said and not any(name in change.detail for change in report.changes for name in names)
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])

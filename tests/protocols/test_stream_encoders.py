@@ -161,7 +161,8 @@ def test_a_withheld_reply_is_read_as_a_refusal(codec, reason):
     )
     _, back = decode_frames(codec, encode_events(codec, [ErrorEvent(reason=StopReason.ERROR, message=message)]))
     if codec.name not in ("ollama-chat", "mistral-chat"):  # they have no reason for it
-        assert segue.classify(back).kind == segue.FailureKind.REFUSED
+        told = f"{back.raw_stop_reason!r} is no word of REFUSED in failures/codes.py"
+        assert segue.classify(back).kind == segue.FailureKind.REFUSED, told
 
 
 @of_every_stream

@@ -130,7 +130,7 @@ class SessionAgent:
     ) -> schema.ListSessionsResponse:
         """List the sessions of all agents, the newest first."""
         found = await asyncio.to_thread(lambda: list(self._gate.sessions(None, cwd)))
-        first = int(cursor) if cursor is not None and cursor.isdecimal() else 0
+        first = int(cursor) if cursor is not None and cursor.isdecimal() and len(cursor) < 10 else 0
         page = found[first : first + _PAGE]
         rows = [
             schema.SessionInfo(
@@ -335,10 +335,13 @@ class _Hands:
         """Return the absolute path of a file of the project.
 
         Raises:
-            NotAllowed: it is outside of the folder of the project.
+            NotAllowed: it is outside of the folder of the project, or no file can have this name.
         """
         whole = Path(os.path.abspath(self._root / path))  # noqa: PTH100 - `..` is resolved, links are the next check
-        real = Path(os.path.realpath(whole))
+        try:
+            real = Path(os.path.realpath(whole))
+        except ValueError:  # a null character, or half of a surrogate pair
+            real = Path()
         if not whole.is_relative_to(self._root) or not real.is_relative_to(os.path.realpath(self._root)):
             raise NotAllowed(f"{path[:_TITLE]!r} is outside of the folder of the project")
         return str(whole)

@@ -29,10 +29,11 @@ from segue.conversation.context import Context, Prompt
 from segue.corpus.pieces import find_again
 from segue.corpus.rows import ID_COLUMN
 from segue.corpus.training import ONLY_REQUESTS, has_weights, is_training_line, writing_model
-from segue.errors import DecodeError, DoesNotFit, EmptyConversation, Path, render_path
+from segue.errors import DecodeError, DoesNotFit, EmptyConversation, Path, SegueError, render_path
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.plurals import counted
 from segue.foundation.safe_text import in_one_line, printable
+from segue.histories.api import check_bound_state
 from segue.histories.opening import BadLine, How, Opened, OpenedDocument, open_line
 from segue.models.catalogue import Catalogue
 from segue.models.evidence import Grade
@@ -72,7 +73,6 @@ class CheckProblem(NamedTuple):
     "--for",
     "target",
     metavar="MODEL|PROTOCOL",
-    required=True,
     shell_complete=complete_model_or_protocol,
     help="The model, or any model of this protocol.",
 )
@@ -98,6 +98,12 @@ class CheckProblem(NamedTuple):
     "--explain",
     is_flag=True,
     help="Also list what a request is compared with, and what only the provider can know.",
+)
+@click.option(
+    "--state",
+    "is_state",
+    is_flag=True,
+    help="Check what binds replies of a session to their models, in ATIF or Agent Trail; takes no --for.",
 )
 @click.option("--strict", is_flag=True, help="Fail also on what may be refused, or is accepted without effect.")
 @click.option(
@@ -128,12 +134,13 @@ def command(
     *,
     files: tuple[BinaryIO, ...],
     example: bool,
-    target: str,
+    target: str | None,
     source: str | None,
     form: str,
     after: BinaryIO | None,
     explain: bool,
     harmless: bool,
+    is_state: bool,
     strict: bool,
     is_fixed: bool,
     output: str | None,
@@ -164,6 +171,12 @@ def command(
     if len(files) > 1 and (after is not None or explain):
         raise click.UsageError("--after and --explain are for one FILE")
     inputs = files if len(files) > 1 and not example else (choose_input(files[0] if files else None, example=example),)
+    if is_state:
+        faults = [fault for file in inputs for fault in _check_state(file)]
+        _PRINTERS[form](faults)
+        ctx.exit(Status.FOUND if faults else Status.SUCCESS)
+    if target is None:
+        raise click.MissingParameter(ctx=ctx, param_hint="'--for'", param_type="option")
     wire_only = target in PROTOCOLS
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
     known = open_catalogue(catalogue)
@@ -195,6 +208,16 @@ def command(
         _explain(document, model, known if wire_only else None, form)
     failed = any(strict or finding.grade == "refused" for finding in found)
     ctx.exit(Status.FOUND if failed else Status.SUCCESS)
+
+
+def _check_state(file: BinaryIO) -> Iterator[CheckProblem]:
+    try:
+        faults = check_bound_state(file.read())
+    except SegueError as error:
+        raise_named(error, file.name)
+    for fault in faults:
+        line = fault.path[1] if fault.path[0] == "lines" else 1
+        yield CheckProblem("error", fault.code, fault.path, fault.message, int(line), file.name)
 
 
 def _open_request(file: BinaryIO, source: str | None, model: Model) -> OpenedDocument | None:

@@ -175,7 +175,7 @@ def _read_budgets(given: tuple[str, ...]) -> dict[Period, Budget]:
             )
         before = budgets.get(period, Budget())
         if (found["unit"] or "$").lower() == "tokens":
-            budgets[period] = msgspec.structs.replace(before, tokens=int(float(found["amount"])))
+            budgets[period] = msgspec.structs.replace(before, tokens=int(min(float(found["amount"]), 1e18)))
         else:
             budgets[period] = msgspec.structs.replace(before, dollars=float(found["amount"]))
     return budgets

@@ -48,10 +48,11 @@ class SharedOptions(TypedDict, total=False):
     thinking_shown: Literal["shown", "hidden"]
     thinking_kept: Literal["all", "current", "none"]
     allowed_tools: Mapping[str, Any]
+    strict_tools: bool
     documents: list[Mapping[str, Any]]
     citations: Literal["enabled", "disabled"]
     modalities: list[str]
-    speech: Mapping[str, str]
+    speech: Mapping[str, Any]
     aspect_ratio: str
     image_size: str
     service_tier: Literal["auto", "default", "flex", "priority", "scale", "fast", "ultrafast", "reserved"]

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias, final
 import msgspec
 from msgspec.structs import replace
 
+from segue.conversation.content import ToolCall
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message
 from segue.envelope.envelopes import Envelopes, find_envelopes, has_envelope
@@ -63,11 +64,16 @@ class FoundStates(msgspec.Struct, frozen=True):
 
 @final
 class RestoredHistory(msgspec.Struct, frozen=True):
-    """A history with its states, what was changed, and how many turns have their state."""
+    """A history with its states, what was changed, and how many turns have their state.
+
+    `look_ups` are calls that the client never saw, by the index of their turn, with what they search
+    (`Piece.searched`): they have no results.
+    """
 
     context: Context
     report: Report
     restored: int
+    look_ups: dict[int, tuple[tuple[ToolCall, tuple[int, int]], ...]] = {}
 
 
 def find_states(
@@ -138,6 +144,7 @@ def restore(
     messages: list[Message] = []
     changes: list[Change] = []
     ids: dict[str, str] = {}
+    look_ups: dict[int, tuple[tuple[ToolCall, tuple[int, int]], ...]] = {}
     for index, message in enumerate(context.messages):
         if message.role == "toolResult":
             own = rename_ids(ids, message.tool_call_id)
@@ -149,13 +156,15 @@ def restore(
             turn = _restored(message, state, author, base_urls)
             ids |= turn.ids
             messages.append(turn.message)
+            if turn.look_ups:
+                look_ups[index] = turn.look_ups
             if index in found.unread and (state is None or not state.is_whole):
                 changes.append(_change(index, "the request has more state of replies than this gateway reads"))
             elif index in found.refused and state is None:
                 changes.append(_change(index, "the state that the client returned is not one of this gateway"))
             elif turn.is_changed:
                 changes.append(_change(index, "the client changed this turn; its own text and arguments are used"))
-    return RestoredHistory(replace(context, messages=tuple(messages)), Report(tuple(changes)), len(chosen))
+    return RestoredHistory(replace(context, messages=tuple(messages)), Report(tuple(changes)), len(chosen), look_ups)
 
 
 def _choose(found: FoundStates, stored: Stored) -> dict[int, State]:

@@ -26,11 +26,15 @@ _JOINTS: Final = (0, 1, 2)
 
 @final
 class RestoredTurn(NamedTuple):
-    """A turn with its state, the ids of its calls (as the client knows them -> its own), and whether it was changed."""
+    """A turn with its state, the ids of its calls (as the client knows them -> its own), and whether it was changed.
+
+    `look_ups` are its calls that the client never saw, and what they search (`Piece.searched`).
+    """
 
     message: AssistantMessage
     ids: dict[str, str]
     is_changed: bool
+    look_ups: tuple[tuple[ToolCall, tuple[int, int]], ...] = ()
 
 
 class _Turn:
@@ -51,7 +55,7 @@ class _Turn:
         self.text: str = text
         self.at: int = 0
         self.calls: list[ToolCall] = list(turn.tool_calls())
-        shown = [piece.shown for piece in state.pieces if piece.content.kind == "toolCall"]
+        shown = [piece.shown for piece in state.pieces if piece.content.kind == "toolCall" and piece.searched is None]
         known = {bare_id(call.id) for call in self.calls} | {call.id for call in self.calls}
         # Some clients drop the ids of calls; then the order counts.
         self.by_place: bool = not known.intersection(shown) and len(shown) == len(self.calls)
@@ -97,6 +101,7 @@ def restore_turn(turn: AssistantMessage, state: State) -> RestoredTurn:
     """Put a turn together from what the client sent and its state."""
     given = _Turn(turn, state)
     content: list[AssistantContent] = []
+    look_ups: list[tuple[ToolCall, tuple[int, int]]] = []
     ids: dict[str, str] = {}
     if state.shown:
         if digest_of("".join(given.text.split())) == state.shown:
@@ -115,6 +120,9 @@ def restore_turn(turn: AssistantMessage, state: State) -> RestoredTurn:
                     text = TextContent(text=rest) if rest else None
                 if text is not None:
                     content.append(text)
+            case "toolCall" if piece.searched is not None:
+                content.append(own)
+                look_ups.append((own, piece.searched))
             case "toolCall":
                 found = given.take_call(piece, own)
                 if found is not None:
@@ -123,7 +131,8 @@ def restore_turn(turn: AssistantMessage, state: State) -> RestoredTurn:
             case "thinking" | "native":
                 content.append(own)
     _add_rest(content, given, state)
-    return RestoredTurn(_with_head(turn, state, content, is_changed=given.is_changed), ids, given.is_changed)
+    message = _with_head(turn, state, content, is_changed=given.is_changed)
+    return RestoredTurn(message, ids, given.is_changed, tuple(look_ups))
 
 
 def _add_rest(content: list[AssistantContent], given: _Turn, state: State) -> None:

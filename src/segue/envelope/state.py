@@ -31,7 +31,8 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """One piece of content. Of a text and a call, what the client returns is left out of `content`.
 
     `size` and `digest` describe what was left out; `shown` is the id of a call as the client sees it, `name` its name
-    where the client sees another one.
+    where the client sees another one. A look-up, which the client never sees, is `searched`: in how many of the first
+    messages of the conversation, and for how many tokens. It is whole.
     """
 
     index: int
@@ -40,6 +41,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     digest: bytes = b""
     shown: str = ""
     name: str = ""
+    searched: tuple[int, int] | None = None
 
 
 @final
@@ -158,6 +160,15 @@ def finish_state(
         head=replace(message, content=()),
         shown=shown,
     )
+
+
+def with_look_ups(state: State, look_ups: Sequence[tuple[int, ToolCall]], searched: tuple[int, int]) -> State:
+    """Add the look-ups of a whole reply, with their places among all pieces, in order."""
+    pieces = list(state.pieces)
+    for place, call in look_ups:
+        pieces.insert(place, Piece(place, call, searched=searched))
+    pieces = [replace(piece, index=index) for index, piece in enumerate(pieces)]
+    return replace(state, pieces=tuple(pieces), count=len(pieces))
 
 
 def shown_text(message: AssistantMessage) -> str:

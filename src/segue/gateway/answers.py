@@ -164,13 +164,13 @@ def _is_error(body: bytes) -> bool:
 
 
 async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None:
-    """Send a reply that is not streamed. What passes as it is needs no flow, unless its first attempt fails."""
+    """Send a reply that is not streamed. It needs no flow, unless its first attempt fails."""
     protocol = exchange.asked.call.protocol
     model: Model | None = None
     leaving: _Leaving | None = None
     try:
         exchange.let_look_up()
-        first = exchange.try_first()
+        first = await exchange.asked.admission.run(exchange.try_first)
         if first is not None:
             exchange.asked.admission.turn.leave()
             leaving = _Leaving(exchange, first.wire.interrupt, receive)

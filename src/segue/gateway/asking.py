@@ -22,6 +22,7 @@ from segue.gateway.fallbacks import may_return, return_to_first
 from segue.gateway.hints import Identity, find_client, find_conversation
 from segue.gateway.histories import ReadRequest, Seam
 from segue.gateway.intake import Admission
+from segue.gateway.looking_up import answer_unseen
 from segue.gateway.provider_objects import check_objects, checked_bytes, without_items
 from segue.gateway.routing import Routed, Router
 from segue.gateway.service import Gateway, now_ms
@@ -31,6 +32,7 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, InstructionsPolicy, Policy, ReasoningPolicy
 from segue.projection.report import Change, ChangeCode, Loss, Report
+from segue.projection.workspace.workspace import KnownTools
 from segue.protocols.kit.facts import ServerEdit
 from segue.protocols.registry import get_protocol, resolve_dialect
 
@@ -94,6 +96,8 @@ class RestoredRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is before `sent`, if the connection has it."""
     outboxes: Outboxes | None = None
     """What was encoded of the earlier requests of the connection."""
+    tools: KnownTools | None = None
+    """What was fitted of the tools, if other requests had the same."""
 
 
 async def read_asked(
@@ -231,6 +235,7 @@ async def read_asked(
         body=raw,
         continued=continued,
         outboxes=restored.outboxes or outboxes,
+        tools=None if read is None or read.head is None else read.head.tools,
     )
 
 
@@ -306,18 +311,26 @@ async def _restore(
 
     restored = await admission.run(restore, sent, found, stored, author=origin, base_urls=base_url)
     whole, count, report = restored.context, restored.restored, restored.report
+    before: tuple[Message, ...] = ()
+    if continued is not None:
+        before = continued.messages
+    elif history is not None and seam is not None:
+        before = history.whole[: seam.whole]
+    if restored.look_ups:
+        answered = await admission.run(answer_unseen, before, whole.messages, restored.look_ups)
+        whole = replace(whole, messages=answered)
     if left_out[0]:
         whole = without_items(whole, *left_out)
     passes = None if passing is None else is_unchanged(passing[1], found, stored, passing[0])
-    if continued is not None:
-        whole = replace(whole, messages=(*continued.messages, *whole.messages))
+    if before:
+        whole = replace(whole, messages=(*before, *whole.messages))
     if history is not None and seam is not None:
-        whole = replace(whole, messages=(*history.whole[: seam.messages], *whole.messages))
         count += seam.restored
         report = Report((*seam.report.changes, *report.shifted(seam.messages).changes))
         passes = passes and seam.is_unchanged
     if read is not None and read.text is not None and is_sure and sent is given:
-        end = Seam(len(read.text.turns), len(whole.messages), found.chain, report, count, passes)
+        messages = len(sent.messages) + (0 if seam is None else seam.messages)
+        end = Seam(len(read.text.turns), messages, len(whole.messages), found.chain, report, count, passes)
         read = read if seam is not None else read._replace(history=None, seam=None)
         gateway.histories.keep(read, admission.runtime, whole.messages, end, conversation)
     outboxes = None if history is None or seam is None else history.outboxes

@@ -26,7 +26,7 @@ from segue.conversation.messages import AssistantMessage, Sent, Usage
 from segue.conversation.replayed import message_events
 from segue.envelope.attaching import DELTAS, Attachment
 from segue.envelope.keys import keys_of_reply
-from segue.errors import EncodeError
+from segue.errors import EncodeError, SegueError
 from segue.failures.failure import Failure, FailureKind
 from segue.foundation.json_text import encode_json
 from segue.foundation.plurals import counted
@@ -165,14 +165,20 @@ class Exchange:
         return self._stream
 
     def try_first(self) -> FirstAttempt | None:
-        """Make the first attempt of a request whose bytes are passed on whole; None if a flow has to make it."""
-        asked, client = self.asked, self.asked.admission.runtime.client
-        if not asked.raw or asked.call.stream or self._trace is not None or asked.admission.is_large:
+        """Make the first attempt of a request whose reply is not streamed; None if a flow has to make it."""
+        asked = self.asked
+        if asked.call.stream or self._trace is not None or self.look_ups is not None:
             return None
-        model = asked.candidates[0]
-        account = client.find_account(model)
-        request = self._prepare(asked.context, model, asked.options, asked.policy, account=account)
-        return client.try_first(request, model, asked.context) if self.is_passed else None
+        client = asked.admission.runtime.client
+        try:
+            first = client.try_first(
+                asked.context, asked.candidates[0], options=asked.options, policy=asked.policy, prepare=self._prepare
+            )
+            if first is not None:
+                _ = first.request.content  # encoded here, in the thread of a large body
+        except SegueError:  # another model may be asked, and the flow says what is wrong
+            return None
+        return first
 
     def take_first(self, first: FirstAttempt) -> AssistantMessage | None:
         """Note how the first attempt ended; None if a flow has to go on with it."""
@@ -274,7 +280,7 @@ class Exchange:
         # in another form, and its reasoning would be invalid after that.
         if asked.routed.route.caching and options is not None and not asked.raw:
             options = with_caching(options, context, model, asked.conversation)
-        make = partial(prepare_again, cache=self.gateway.digests.of(self.asked.tenant))
+        make = partial(prepare_again, cache=self.gateway.digests.of(asked.tenant), known=asked.tools)
         if asked.outboxes is not None:
             make = asked.outboxes.prepare
         if self.look_ups is not None:
@@ -288,7 +294,7 @@ class Exchange:
         """
         route = self.asked.routed.route
         if route.fit and route.recall and not self.is_reserved:
-            self.look_ups = LookUps(self.asked.context)
+            self.look_ups = LookUps(self.asked.context, has_store=self._has_store)
 
     def next_round(self, model: Model) -> tuple[Model, ...]:
         """Return the models for the request with the answer to a look-up of a model; none if there was none."""
@@ -300,6 +306,9 @@ class Exchange:
         found = self.look_ups
         if found is not None and found.rounds:
             self._notes.append(f"the model looked up what does not fit its window, {counted(found.rounds, 'time')}")
+        if found is not None and found.unseen:
+            count = counted(len(found.unseen), "look-up")
+            self._notes.append(f"{count} next to calls of the client: answered with their results")
         if found is not None and found.left_out:
             self._notes.append(f"{counted(found.left_out, 'look-up')} next to calls, or after {MOST}, had no answer")
 
@@ -395,6 +404,9 @@ class Exchange:
             runtime.breaker.rest(attempt.model, monotonic() + seconds)
 
     def _clamp(self, usage: Usage, model: Model) -> Usage:
+        clamped = clamp_usage(usage, model)
+        if clamped is usage:  # of several replies, more is possible
+            return usage
         return clamp_usage(usage, model, choices=count_choices(self.asked.call.body or {}))
 
     @property
@@ -529,6 +541,7 @@ class Exchange:
         wants_reply = asked.call.prompt is not None and is_stored(asked.call) and not self.is_straight
         if attachment is None or attachment.state is None or attachment.seen is None:
             return
+        state = attachment.state if self.look_ups is None else self.look_ups.complete(attachment.state)
         if not self.gateway.has_store:
             self.is_unstored = wants_reply
             return
@@ -542,7 +555,7 @@ class Exchange:
                 await self.gateway.board.ask("choose", keys=strong, model=asked.chosen, tenant=asked.tenant)
         put, now = partial(self.gateway.store.put, is_alone=True), now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
-        stored = [put(StoredState(asked.tenant, keys, attachment.state, owner), now, is_kept=True)]
+        stored = [put(StoredState(asked.tenant, keys, state, owner), now, is_kept=True)]
         if wants_reply:
             seen = self._named(attachment.seen)
             kept = keep_reply(asked.call, seen, self.reply_id, asked.tenant, made=self.made)

@@ -33,6 +33,7 @@ from segue.gateway.config import LimitsTable
 from segue.gateway.intake import read_limited
 from segue.gateway.runtime import Runtime
 from segue.projection.report import Report
+from segue.projection.workspace.workspace import KnownTools
 from segue.protocols.registry import get_protocol
 
 _DECODE: Final = msgspec.json.Decoder().decode
@@ -61,11 +62,13 @@ _MEGA: Final = 1_000_000
 class Seam(NamedTuple):
     """The end of a request in a history: how many turns and messages it had, and what was found for them.
 
-    `is_unchanged`: whether the turns are as the model itself wrote them; None if that was not asked.
+    `whole` is the number of its messages with the results of look-ups that the client never saw. `is_unchanged`:
+    whether the turns are as the model itself wrote them; None if that was not asked.
     """
 
     turns: int
     messages: int
+    whole: int
     chain: Chain
     report: Report
     restored: int
@@ -114,22 +117,32 @@ class Text(NamedTuple):
 
 
 @final
-class BodyHead(NamedTuple):
+class BodyHead:
     """A body without its turns, as it was read."""
 
-    fields: Mapping[str, bytes]
-    call: Call
-    runtime: Runtime
+    __slots__ = ("call", "fields", "names_nothing", "runtime", "tools")
+
+    def __init__(self, fields: Mapping[str, bytes], call: Call, runtime: Runtime) -> None:
+        self.fields: Mapping[str, bytes] = fields
+        self.call: Call = call
+        self.runtime: Runtime = runtime
+        self.tools: KnownTools = []
+        self.names_nothing: bool = False
+        """Whether it was searched for names of objects at the provider, and has none."""
 
 
 @final
 class ReadRequest(NamedTuple):
-    """A request that was read. `text` is None if it cannot be kept; `history` is the one that it begins with."""
+    """A request that was read. `text` is None if it cannot be kept.
+
+    `history` is the one that it begins with; `head` is what it has next to its turns, if only that is known.
+    """
 
     call: Call
     text: Text | None = None
     history: RequestHistory | None = None
     seam: Seam | None = None
+    head: BodyHead | None = None
 
 
 class Histories:
@@ -177,27 +190,26 @@ class Histories:
         elif text is not None and len(body) < min(limits.values, limits.messages, _LARGEST_HEAD):
             head = self._find_head(text, runtime)
             call = None if head is None else _read_turns(head.call, text, runtime)
-            if call is not None:
-                return ReadRequest(call, text)
+            if head is not None and call is not None:
+                return ReadRequest(call, text, head=head)
             call = read_limited(method, path, headers, body, catalogue=catalogue, limits=limits)
-            self._keep_head(text, call, runtime)
-            return ReadRequest(call, text)
+            return ReadRequest(call, text, head=self._keep_head(text, call, runtime))
         return ReadRequest(read_limited(method, path, headers, body, catalogue=catalogue, limits=limits), text)
 
     def _find_head(self, text: Text, runtime: Runtime) -> BodyHead | None:
         known = self._heads.get(text.place[:2], ())
         return next((head for head in known if head.runtime is runtime and _has_fields(head, text)), None)
 
-    def _keep_head(self, text: Text, call: Call, runtime: Runtime) -> None:
+    def _keep_head(self, text: Text, call: Call, runtime: Runtime) -> BodyHead | None:
         """Keep a body without its turns, if these are read alike alone."""
         prompt, body, key = call.prompt, call.body, get_protocol(call.body_protocol).turns_key
         if prompt is None or body is None or key is None or key not in body or not prompt.context.tools:
-            return
+            return None
         bare = replace(prompt, context=replace(prompt.context, messages=()))
         empty = replace(call, prompt=bare, body={**body, key: []})
         again = _read_turns(empty, text, runtime)
         if again is None or not is_exact(again.prompt, prompt):
-            return
+            return None
         place = text.place[:2]
         head = BodyHead(text.fields, empty, runtime)
         self._heads[place] = (head, *self._heads.get(place, ())[: _HEADS_ALIKE - 1])
@@ -206,6 +218,7 @@ class Histories:
             counts = Counter(tenant for tenant, _ in places)
             largest = max(counts.values())
             self._heads.pop(next(each for each in places if counts[each[0]] == largest), None)
+        return head
 
     def _find(self, text: Text, runtime: Runtime) -> tuple[RequestHistory, Seam] | None:
         """Find the history that a request begins with: the one with the most turns in common."""

@@ -23,9 +23,11 @@ _SHOWN: Final = 4
 """Characters at the end of a key by which its owner recognises it in a list."""
 _LONGEST_NAME: Final = 100
 
-_Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
-_Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
-_Rate: TypeAlias = Annotated[int, msgspec.Meta(gt=0)]
+# What a ledger counts and a calendar shows: a key with more could not be used, and the list of keys not be written.
+_Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+_Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=10**15)]
+_Rate: TypeAlias = Annotated[int, msgspec.Meta(gt=0, le=10**15)]
+_Time: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_000)]
 
 
 @final
@@ -48,7 +50,7 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     routes: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
-    expires: int | None = None
+    expires: _Time | None = None
     budgets: dict[Period, Budget] = msgspec.field(default_factory=dict[Period, Budget])
     requests_per_minute: _Rate | None = None
     tokens_per_minute: _Rate | None = None
@@ -126,13 +128,17 @@ def make_key(name: str, rights: Rights, now: int) -> tuple[str, ClientKey]:
     """Make a key: the secret, which is shown once, and what is stored of it with its digest.
 
     Raises:
-        SettingsError: the name cannot be one.
+        SettingsError: the name cannot be one, or a right is out of range.
     """
     if not name or len(name) > _LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise SettingsError(
             f"the name of a key has 1 to {_LONGEST_NAME} printable characters, such as alice or build-server",
             key="name",
         )
+    try:
+        rights = msgspec.convert(msgspec.to_builtins(rights), Rights)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"no key can have these rights: {error}", key="rights") from error
     secret = PREFIX + token_urlsafe(32)
     tenant = tenant_of(digest_of(secret))
     made = ClientKey(id="key_" + token_hex(6), name=name, tenant=tenant, hint=secret[-_SHOWN:], made=now, rights=rights)

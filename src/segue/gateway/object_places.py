@@ -20,7 +20,8 @@ The classes:
 - "added": plain places that the SDKs do not have and clients send.
 - "continued_by": fields of a body with which a client names the reply to it in its next request.
 - "items": where objects with an `id` are items, and what an item of a type holds if it is sent whole; any other item
-  with an id is looked up by it. One that has "texts" can be sent without its id.
+  with an id is looked up by it. One that has "texts" can be sent without its id. What is "answered_by" a field may be
+  named there if it is in the body, whole.
 
 Facts:
 - Google reads files with the rights of the account: `gs://`, `files/...`, addresses of googleapis.com. Bedrock reads
@@ -142,6 +143,7 @@ class ObjectPlaces:
         self._items_at: str | None = cast("str | None", items.get("at"))
         self._whole = cast("Mapping[str, list[str]]", items.get("whole", {}))
         self._texts = cast("Mapping[str, list[str]]", items.get("texts", {}))
+        self._answered = cast("Mapping[str, str]", items.get("answered_by", {}))
         self._continued_by = cast("list[str]", table.get("continued_by", ()))
         self.has_aliases: bool = bool(table.get("aliases"))
         self._places = {} if fields is None else places_of(fields)
@@ -166,6 +168,7 @@ class ObjectPlaces:
 
     def find(self, body: Block) -> Iterator[NamedObject]:
         """Find every value of a body that may name an object at the provider."""
+        answered: list[tuple[str, NamedObject]] = []
         waiting: list[tuple[object, str, Path, int]] = [(body, "", (), _PLAIN)]
         while waiting:
             value, parent, path, mode = waiting.pop()
@@ -179,8 +182,25 @@ class ObjectPlaces:
                     waiting += [(each, parent, (*path, at), mode) for at, each in items]
             elif mode >= _REFERENCE and value is not None and not isinstance(value, bool):
                 found = self._judge(value, parent, path, mode)
-                if found is not None:
+                if found is not None and parent in self._answered:
+                    answered.append((self._answered[parent], found))
+                elif found is not None:
                     yield found
+        if answered:
+            whole = self._whole_items(body)
+            yield from (found for kind, found in answered if (kind, found.value) not in whole)
+
+    def _whole_items(self, body: Block) -> set[tuple[object, object]]:
+        """Return the types and ids of the items of a body that are sent whole."""
+        turns = body.get(self._items_at or "")
+        items = (
+            [each for each in cast("list[Block]", turns) if isinstance(each, dict)] if isinstance(turns, list) else []
+        )
+        return {
+            (item["type"], item["id"])
+            for item in items
+            if isinstance(item.get("type"), str) and isinstance(item.get("id"), str) and not self._is_looked_up(item)
+        }
 
     def _find_in(
         self, block: dict[str, object], parent: str, path: Path, mode: int, waiting: list[tuple[object, str, Path, int]]

@@ -17,8 +17,8 @@ from segue.protocols.kit.facts import PrefixForm
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.protocol import Protocol
 from segue.requests.binding.bind import Sender, account_check, account_stamp, assistant_turns, prefix_form
-from segue.requests.binding.digests import TurnDigests
-from segue.requests.binding.run import Frame, choose_run
+from segue.requests.binding.digests import ReplyTurn, TurnDigests
+from segue.requests.binding.run import BoundRun, Frame, choose_run
 from segue.requests.binding.stamp import Stamp
 
 
@@ -65,7 +65,7 @@ def _pass_bound(
     )
     is_of_account = account_check(account, endpoint, [message for _, message in messages])
     run = choose_run(replies, frame, is_of_account)
-    if run.withheld and not form.asks(body):
+    if run.withheld and not (form.asks(body) and _is_end(run, replies)):
         return None
     if any(reply.marks and not is_of_account(reply.message) for reply in replies):
         return None  # the client may ask the server to drop it, but another account never gets it
@@ -79,6 +79,21 @@ def _pass_bound(
         unknown=run.asked,
         account=account if endpoint.rules.bound_account != "no" else None,
     )
+
+
+def _is_end(run: BoundRun, replies: Sequence[ReplyTurn]) -> bool:
+    """Whether nothing is sent after what is left out: a server that is asked drops the first that fails and the rest.
+
+    A client may keep a summary that it had made with other instructions, and its thinking: opencode 1.18.33 does.
+    """
+    is_left = False
+    for index, reply in enumerate(replies):
+        left = set(run.withheld.get(index, ((), ""))[0])
+        for position in range(len(reply.marks)):
+            if is_left and position not in left:
+                return False
+            is_left = is_left or position in left
+    return True
 
 
 def _marks_in(form: PrefixForm, turn: Block) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from segue.errors import Path
 from segue.failures.failure import FailureKind
 from segue.foundation.json_text import encode_json
 from segue.gateway.config import SAME
-from segue.gateway.histories import ReadRequest
+from segue.gateway.histories import BodyHead, ReadRequest
 from segue.gateway.intake import Admission, Refused
 from segue.gateway.object_places import NamedObject, ObjectPlaces, find_places, fold_name
 from segue.gateway.responses import is_own_reply
@@ -119,26 +119,21 @@ async def check_objects(
     if not admission.tenant or body is None or record is None:
         return frozenset()
     held, may_share = record.held_content, admission.runtime.config.listen.provider_ids
-    first, places = 0, find_places(call.body_protocol)
+    places = find_places(call.body_protocol)
     rights = admission.key.rights
     is_limited = bool(rights.routes or rights.models or rights.has_money_budget)
     # The ids that must not be sent are needed whole: a part that is known may still be read again.
     is_split = places is None or not places.has_texts
-    if (
-        is_split
-        and read is not None
-        and read.text is not None
-        and read.seam is not None
-        and record.turns_key is not None
-    ):
-        first = read.seam.turns
-        body = {record.turns_key: cast("list[object]", body[record.turns_key])[first:]}
+    first, head, body = _find_unchecked(read if is_split else None, record.turns_key, body)
     if not first and not may_share:
         _check_model(admission, call)
     looked_up: set[str] = set()
     items: set[str] = set()
     left_out: set[str] = set()
-    for found in await admission.run(_find, places, held, body):
+    named = await admission.run(_find, places, held, body)
+    if head is not None and not named:
+        head.names_nothing = True  # whatever this key may do
+    for found in named:
         if found.kind == "model":
             if not may_share and _is_own_model(found.value, admission.runtime.router.catalogue):
                 raise _refuse_model(found.value, call)
@@ -168,6 +163,19 @@ async def check_objects(
             shown = _show(_shift(found.path, record.turns_key, first))
             raise Refused(_explain(found, shown, call), 400, FailureKind.INVALID_REQUEST, call.protocol)
     return frozenset(left_out)
+
+
+def _find_unchecked(
+    read: ReadRequest | None, turns_key: str | None, body: Mapping[str, object]
+) -> tuple[int, BodyHead | None, Mapping[str, object]]:
+    """Return the part of a body that was not checked before: from which turn on, with what is next to the turns."""
+    if read is None or turns_key is None:
+        return 0, None, body
+    if read.text is not None and read.seam is not None:
+        first = read.seam.turns
+        return first, None, {turns_key: cast("list[object]", body[turns_key])[first:]}
+    head = read.head
+    return 0, head, {turns_key: body[turns_key]} if head is not None and head.names_nothing else body
 
 
 def without_items(context: Context, ids: frozenset[str], protocol: str) -> Context:

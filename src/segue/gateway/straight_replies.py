@@ -53,7 +53,7 @@ _INDEXES: Final = ("index", "output_index")
 _INPUTS: Final = ("arguments", "input", "args", "function")
 _ARGUMENTS: Final = ("arguments", "partial_json", "args", "input")
 _OBJECTS: Final = ("arguments", "args")
-"""Arguments that some servers send as an object where their protocol has a text; `input` begins as an empty one."""
+"""Arguments that some servers send as an object where their protocol has a text. An empty one is where they begin."""
 _REASONS: Final = ("finish_reason", "stop_reason", "finishReason", "done_reason")
 _REASON: Final = re.compile(rb'_?[rR]eason"\s*:\s*"')
 _SEEN: Final = re.compile(
@@ -96,7 +96,7 @@ class _Seen:
         if isinstance(frame, dict):
             given = cast("dict[str, Any]", frame)
             self.has_error = self.has_error or bool(given.get("error")) or given.get("type") == "response.failed"
-            if given.get("type") not in _REPEATING:
+            if str(given.get("type")) not in _REPEATING:
                 self._walk(given, None)
 
     def _walk(self, value: object, index: object, *, is_inner: bool = False) -> None:
@@ -113,7 +113,7 @@ class _Seen:
 
     def _read(self, given: Mapping[str, object], index: object, *, is_inner: bool) -> object:
         """Read the fields of one object; return the index of what is in it."""
-        index = next((given[key] for key in _INDEXES if key in given), index)
+        index = next((given[key] for key in _INDEXES if not isinstance(given.get(key, []), (dict, list))), index)
         if not is_inner and _is_call(given):
             ids = (given[key] for key in _IDS if given.get(key))
             self.calls.append((index, given.get("type", "function"), *ids, _name_of(given)))
@@ -121,7 +121,7 @@ class _Seen:
         self.reasons += (given[key] for key in _REASONS if given.get(key) and isinstance(given[key], str))
         if index in self._indexes:
             self.arguments += (text for key in _ARGUMENTS if isinstance(text := given.get(key), str))
-            self.objects += sum(isinstance(given.get(key), dict) for key in _OBJECTS)
+            self.objects += sum(isinstance(given.get(key), dict) and bool(given[key]) for key in _OBJECTS)
         if given.get("type") in _INPUT_DELTAS:
             self.arguments.append(str(given.get("delta")))
         return index
@@ -179,9 +179,6 @@ class StraightReply:
             self._passed += events
             return data
         self.is_calm = False
-        if self._passed:
-            self._write(_joined(self._passed), encode)
-            self._passed = []
         frames = self.write([*_joined(events)] if is_last else events, encode)
         if not (self._held or is_last) and self._is_arguments(data, events, frames):
             return data
@@ -218,7 +215,10 @@ class StraightReply:
         return True
 
     def write(self, events: Sequence[Event], encode: Encode) -> list[Any]:
-        """Return the frames of events."""
+        """Return the frames of events, after those whose bytes were passed on."""
+        if self._passed:
+            self._write(_joined(self._passed), encode)
+            self._passed = []
         if events and events[-1].type == "done" and events[-1].message.raw_stop_reason is None:
             # What a provider left out is written: a reply in its own words would leave it out too.
             last = replace(events[-1], message=replace(events[-1].message, extra=None))
@@ -318,6 +318,10 @@ def repair_body(data: bytes, message: AssistantMessage, protocol: str, model: Mo
     if not message.tool_calls():
         return data
     shown = project_reply(message, protocol=protocol, model=model, tools=tools).message
+    if (shown.content, shown.raw_stop_reason) == (message.content, message.raw_stop_reason) and (
+        shown.extra is message.extra
+    ):
+        return data  # what was read, and did not change, is written as it was received
     body = encode_response(shown, protocol=protocol, model=model)
     given, written = _Seen(), _Seen()
     try:

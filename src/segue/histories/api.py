@@ -19,6 +19,7 @@ from segue.conversation.messages import UserMessage
 from segue.conversation.stored import dump
 from segue.errors import LoadError, ProjectionRefused, SettingsError
 from segue.histories import places
+from segue.histories.kit.bound_state import StateFault, find_faults
 from segue.histories.kit.envelope import name_results
 from segue.histories.kit.format import Draft, Format
 from segue.histories.kit.history import History, Originals, Session, Written
@@ -65,6 +66,21 @@ def read_history(
     return choose_line(open_source(source, how), how).as_history()
 
 
+def check_bound_state(source: object, *, format: str | None = None) -> tuple[StateFault, ...]:  # noqa: A002 - the same
+    """Check what binds the replies of a stored history to their models: signatures, accounts and prefixes.
+
+    For a session in ATIF or Agent Trail, the objects of the profile are compared with the steps next to them; for every
+    history, chains of reasoning have to be whole. `source` and `format` are those of `read_history`.
+
+    Raises:
+        LoadError: the source cannot be read.
+        DecodeError: the source is a request, and not a valid one.
+        UnknownFormat: no format has that name, or the source is not recognised.
+    """
+    history = read_history(source, format=format)
+    return tuple(find_faults(history.context.messages, history.report))
+
+
 def write_history(
     history: History | Context,
     *,
@@ -78,8 +94,8 @@ def write_history(
 ) -> Written:
     """Write a history in another format, ready to be continued there with a model.
 
-    For the messages of a framework, `model` is the one that it will ask. Without one nothing is projected, and every
-    turn keeps what its own model wrote. `framework_objects` returns the framework's own objects.
+    For the messages of a framework or an export, `model` is the one that is asked next. Without one nothing is
+    projected, and every turn keeps what its own model wrote. `framework_objects` returns the framework's own objects.
 
     Nothing is stored: `save_history` does that. `cwd` is the folder of the project, by default that of the history.
     `session_id` is the id of the new session, by default one that is derived from the history and its time. `settings`
@@ -100,7 +116,7 @@ def write_history(
     given = history if isinstance(history, History) else as_history(history)
     target = _find_target(record, given, model)
     notes = Notes()
-    if record.kind == "framework":
+    if record.kind != "agent":
         asked = None if model is None and record.wire is None else target
         ready = make_ready_for_framework(given.context, record.name, asked, policy, as_read=model is None)
     else:

@@ -122,7 +122,15 @@ _CLAUDE_CLOUD: Final[Mapping[str, object]] = {
     "added_fields": frozenset({"anthropic_version", "anthropic_beta"}),  # in the body there, not in headers
 }
 _ANTHROPIC_TOOLS: Final = frozenset(
-    {"web_search", "web_search_dynamic", "web_fetch", "web_fetch_dynamic", "code_execution", "tool_search"}
+    {
+        "web_search",
+        "web_search_dynamic",
+        "web_fetch",
+        "web_fetch_dynamic",
+        "code_execution",
+        "tool_search",
+        "mcp_toolset",
+    }
 )
 _OPENAI_TOOLS: Final = frozenset(
     {"web_search", "web_search_preview", "code_interpreter", "file_search", "tool_search", "mcp"}

@@ -46,17 +46,23 @@ class CacheHabit(NamedTuple):
     long_lifetime: float = _HOUR
     """The same where the request asks for the longer retention."""
     step: int = 1
+    renewed: bool = False
+    """Whether its provider says that a use begins the lifetime again."""
 
 
 _HABITS: Final = (
-    CacheHabit(r"claude-(?:opus-5|fable|mythos|sonnet-5[-.]5)", 512, "marked"),
-    CacheHabit(r"claude-(?:opus-4[-.][56]|haiku-[45])", 4096, "marked"),
-    CacheHabit(r"claude-(?:opus-4[-.]7|3-haiku|3-5-haiku)", 2048, "marked"),
-    CacheHabit(r"claude-", 1024, "marked"),
-    CacheHabit(r"amazon\.nova", 1000, "marked"),
-    CacheHabit(r"gpt-(?:5\.[6-9]|[6-9])", 1024, "written", 30 * _MINUTE, 12 * _HOUR),
+    CacheHabit(r"claude-(?:opus-5|fable|mythos|sonnet-5[-.]5)", 512, "marked", renewed=True),
+    CacheHabit(r"claude-(?:opus-4[-.][56]|haiku-[45])", 4096, "marked", renewed=True),
+    CacheHabit(r"claude-(?:opus-4[-.]7|3-haiku|3-5-haiku)", 2048, "marked", renewed=True),
+    CacheHabit(r"claude-", 1024, "marked", renewed=True),
+    CacheHabit(r"amazon\.nova", 1000, "marked", renewed=True),
+    CacheHabit(r"gpt-(?:5\.[6-9]|[6-9])", 1024, "written", 30 * _MINUTE, 12 * _HOUR, renewed=True),
     CacheHabit(
-        r"gpt-(?:4o(?!-2024-05-13)|4\.[1-9]|5)|chatgpt-4o|o[134](?:-|$)", 1024, long_lifetime=24 * _HOUR, step=128
+        r"gpt-(?:4o(?!-2024-05-13)|4\.[1-9]|5)|chatgpt-4o|o[134](?:-|$)",
+        1024,
+        long_lifetime=24 * _HOUR,
+        step=128,
+        renewed=True,
     ),
     CacheHabit(r"gemini-2\.5", 2048),
     CacheHabit(r"gemini-3-flash", 1024),

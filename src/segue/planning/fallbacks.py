@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, final, overload
 from segue.conversation.context import Context, Options
 from segue.errors import SegueError, SettingsError
 from segue.models.model import Model
-from segue.planning.plan import GIVEN_UP, ModelPlan, check_turns, plan_model
+from segue.planning.plan import GIVEN_UP, ModelPlan, check_turns, list_models, plan_model
 from segue.projection.policy import Policy
 from segue.projection.report import ChangeCode, Loss
 
@@ -58,12 +58,12 @@ class FallbackPolicy(Sequence["Model | str"]):
         never_lose: Iterable[LossKind] = (),
         rest_seconds: float = 60.0,
     ) -> None:
-        if isinstance(models, (str, Model)):
-            raise SettingsError("FallbackPolicy takes a list of models, not one model; write [model]", key="models")
-        self._models: tuple[Model | str, ...] = tuple(models)
+        self._models: tuple[Model | str, ...] = list_models(models, "FallbackPolicy")
         self.order: Literal["given", "cost"] = order
         self.turns: int = turns
         self.max_dollars: float | None = max_dollars
+        if isinstance(never_lose, str) or not isinstance(never_lose, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SettingsError(f"never_lose takes a list of kinds of losses, got {never_lose!r}", key="never_lose")
         self.never_lose: frozenset[LossKind] = frozenset(never_lose)
         self.rest_seconds: float = rest_seconds
         unknown = sorted(self.never_lose.difference(_KINDS))

@@ -143,7 +143,7 @@ def _reasons(messages: Sequence[Message], model: Model) -> bool:
 def _billed(message: AssistantMessage, visible: float, counter: TokenCounter, model: Model) -> float:
     """Return what a reply would be billed as output, had the model written it."""
     usage = message.usage
-    if usage is not None and usage.output and (message.provider, message.model) == (model.provider, model.id):
+    if usage is not None and usage.output > 0 and (message.provider, message.model) == (model.provider, model.id):
         return usage.output
     thought = sum(counter.text(each.thinking) for each in message.content if each.kind == "thinking")
     hidden = max(thought, 0 if usage is None else usage.reasoning)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from math import exp, sqrt
+from math import exp, isfinite, sqrt
 from typing import Final, NamedTuple, cast, final
 
 from msgspec.structs import replace
@@ -159,15 +159,14 @@ def plan(
         SettingsError: `turns` or `now` is not a number that can be meant, or `models` is one model.
     """
     check_turns(turns)
-    if isinstance(models, (str, Model)):
-        raise SettingsError("plan takes a list of models, not one model; write [model]", key="models")
-    if now is not None and not isinstance(now, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance]
+    wanted = list_models(models, "plan")
+    if now is not None and not (isinstance(now, (int, float)) and isfinite(now)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SettingsError(f"`now` is the time in milliseconds, got {now!r}", key="now")
     given = read_input(context)
     planner = _Planner(given, now, options or Options(), policy, is_cached=is_cached)
     present = find_present(given, catalogue=catalogue)
     stays = None if present is None else planner.look_at(present)
-    targets = [get_model(each, catalogue=catalogue) for each in models]
+    targets = [get_model(each, catalogue=catalogue) for each in wanted]
     looks = [stays if stays is not None and each == stays.model else planner.look_at(each) for each in targets]
     return Plan(
         None if stays is None else stays.report(turns, stays),
@@ -175,14 +174,33 @@ def plan(
     )
 
 
+def list_models(models: Iterable[Model | str], taker: str) -> tuple[Model | str, ...]:
+    """Return the models that a caller passed as a list.
+
+    Raises:
+        SettingsError: they are one model, or nothing that can be iterated.
+    """
+    if isinstance(models, (str, Model)):
+        raise SettingsError(f"{taker} takes a list of models, not one model; write [model]", key="models")
+    if not isinstance(models, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SettingsError(f"{taker} takes a list of models, got {models!r}", key="models")
+    return tuple(models)
+
+
+_MOST_TURNS: Final = 10_000
+"""Planning takes time for each request."""
+
+
 def check_turns(turns: int) -> None:
     """Refuse a number of requests that is none.
 
     Raises:
-        SettingsError: it is not a positive integer.
+        SettingsError: it is not a positive integer, or so large that planning would take minutes.
     """
-    if not isinstance(turns, int) or turns < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(turns, bool) or not isinstance(turns, int) or turns < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SettingsError(f"`turns` has to be at least 1, got {turns!r}", key="turns")
+    if turns > _MOST_TURNS:
+        raise SettingsError(f"`turns` has to be at most {_MOST_TURNS:,}, got {turns:,}", key="turns")
 
 
 def plan_model(

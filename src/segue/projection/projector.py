@@ -35,13 +35,15 @@ from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.return_mark import find_return
 from segue.projection.system_form import as_block, find_system_form
 from segue.projection.workspace.surrogates import clean_value
-from segue.projection.workspace.workspace import Target, Workspace
+from segue.projection.workspace.workspace import KnownTools, Target, Workspace
 from segue.protocols.api import resolve_described
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.verbatim import for_new_request
 from segue.protocols.registry import get_protocol
 
+_TARGETS: Final = 3
+"""Targets, besides the last one, whose fitted tools are kept."""
 _NO_OPTIONS: Final = Options()
 _DEFAULT_POLICY: Final = Policy()
 _TRANSFORM_POLICY: Final = Policy(reasoning="text")
@@ -112,11 +114,21 @@ def project_for(
     policy: Policy | None = None,
     account: str | None = None,
     refused: frozenset[str] = frozenset(),
+    known: KnownTools | None = None,
 ) -> Projection:
-    """Project for a request that is sent with this account, without signatures that were refused. See `project`."""
+    """Project for a request that is sent with this account, without signatures that were refused. See `project`.
+
+    `known` has the tools of earlier requests: they must be unchanged.
+    """
     engine = Engine(resolve_target(model, policy))
     engine.send_with(account, refused)
-    return _run(engine, context, _checked(options), settle=False)
+    target, kept = engine.target, reversed(known or ())
+    target.fitted_tools = next((each[2] for each in kept if each[0] is target.model and each[1] is target.policy), None)
+    projection = _run(engine, context, _checked(options), settle=False)
+    fitted = target.fitted_tools
+    if known is not None and fitted is not None and all(fitted is not each[2] for each in known):
+        known[:] = [*known[-_TARGETS:], (target.model, target.policy, fitted)]
+    return projection
 
 
 def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:

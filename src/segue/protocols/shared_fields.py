@@ -10,14 +10,24 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
+from msgspec.structs import replace
+
 from segue.conversation.content import Extra
-from segue.conversation.context import Options
+from segue.conversation.context import Options, Tool
 from segue.conversation.shared_options import SharedOptions
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_list, is_object, list_of, object_of, same
 from segue.protocols.provider_fields import common_fields, provider_fields
-from segue.protocols.shared_rows import SHARED_FIELDS, Column, Level, SharedField
+from segue.protocols.shared_rows import (
+    ALLOWED_WIRE,
+    SHARED_FIELDS,
+    STRICT_TOOLS,
+    Column,
+    Level,
+    SharedField,
+    write_responses_allowed,
+)
 
 _KINDS: Final[Mapping[str, Callable[[object], bool]]] = {
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
@@ -218,6 +228,45 @@ def find_unplaced(name: str, parts: Mapping[str, Block], model: Model) -> tuple[
                 others = {other: held for other, held in parts.items() if other != key}
                 return object_of(value), {**others, key: rest} if rest else others
     return None
+
+
+_SWITCH: Final = next(iter(STRICT_TOOLS.columns))
+"""The protocol with one switch for the strictness of all tools."""
+OF_TOOLS: Final[Mapping[str, Callable[[object], Extra]]] = {
+    "allowed_tools": lambda value: {ALLOWED_WIRE: {"tool_choice": write_responses_allowed(value)}},
+    STRICT_TOOLS.name: lambda value: {_SWITCH: {STRICT_TOOLS.name: value}},
+}
+"""Options that a target without a place for them may have in its tools -> the form of a wire that has one."""
+
+
+def share_strictness(model: Model, tools: tuple[Tool, ...], given: Options) -> tuple[tuple[Tool, ...], Options]:
+    """Move strictness to the one switch for all tools that a target has, or from another wire's switch to each tool."""
+    extra = given.extra or {}
+    if not tools or (model.protocol != _SWITCH and _SWITCH not in extra):
+        return tools, given
+    functions = [tool for tool in tools if tool.kind == "function"]
+    part: Block = extra.get(_SWITCH, {})
+    held = part.get(STRICT_TOOLS.name)
+    if model.protocol == _SWITCH:
+        if held is not None or not functions or not all(tool.strict for tool in functions):
+            return tools, given
+        strict, part = None, {**part, STRICT_TOOLS.name: True}
+    elif isinstance(held, bool) and functions:
+        strict, part = held, without(part, STRICT_TOOLS.name)
+    else:
+        return tools, given
+    others = {key: one for key, one in extra.items() if key != _SWITCH}
+    moved = tuple(replace(tool, strict=strict) if tool.kind == "function" else tool for tool in tools)
+    return moved, replace(given, extra=({**others, _SWITCH: part} if part else others) or None)
+
+
+def without_server(extra: Extra, protocol: str, key: str, name: object) -> Extra:
+    """Return the `extra` of a request without the server of a name; others of the same field stay."""
+    part: Block = extra.get(protocol, EMPTY)
+    rest = [server for server in list_of(part.get(key)) if object_of(server).get("name") != name]
+    kept = {**{field: value for field, value in part.items() if field != key}, **({key: rest} if rest else {})}
+    others = {other: one for other, one in extra.items() if other != protocol}
+    return {**others, protocol: kept} if kept else others
 
 
 def is_freeform(extra: Extra | None, protocols: Iterable[str] = ("openai-chat", "openai-responses")) -> bool:

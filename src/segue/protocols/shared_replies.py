@@ -26,6 +26,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from segue.conversation.content import Extra
+from segue.models.model import Model
 from segue.protocols.kit.json_values import Block, Wire, is_object, list_of, object_of
 from segue.protocols.kit.sources import CitedPage
 
@@ -76,20 +78,16 @@ def _fast(value: object) -> object:
 # -- tokens by modality ------------------------------------------------------------------------------------------------
 
 
-def _by_modality(path: str, number: str, *, upper: bool) -> ReplyPlace:
-    """Return the place of a list of tokens by modality; the neutral value has those of other modalities than text."""
+def _by_modality(path: str, number: str, *, upper: bool, text: bool = False) -> ReplyPlace:
+    """Return the place of a list of tokens by modality; text alone says nothing, except with `text`."""
 
     def read(value: object) -> object:
         found: Wire = {}
         for one in list_of(value):
             kind, count = object_of(one).get("modality"), object_of(one).get(number)
-            if (
-                isinstance(kind, str)
-                and isinstance(count, int)
-                and kind.lower() not in ("text", "modality_unspecified")
-            ):
+            if isinstance(kind, str) and isinstance(count, int) and kind.lower() != "modality_unspecified":
                 found[kind.lower()] = count
-        return found or None
+        return found if text or found.keys() - {"text"} else None
 
     def write(value: object) -> object:
         return [
@@ -105,10 +103,10 @@ def _named(path: str, kinds: tuple[str, ...]) -> ReplyPlace:
     def read(value: object) -> object:
         held = object_of(value)
         found = {kind: held[f"{kind}_tokens"] for kind in kinds if held.get(f"{kind}_tokens")}
-        return found or None
+        return found if found.keys() - {"text"} else None
 
     def write(value: object) -> object:
-        given = {kind: count for kind, count in object_of(value).items() if kind != "text"}
+        given = object_of(value)
         return {f"{kind}_tokens": count for kind, count in given.items()} if given.keys() <= set(kinds) else None
 
     return ReplyPlace(path, read, write)
@@ -313,13 +311,13 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
     ),
     _field(
         "input_modalities",
-        openai_chat=_named("usage.prompt_tokens_details", ("audio", "image")),
+        openai_chat=_named("usage.prompt_tokens_details", ("text", "audio", "image")),
         google_genai=_by_modality("usageMetadata.promptTokensDetails", "tokenCount", upper=True),
         google_interactions=_by_modality("usage.input_tokens_by_modality", "tokens", upper=False),
     ),
     _field(
         "output_modalities",
-        openai_chat=_named("usage.completion_tokens_details", ("audio",)),
+        openai_chat=_named("usage.completion_tokens_details", ("text", "audio")),
         google_genai=_by_modality("usageMetadata.candidatesTokensDetails", "tokenCount", upper=True),
         google_interactions=_by_modality("usage.output_tokens_by_modality", "tokens", upper=False),
     ),
@@ -327,6 +325,21 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
         "cached_modalities",
         google_genai=_by_modality("usageMetadata.cacheTokensDetails", "tokenCount", upper=True),
         google_interactions=_by_modality("usage.cached_tokens_by_modality", "tokens", upper=False),
+    ),
+    _field(
+        "tool_tokens",
+        google_genai=_own_field("usageMetadata.toolUsePromptTokenCount", 0),
+        google_interactions=_own_field("usage.total_tool_use_tokens", 0),
+    ),
+    _field(
+        "tool_modalities",
+        google_genai=_by_modality("usageMetadata.toolUsePromptTokensDetails", "tokenCount", upper=True, text=True),
+        google_interactions=_by_modality("usage.tool_use_tokens_by_modality", "tokens", upper=False, text=True),
+    ),
+    _field(
+        "system_fingerprint",
+        openai_chat=ReplyPlace("system_fingerprint"),
+        mistral_chat=ReplyPlace("system_fingerprint"),
     ),
     _field(
         "searches",
@@ -363,13 +376,17 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
         "finish_message", google_genai=_own_field("candidates.0.finishMessage", "Model generated function call(s).")
     ),
     _field("grounding", google_genai=ReplyPlace("candidates.0.groundingMetadata", _read_grounding)),
+    _field("searched_for", google_genai=_own_field("candidates.0.groundingMetadata.webSearchQueries")),
     _field("average_logprobs", google_genai=_own_field("candidates.0.avgLogprobs")),
     _field("recited_sources", google_genai=_own_field("candidates.0.citationMetadata")),
     _field("fetched_pages", google_genai=_own_field("candidates.0.urlContextMetadata")),
     _field("traffic_type", google_genai=_own_field("usageMetadata.trafficType", "ON_DEMAND")),
-    _field("predicted_tokens", openai_chat=_own_field("usage.completion_tokens_details.accepted_prediction_tokens", 0)),
-    _field(
-        "mispredicted_tokens", openai_chat=_own_field("usage.completion_tokens_details.rejected_prediction_tokens", 0)
+    *(
+        _field(name, openai_chat=_own_field(path, 0), mistral_chat=_own_field(path, 0))
+        for name, path in (
+            ("predicted_tokens", "usage.completion_tokens_details.accepted_prediction_tokens"),
+            ("mispredicted_tokens", "usage.completion_tokens_details.rejected_prediction_tokens"),
+        )
     ),
     _field("content_filters", openai_chat=_own_field("choices.0.content_filter_results")),
     _field("prompt_filters", openai_chat=_own_field("prompt_filter_results")),
@@ -408,6 +425,7 @@ STOP_REASONS: Final[tuple[Mapping[str, str], ...]] = (
     {"anthropic-messages": _WINDOW_FULL, "bedrock-converse": _WINDOW_FULL, "mistral-chat": "model_length"},
     {"google-genai": "MALFORMED_FUNCTION_CALL", "bedrock-converse": "malformed_tool_use"},
     {"anthropic-messages": "pause_turn"},
+    *({"openai-responses": status, "google-interactions": status} for status in ("in_progress", "queued")),
 )
 """Reasons why a reply ended that several wires have a word for, and no neutral type."""
 
@@ -515,6 +533,23 @@ def share_citations(part: Block, source: str, client: str) -> Mapping[str, list[
             shown = [convert(object_of(one)) for one in given]
             return {} if None in shown else {key: [one for one in shown if one is not None]}
     return {}
+
+
+_CITING: Final[Mapping[str, str]] = {"anthropic-messages": "", "bedrock-converse": "claude"}
+"""Wires whose texts cite documents in the same way -> a part of the ids of the models that do."""
+
+
+def cited_elsewhere(extra: Extra, model: Model) -> tuple[Extra, Mapping[str, object]]:
+    """Return what a text of Claude cites as the target has it, if that is Claude on another wire, and the rest."""
+    of_id = _CITING.get(model.protocol)
+    if of_id is None or of_id not in model.id:
+        return extra, {}
+    for source in extra.keys() & _CITING.keys() - {model.protocol}:
+        if found := share_citations(extra[source], source, model.protocol):
+            rest = {key: value for key, value in extra[source].items() if key not in found}
+            others = {key: part for key, part in extra.items() if key != source}
+            return ({**others, source: rest} if rest else others), found
+    return extra, {}
 
 
 # -- places of citations -----------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from segue.protocols.kit.json_values import EMPTY, Block, is_object, list_of, object_of
 
-Level: TypeAlias = Literal["body", "message", "image", "file", "tool"]
+Level: TypeAlias = Literal["body", "message", "text", "image", "file", "tool"]
 Kind: TypeAlias = Literal["number", "integer", "boolean", "text", "word", "object", "list"]
 Convert: TypeAlias = Callable[[object], object]
 
@@ -77,6 +77,11 @@ def _row(name: str, kind: Kind, level: Level = "body", **columns: str | Column |
 def _freeform(mark: str) -> Column:
     """Return the choice of a codec that writes a tool, or a call of one, with a text in place of arguments."""
     return Column(f"verbatim.{mark}", values=((True, {"from": "function", "to": "custom"}),), only=_OPENAI)
+
+
+def _refusal(field: str) -> Column:
+    """Return the choice of a codec that writes a text of an answer as a refusal."""
+    return Column("verbatim.@field", values=((True, {"from": field, "to": "refusal"}),), only=_OPENAI)
 
 
 def _read_grammar(value: object) -> object:
@@ -161,26 +166,26 @@ _HARM: Final = "HARM_CATEGORY_"
 
 
 def _read_google_safety(value: object) -> object:
-    """Read settings as pairs of a category in lower case and a threshold, with what else they have."""
+    """Read settings as categories in lower case with a threshold and perhaps a method."""
     settings: list[object] = []
     for one in list_of(value):
-        given = object_of(one)
-        category, threshold = given.get("category"), given.get("threshold")
-        if not isinstance(category, str) or not isinstance(threshold, str) or set(given) != {"category", "threshold"}:
-            return None
-        settings.append({"type": category.removeprefix(_HARM).lower(), "threshold": threshold.lower()})
-    return settings or None
+        given = {"type" if key == "category" else key: inner for key, inner in object_of(one).items()}
+        words = {key: inner.lower() for key, inner in given.items() if isinstance(inner, str)}
+        if "type" in given and words.keys() == given.keys():
+            words["type"] = words["type"].removeprefix(_HARM.lower())
+        settings.append(words if words.keys() == given.keys() else None)
+    return _read_interactions_safety(settings)
 
 
 def _write_google_safety(value: object) -> object:
-    return [
-        {"category": f"{_HARM}{str(one['type']).upper()}", "threshold": str(one["threshold"]).upper()}
-        for one in cast("list[Block]", value)
-    ]
+    settings = cast("list[Mapping[str, str]]", value)
+    named = [{"category": f"{_HARM}{one['type']}", **one} for one in settings]
+    return [{key: word.upper() for key, word in one.items() if key != "type"} for one in named]
 
 
 def _read_interactions_safety(value: object) -> object:
-    is_plain = all(is_object(one) and one.keys() == {"type", "threshold"} for one in list_of(value))
+    required = {"type", "threshold"}
+    is_plain = all(is_object(one) and required <= one.keys() <= {*required, "method"} for one in list_of(value))
     return list_of(value) if is_plain and value else None
 
 
@@ -240,31 +245,61 @@ def _write_documents(form: Convert) -> Convert:
 
 
 def _read_google_speech(value: object) -> object:
-    """Read a voice and a language; None if there is more, such as several speakers."""
+    """Read a language and a voice, or one for each speaker; None if there is more, such as a recorded voice."""
     given = object_of(value)
-    voice = object_of(object_of(given.get("voiceConfig")).get("prebuiltVoiceConfig")).get("voiceName")
-    speech = {"voice": voice, "language": given.get("languageCode")}
-    found = {key: one for key, one in speech.items() if isinstance(one, str)}
-    return found if found and found.keys() == {_SPEECH.get(key) for key in given} else None
+    held = list_of(object_of(given.get(_SPEAKERS[0])).get(_SPEAKERS[1]))
+    voices = [_voice(one) for one in held or [given]]
+    keys = {"voiceConfig", "languageCode"} if not held else {_SPEAKERS[0], "languageCode"}
+    language = {"language": given["languageCode"]} if "languageCode" in given else {}
+    speech = [{**voice, **language} for voice in voices if voice is not None]
+    return _speech(speech) if given.keys() <= keys and len(speech) == len(voices) else None
 
 
-_SPEECH: Final = {"voiceConfig": "voice", "languageCode": "language"}
+_SPEAKERS: Final = ("multiSpeakerVoiceConfig", "speakerVoiceConfigs")
+
+
+def _voice(value: object) -> Block | None:
+    """Read the name of a voice of Google's, and its speaker."""
+    given = object_of(value)
+    name = object_of(object_of(given.get("voiceConfig")).get("prebuiltVoiceConfig")).get("voiceName")
+    if "voiceConfig" in given and not isinstance(name, str):
+        return None
+    named = {"voice": name, "speaker": given.get("speaker")}
+    return {key: one for key, one in named.items() if one is not None}
+
+
+def _speech(voices: Sequence[Block]) -> object:
+    """Return one voice as it is, several as a list of speakers, each of whom needs a name."""
+    if len(voices) == 1 and "speaker" not in voices[0]:
+        return voices[0] or None
+    return {"speakers": list(voices)} if voices and all("speaker" in one for one in voices) else None
+
+
+def _voices(value: object) -> list[Block]:
+    return [object_of(one) for one in list_of(object_of(value).get("speakers"))] or [object_of(value)]
 
 
 def _write_google_speech(value: object) -> object:
-    given = object_of(value)
-    voice = {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": given["voice"]}}} if "voice" in given else {}
-    return {**voice, **({"languageCode": given["language"]} if "language" in given else {})}
+    voices = [
+        {
+            **({"speaker": one["speaker"]} if "speaker" in one else {}),
+            **({"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": one["voice"]}}} if "voice" in one else {}),
+        }
+        for one in _voices(value)
+    ]
+    language = next(({"languageCode": one["language"]} for one in _voices(value) if "language" in one), EMPTY)
+    several = "speakers" in object_of(value)
+    return {**({_SPEAKERS[0]: {_SPEAKERS[1]: voices}} if several else voices[0]), **language}
 
 
 def _read_interactions_speech(value: object) -> object:
-    configs = [value] if is_object(value) else list_of(value)
-    one = object_of(configs[0]) if len(configs) == 1 else EMPTY
-    return dict(one) if one and one.keys() <= {"voice", "language"} else None
+    configs = [object_of(one) for one in ([value] if is_object(value) else list_of(value))]
+    is_known = all(one and one.keys() <= {"voice", "language", "speaker"} for one in configs)
+    return _speech(configs) if is_known and len({str(one.get("language")) for one in configs}) == 1 else None
 
 
 def _write_interactions_speech(value: object) -> object:
-    return [value]
+    return _voices(value)
 
 
 def _read_fireworks_grammar(value: object) -> object:
@@ -313,6 +348,9 @@ _RESOLUTION: Final = Column(
     closest={"auto": None},
 )
 """How closely Gemini looks at a part."""
+
+STRICT_TOOLS: Final = _row("strict_tools", "boolean", cohere_chat="strict_tools")
+"""One switch for all tools; other wires have one for each, and projection moves it between them."""
 
 SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
     _row(
@@ -553,6 +591,7 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
             "generation_config.tool_choice", read=_read_interactions_allowed, write=_write_interactions_allowed
         ),
     ),
+    STRICT_TOOLS,
     _row(
         "thinking_kept",
         "word",
@@ -597,6 +636,7 @@ SHARED_FIELDS: Final[tuple[SharedField, ...]] = (
             closest={"auto": None}
         ),
     ),
+    _row("refusal", "boolean", "text", openai_chat=_refusal("content"), openai_responses=_refusal("text")),
     _row(
         "file_detail",
         "word",

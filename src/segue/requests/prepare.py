@@ -24,6 +24,7 @@ from segue.projection.projector import Projection, project, project_for, prompt_
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
 from segue.projection.workspace.ownership import KEY_LABEL, known_account
+from segue.projection.workspace.workspace import KnownTools
 from segue.protocols.api import check, decode_request, encode_request, find_endpoint, find_target, resolve_endpoint
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 from segue.protocols.detection import detect_protocol
@@ -486,15 +487,19 @@ def prepare_again(
     account: str | None = None,
     refused: frozenset[str] = frozenset(),
     cache: DigestCache | None = None,
+    known: KnownTools | None = None,
 ) -> Request:
-    """Make a request like `prepare`; `cache` is what was digested of conversations that come again."""
+    """Make a request like `prepare`.
+
+    `cache` is what was digested of conversations that come again, and `known` what was fitted of their tools.
+    """
     target = get_model(model, catalogue=catalogue)
     policy = with_routers(policy, catalogue)
     account = known_account(given.messages, account)
     sender = Sender(resolve_endpoint(target), account, refused, cache)
 
     def projecting(shown: Context, asked: Options | None) -> Projection:
-        return project_for(shown, target, options=asked, policy=policy, account=account, refused=refused)
+        return project_for(shown, target, options=asked, policy=policy, account=account, refused=refused, known=known)
 
     endpoint, codec = sender.endpoint, get_protocol(target.protocol)
     projection, remembered = fit_appended(given, projecting, endpoint, options=options, policy=policy)

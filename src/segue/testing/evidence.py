@@ -51,6 +51,8 @@ _CONTENT: Final = frozenset({"messages", "input", "contents", "model", "system",
 _QUOTED: Final = re.compile(r"[`'\"]([A-Za-z_]\w*)[`'\"]|^([a-z_]+): ")
 _PLAIN: Final = re.compile(r"[\w.-]{1,32}")
 _SHOWN: Final = 160
+_PLACE: Final = re.compile(r"\^(?:\\d\+|\\\W|[^\\^$*+?{}\[\]|().])+\$", re.DOTALL)
+"""What `_pattern_of` writes: any number, and characters as they are."""
 
 
 @final
@@ -407,15 +409,19 @@ Form = Literal["facts"]
 
 
 def load_facts(data: bytes, name: str = "facts") -> list[Fact]:
-    """Read a file of facts.
+    """Read a file of facts. It may be somebody else's: a place is a pattern only as `segue facts` writes it.
 
     Raises:
         DecodeError: it is another file; has its name.
     """
     try:
-        return msgspec.json.decode(data, type=dict[Form, list[Fact]]).get("facts", [])
+        facts = msgspec.json.decode(data, type=dict[Form, list[Fact]]).get("facts", [])
     except msgspec.DecodeError as error:
         raise DecodeError(f"{name}: no file of facts: {error}; `segue facts` writes one") from error
+    for fact in facts:
+        if fact.path and _PLACE.fullmatch(fact.path) is None:
+            raise DecodeError(f"{name}: no file of facts: {fact.path[:_SHOWN]!r} is not a place; `segue facts` writes one")
+    return facts
 
 
 def store_facts(path: Path, facts: Sequence[Fact]) -> None:

@@ -378,7 +378,7 @@ def check_complete(record: Format, seed: int) -> None:
     Raises:
         BrokenLaw: one of them is in neither.
     """
-    for projected in (True, False) if record.kind == "framework" else (True,):
+    for projected in (True, False) if record.kind != "agent" else (True,):
         _check_complete(record, seed, projected=projected)
 
 

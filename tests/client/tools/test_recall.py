@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from segue import (
     Conversation,
     Message,
     Model,
+    NativeTool,
     Options,
     Run,
     TextContent,
@@ -128,9 +130,43 @@ def test_the_same_question_has_the_same_answer() -> None:
     assert found("ferry granite") == found("ferry granite")
 
 
-def test_a_long_history_is_searched_in_linear_time_and_without_its_media() -> None:
+def test_a_long_history_is_searched() -> None:
     messages = history(400).messages
     assert FACT in found("Tordis Falkanger", messages)
+
+
+def cost(messages: tuple[Message, ...], query: str, shown: tuple[Message, ...] = ()) -> float:
+    """Measure the CPU seconds of a search: the least of three."""
+
+    def once() -> float:
+        began = time.process_time()
+        search(messages, query, 2_000, COUNTER, shown)
+        return time.process_time() - began
+
+    return min(once() for _ in range(3))
+
+
+def test_passages_that_the_request_shows_cost_no_more_in_a_long_history() -> None:
+    """Each is looked for in all of what is shown, but not without end."""
+
+    def cost_of(count: int) -> float:
+        texts = [f"k{number:07} needle" for number in range(count)]
+        return cost(tuple(map(UserMessage.of, texts)), "needle", (UserMessage.of(" ".join(texts)),))
+
+    small, large = cost_of(1_000), cost_of(16_000)
+    assert large < 64 * max(small, 0.002)  # 16 times the work; quadratic would be 256 times
+
+
+def test_a_query_of_many_words_costs_little_more_than_one_of_few() -> None:
+    chance = random.Random(3)
+    words = [f"word{number}" for number in range(3_000)]
+    messages = tuple(UserMessage.of(" ".join(chance.choice(words) for _ in range(100))) for _ in range(400))
+    assert cost(messages, " ".join(words[:48])) < 4 * max(cost(messages, "word1 word2"), 0.002)
+
+
+def test_a_query_is_read_up_to_its_first_words() -> None:
+    assert "Nothing of" in found("x" * 1_000_000)
+    assert FACT in found("Grimsund " + "漢" * 1_000_000)
 
 
 # -- when it is offered ------------------------------------------------------------------------------------------------
@@ -155,6 +191,12 @@ def test_it_is_offered_where_something_was_cut_and_only_there() -> None:
 
 def test_a_tool_of_that_name_of_the_program_is_its_own() -> None:
     own = ToolDefinition(name="recall", description="Calls a product back.")
+    inner = {"type": "function", "name": "recall", "parameters": {"type": "object", "properties": {}}}
+    for below in ({"type": "custom", "name": "recall"}, {"type": "namespace", "name": "shop", "tools": [inner]}):
+        native = NativeTool(protocol=MODEL.protocol, definition=below)
+        recall = Recall()
+        made(replace(history().add(UserMessage.of("And now?")), tools=(native,)), recall=recall)
+        assert not recall.is_offered
     asked = replace(history().add(UserMessage.of("And now?")), tools=(own,))
     recall = Recall()
     [tool] = made(asked, recall=recall).body["tools"]

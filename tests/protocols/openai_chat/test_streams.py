@@ -750,7 +750,7 @@ def test_reasoning_beside_its_details_is_written_back():
 
 
 def test_details_that_repeat_the_reasoning_before_them_add_no_text():
-    details = [{"type": "reasoning.text", "text": "hm so", "signature": "s", "index": 0}]
+    details = [{"type": "reasoning.text", "text": "hm so", "index": 0}]
     frames = chunks(
         {"choices": delta(reasoning_content="hm")},
         {"choices": delta(reasoning_content=" so")},
@@ -761,6 +761,54 @@ def test_details_that_repeat_the_reasoning_before_them_add_no_text():
     )
     first: Any = decoded(frames).content[0]
     assert first.thinking == "hm so and"
+
+
+def detail(kind: str, **fields: object) -> dict[str, object]:
+    return {"type": f"reasoning.{kind}", **fields, "index": 0}
+
+
+def summary(text: str) -> dict[str, object]:
+    return detail("summary", summary=text)
+
+
+def encrypted(data: str, **fields: object) -> dict[str, object]:
+    return detail("encrypted", data=data, **fields)
+
+
+def signed(text: str, signature: str | None) -> dict[str, object]:
+    return detail("text", text=text, signature=signature)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "entries"),
+    [
+        (
+            [summary("a"), summary("b"), encrypted("x", id="rs_1"), summary("c"), encrypted("y", id="rs_2")],
+            [summary("ab"), encrypted("x", id="rs_1"), summary("c"), encrypted("y", id="rs_2")],
+        ),
+        (
+            [encrypted("x", id="rs_1"), encrypted("y", id="rs_2")],
+            [encrypted("x", id="rs_1"), encrypted("y", id="rs_2")],
+        ),
+        ([encrypted("x"), encrypted("y")], [encrypted("x"), encrypted("y")]),
+        (
+            [signed("a", None), signed("b", None), signed("", "s"), signed("c", None), signed("", "t")],
+            [signed("ab", "s"), signed("c", "t")],
+        ),
+        (
+            [signed("a", "s"), encrypted("x"), signed("b", None), signed("", "t")],
+            [signed("a", "s"), encrypted("x"), signed("b", "t")],
+        ),
+    ],
+    ids=["OpenAI", "no summaries", "no ids", "Claude", "redacted"],
+)
+def test_entries_that_a_stream_gives_one_index_are_not_joined(pieces: list[Any], entries: list[Any]):
+    """OpenRouter's streams number every entry 0 (ai-sdk-provider #519); a joined signature is refused."""
+    frames = [{"choices": delta(reasoning_details=[piece])} for piece in pieces]
+    streamed = decoded(chunks(*frames, {"choices": delta(content="a")}, {"choices": delta("stop")}))
+    written: Any = CODEC.encode_response(streamed, GPT)
+    assert written["choices"][0]["message"]["reasoning_details"] == entries
+    assert CODEC.decode_response(written, GPT, {}).content == streamed.content
 
 
 def decoded(frames):

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, final
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast, final
 
 from msgspec.structs import replace
 
 from segue.conversation.content import ToolCall
-from segue.conversation.context import Context, Options, ToolDefinition
+from segue.conversation.context import Context, Options, Tool, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message
 from segue.counting.counter import TokenCounter
 from segue.models.model import Model
@@ -55,6 +56,10 @@ _PASSAGE: Final = 700
 """Characters of a passage, which ends with a line where it can."""
 _TERMS: Final = 48
 """How many terms of a query count."""
+_QUERY: Final = 4_000
+"""How many characters of a query count."""
+_COMPARED: Final = 300
+"""How many passages are looked for in what is shown: each time all of that is read."""
 _K1, _B = 1.2, 0.75
 _WORD: Final = re.compile(r"[^\W_]+")
 _IDEOGRAPHS: Final = "\u2e80"
@@ -85,15 +90,15 @@ def search(
 
     What the messages `shown` have anyway is not repeated. The same messages and query give the same text.
     """
-    terms = _terms(query)
+    terms = _terms(query[:_QUERY])
     if not terms:
         return _NO_QUERY
     head = _FOUND.format(count=len(messages))
     left, chosen = room - counter.text(head), list[_Passage]()
     known = set[str]()
     whole = "\n".join(text for message in shown for text in quoted_texts(message))
-    for found in _rank(messages, terms):
-        if found.text in known or found.text in whole:
+    for at, found in enumerate(_rank(messages, terms)):
+        if found.text in known or (at < _COMPARED and found.text in whole):
             continue
         passage = found
         size = counter.text(passage.text) + counter.text(passage.source) + 6
@@ -151,7 +156,8 @@ def _split(word: str) -> Iterator[str]:
 
 def _rank(messages: Sequence[Message], terms: Sequence[str]) -> list[_Passage]:
     """Return the passages that contain a term, the best first."""
-    pattern = re.compile("|".join(sorted(map(_pattern_of, terms), key=len, reverse=True)))
+    words = frozenset(term for term in terms if term[0] < _IDEOGRAPHS)
+    pairs = [term for term in terms if term not in words]
     passages: list[tuple[_Passage, dict[str, int]]] = []
     holding = dict.fromkeys(terms, 0)
     count = size = 0
@@ -163,9 +169,9 @@ def _rank(messages: Sequence[Message], terms: Sequence[str]) -> list[_Passage]:
         for place, text in enumerate(_passages(message)):
             count += 1
             size += len(text)
-            counts: dict[str, int] = {}
-            for term in pattern.findall(text.casefold()):
-                counts[term] = counts.get(term, 0) + 1
+            low = text.casefold()
+            counts = Counter(filter(words.__contains__, _WORD.findall(low))) if words else Counter[str]()
+            counts.update({pair: found for pair in pairs if (found := low.count(pair))})
             if counts:
                 passages.append((_Passage(at, place, source, text), counts))
                 for term in counts:
@@ -185,12 +191,6 @@ def _rank(messages: Sequence[Message], terms: Sequence[str]) -> list[_Passage]:
 def _without_look_ups(message: AssistantMessage) -> AssistantMessage:
     kept = tuple(piece for piece in message.content if piece.kind != "toolCall" or piece.name != RECALL.name)
     return message if len(kept) == len(message.content) else replace(message, content=kept)
-
-
-def _pattern_of(term: str) -> str:
-    """Match whole words, except in scripts without blanks."""
-    escaped = re.escape(term)
-    return escaped if term[0] >= _IDEOGRAPHS else rf"(?<![^\W_]){escaped}(?![^\W_])"
 
 
 def _source(message: Message) -> str:
@@ -263,6 +263,11 @@ class Recall:
         """Whether the last request had the tool."""
         return bool(self._omitted)
 
+    @property
+    def searched(self) -> tuple[int, int]:
+        """In how many of the first messages calls are answered from, and the tokens of an answer (`answer_later`)."""
+        return len(self._omitted), int(self._room)
+
     def answer(self, call: ToolCall, context: Context) -> str:
         """Return the text of the result of a call in a conversation.
 
@@ -274,8 +279,30 @@ class Recall:
         return search(omitted, query if isinstance(query, str) else "", self._room, counter, self._shown)
 
 
+def answer_later(call: ToolCall, messages: Sequence[Message], count: int, room: int) -> str:
+    """Return the text of the result of a call in the history before its turn, whatever model reads it now.
+
+    `count` and `room` are what `Recall.searched` was when it was made. The same history gives the same text.
+    """
+    query = call.arguments.get("query")
+    given = query if isinstance(query, str) else ""
+    return search(messages[:count], given, room, TokenCounter(_ANY), messages[count:])
+
+
 def _has(context: Context) -> bool:
-    return any(tool.kind == "function" and tool.name == RECALL.name for tool in context.tools)
+    return any(RECALL.name in _names_of(tool) for tool in context.tools)
+
+
+def _names_of(tool: Tool) -> Iterator[object]:
+    """Yield the names that calls of a tool may have; a namespace has several."""
+    if tool.kind == "function":
+        yield tool.name
+        return
+    yield tool.definition.get("name")
+    below = tool.definition.get("tools")
+    for each in cast("Sequence[object]", below) if isinstance(below, Sequence) else ():
+        if isinstance(each, Mapping):
+            yield cast("Mapping[str, object]", each).get("name")
 
 
 def _count_omitted(request: Request) -> int:

@@ -52,7 +52,6 @@ from segue.projection.policy import Policy
 from segue.projection.projector import with_routers
 from segue.protocols.context_input import ContextInput, read_input
 from segue.protocols.registry import resolve_dialect
-from segue.requests.prepare import Request
 from segue.requests.prepare import prepare as make_request
 
 if TYPE_CHECKING:
@@ -671,10 +670,13 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
             began=began,
         )
 
-    def try_first(self, request: Request, model: Model, context: Context) -> FirstAttempt | None:
-        """Make an attempt that is not streamed, without a flow and without sending it.
+    def try_first(
+        self, context: Context, model: Model, *, options: Options | None, policy: Policy | None, prepare: Prepare
+    ) -> FirstAttempt | None:
+        """Make an attempt that is not streamed, without a flow and without sending it. Raises what `prepare` raises.
 
-        None if a flow is needed from the beginning: for hooks, telemetry, tokens of a function, or signatures.
+        None if a flow is needed from the beginning: for hooks, telemetry, tokens of a function, signatures, or a window
+        that proved to be smaller.
         """
         setup, builder = self._setup, self._builder
         if (
@@ -682,11 +684,14 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
             or setup.on_request is not None
             or setup.on_attempt is not None
             or setup.sticky
+            or (self._windows and window_key(model) in self._windows)
             or resolve_dialect(model).auth == "aws"
             or builder.find_auth(model, model.provider) is not None
             or builder.find_candidates(model, ()) != (model,)
         ):
             return None
+        account, policy = self.find_account(model), self._find_policy(policy)
+        request = prepare(context, model, options=options, policy=policy, account=account, refused=frozenset())
         return FirstAttempt(request, model, context, self._wire(), builder)
 
     async def count_tokens(

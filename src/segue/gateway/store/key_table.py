@@ -89,7 +89,10 @@ def _read(rows: list[tuple[str | int | bytes | None, ...]]) -> dict[bytes, Clien
     found: dict[bytes, ClientKey] = {}
     for digest, revoked, data in rows:
         assert isinstance(data, (bytes, memoryview)), "the column has bytes"
-        key = msgspec.json.decode(data, type=ClientKey)
+        try:
+            key = msgspec.json.decode(data, type=ClientKey)
+        except msgspec.MsgspecError:  # of another version: it is refused, and the others are not
+            continue
         found[bytes.fromhex(str(digest))] = msgspec.structs.replace(
             key, revoked=revoked if isinstance(revoked, int) else None
         )

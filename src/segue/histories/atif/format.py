@@ -6,7 +6,9 @@ Facts (atif 1.8.0, 2026-11-15):
 - A step of the agent holds its message, reasoning, calls, and the results in `observation`. `extra` is the only place
   for further data; any other unknown field is refused.
 - Images are named by a path, so their bytes are not in the file.
-- `step_id` counts from 1. `metrics.prompt_tokens` includes cached tokens.
+- `extra.bound_state` of a step or a result has what binds it (`kit.bound_state`).
+- `step_id` counts from 1. The model of a step that names none is `agent.model_name`. `metrics.prompt_tokens` includes
+  cached tokens.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from segue.conversation.content import AssistantContent, ImageContent, TextContent, ThinkingContent, UserContent
+from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -24,6 +27,7 @@ from segue.conversation.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from segue.histories.kit.bound_state import BOUND_STATE, state_of, with_bound_state
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, runs_of
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
@@ -41,7 +45,6 @@ from segue.histories.kit.origins import find_origin, marked_origin, origin_mark,
 from segue.histories.kit.pieces import (
     is_media,
     make_call,
-    note_signatures,
     note_unsupported,
     shown,
     string_of,
@@ -60,8 +63,22 @@ _USAGE: Final = Template(
 )
 
 
-def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 - a step needs nothing around it
+def _read(run: list[Entry], reading: Reading) -> list[Message]:
     step = run[0]
+    extra = object_of(step.get("extra"))
+    default = text_of(object_of(reading.document.get("agent")).get("model_name")) or ""
+    messages = _read_step(step, extra, find_origin(text_of(step.get("model_name")) or default))
+    first = [_restored(message, extra, reading) for message in messages[:1]]
+    results = objects_of(object_of(step.get("observation")).get("results"))
+    others = zip(messages[1:], results, strict=False)
+    return [*first, *(_restored(each, object_of(result.get("extra")), reading) for each, result in others)]
+
+
+def _restored(message: Message, extra: Mapping[str, Any], reading: Reading) -> Message:
+    return with_bound_state(message, extra.get(BOUND_STATE), reading.notes, ("steps", reading.line - 1))
+
+
+def _read_step(step: Entry, extra: Mapping[str, Any], origin: Origin) -> list[Message]:
     content = _read_content(step.get("message"))
     time = milliseconds_of(step.get("timestamp"))
     match text_of(step.get("source")):
@@ -70,7 +87,7 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 
         case "user":
             return [UserMessage(content=content, timestamp=time)]
         case "agent":
-            return _read_agent(step, content, time)
+            return _read_agent(step, extra, content, time, origin)
         case _:
             return []
 
@@ -88,8 +105,9 @@ def _read_content(value: object) -> tuple[UserContent, ...]:
     return tuple(found)
 
 
-def _read_agent(step: Entry, content: tuple[UserContent, ...], time: int | None) -> list[Message]:
-    extra = object_of(step.get("extra"))
+def _read_agent(
+    step: Entry, extra: Mapping[str, Any], content: tuple[UserContent, ...], time: int | None, origin: Origin
+) -> list[Message]:
     pieces: list[AssistantContent] = []
     if words := text_of(step.get("reasoning_content")):
         pieces.append(ThinkingContent(thinking=words, thinking_signature=string_of(extra.get(_SIGNATURE))))
@@ -102,9 +120,8 @@ def _read_agent(step: Entry, content: tuple[UserContent, ...], time: int | None)
     message = AssistantMessage(
         content=(*pieces, *calls), usage=_USAGE.read(object_of(step.get("metrics"))), stop_reason=stop, timestamp=time
     )
-    origin = marked_origin(find_origin(text_of(step.get("model_name")) or ""), extra)
     results = objects_of(object_of(step.get("observation")).get("results"))
-    return [set_origin(message, origin), *(_read_result(each, time) for each in results)]
+    return [set_origin(message, marked_origin(origin, extra)), *(_read_result(each, time) for each in results)]
 
 
 def _read_result(result: Mapping[str, Any], time: int | None) -> ToolResultMessage:
@@ -135,7 +152,7 @@ def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
         elif isinstance(first, ToolResultMessage):
             entry = {"source": "agent", "message": ""}
         else:
-            entry = {"source": first.role, "message": _write_text(first, writing)}
+            entry = {"source": first.role, "message": _write_text(first, writing), **_extra(first)}
         if results:
             entry["observation"] = {"results": results}
         time = None if isinstance(first, SystemMessage) else first.timestamp
@@ -143,11 +160,18 @@ def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
     return entries
 
 
+def _extra(message: Message, **others: object) -> Entry:
+    """Return `extra` of a step or a result, if there is something for it."""
+    state = state_of(message)
+    made = others if state is None else {**others, BOUND_STATE: state}
+    return {"extra": made} if made else {}
+
+
 def _write_text(message: Message, writing: Writing) -> str:
     texts: list[str] = []
     for piece in shown(message, writing):
         if piece.kind == "text":
-            texts.append(piece.text)
+            texts += [piece.text] if piece.text else []
         elif is_media(piece):
             note_unsupported(message, writing, piece, TITLE)
     if len(texts) > 1:
@@ -163,7 +187,7 @@ def _write_result(message: ToolResultMessage, writing: Writing) -> Entry:
     if writing.call_of(message) is None:
         writing.note(message, ChangeCode.RESULT_ORPHANED, Loss.NONE, f"{TITLE} refuses a result without a call")
         del result["source_call_id"]
-    return {**result, "extra": {"is_error": True}} if message.is_error else result
+    return {**result, **_extra(message, **({"is_error": True} if message.is_error else {}))}
 
 
 def _write_agent(message: AssistantMessage, writing: Writing) -> Entry:
@@ -172,23 +196,20 @@ def _write_agent(message: AssistantMessage, writing: Writing) -> Entry:
     if message.model:
         entry["model_name"] = message.model
     entry["message"] = _write_text(message, writing)
-    extra: Entry = dict(origin_mark(message, find_origin(message.model)))
+    others: Entry = dict(origin_mark(message, find_origin(message.model)))
     if thoughts:
-        entry["reasoning_content"] = "\n".join(piece.thinking for piece in thoughts)
+        entry["reasoning_content"] = "\n".join(piece.thinking for piece in thoughts if piece.thinking)
         if len(thoughts) == 1 and thoughts[0].thinking and thoughts[0].thinking_signature is not None:
-            extra[_SIGNATURE] = thoughts[0].thinking_signature
-        elif len(thoughts) > 1 or not thoughts[0].thinking:
-            note_signatures(message, writing, TITLE)
+            others[_SIGNATURE] = thoughts[0].thinking_signature  # for readers that know this field alone
+        elif len(thoughts) > 1:
             writing.note(message, ChangeCode.TURN_MERGED, Loss.NONE, f"{TITLE} has one text for reasoning")
-    if any(call.thought_signature is not None for call in message.tool_calls()):
-        note_signatures(message, writing, TITLE)
     if calls := message.tool_calls():
         entry["tool_calls"] = [
             {"tool_call_id": call.id, "function_name": call.name, "arguments": dict(call.arguments)} for call in calls
         ]
     if message.usage is not None:
         entry["metrics"] = _USAGE.write(message.usage)
-    return {**entry, **({"extra": extra} if extra else {})}
+    return {**entry, **_extra(message, **others)}
 
 
 def renumbered(entries: list[Entry]) -> list[Entry]:
@@ -218,8 +239,10 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
     if rest:
         head = {key: rest[key] for key in ("schema_version", "session_id", "agent") if key in rest}
         return {**head, "steps": entries, **{key: rest[key] for key in rest if key not in head}}
-    model = next((entry["model_name"] for entry in reversed(entries) if "model_name" in entry), None)
-    agent = {"name": "segue", "version": "1", **({} if model is None else {"model_name": model})}
+    models = [entry.get("model_name") for entry in entries if entry["source"] == "agent"]
+    # It is the model of every step that names none.
+    named = {"model_name": models[-1]} if models and all(models) else {}
+    agent = {"name": "segue", "version": "1", **named}
     return {"schema_version": "ATIF-v1.8", "session_id": draft.id, "agent": agent, "steps": entries}
 
 

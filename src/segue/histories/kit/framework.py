@@ -185,7 +185,7 @@ class Framework:
         if context.tools and not self.stores_tools:
             draft.notes.add(ChangeCode.TOOL_REMOVED, ("tools",), Loss.CONTENT, f"{self.title} stores tools elsewhere")
         writing = Writing(messages, draft.notes, positions, draft.settings)
-        halves = [message for message in messages if _has_half(message)]
+        halves = [message for message in messages if has_half(message)]
         for message in halves:
             detail = "parsers of frameworks refuse half a character"
             writing.note(message, ChangeCode.SURROGATE_REPLACED, Loss.CONTENT, detail)
@@ -194,7 +194,7 @@ class Framework:
             raise EmptyConversation(f"the history has no content that {self.title} can store")
         value = self.close(self.complete(entries, draft), kept, draft)
         if halves:
-            value = _without_halves(value)
+            value = without_halves(value)
         first = WrittenFile(name=self.file_name, data=json_line(value))
         return Output((first, *(self.further(value, draft) if self.further is not None else ())))
 
@@ -209,7 +209,8 @@ class Framework:
         return SystemMessage(content=texts)
 
 
-def _has_half(message: Message) -> bool:
+def has_half(message: Message) -> bool:
+    """Whether a message has half a surrogate pair."""
     try:
         msgspec.json.encode(message)
     except UnicodeEncodeError:
@@ -217,15 +218,15 @@ def _has_half(message: Message) -> bool:
     return False
 
 
-def _without_halves(value: object) -> object:
+def without_halves(value: object) -> object:
     """Replace half a surrogate pair, in every text of a JSON value."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [_without_halves(item) for item in cast("list[object]", value)]
+    if isinstance(value, (list, tuple)):
+        return [without_halves(item) for item in cast("list[object]", value)]
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, object]", value)
-        return {cast("str", _without_halves(key)): _without_halves(item) for key, item in fields.items()}
+        return {cast("str", without_halves(key)): without_halves(item) for key, item in fields.items()}
     return value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, final
 
 from segue.conversation.content import AssistantContent, TextContent, UserContent
@@ -24,6 +24,17 @@ class TurnLog:
         self._pieces: list[AssistantContent] = []
         self._time: int | None = None
         self._origin = UNKNOWN
+        self._finish: Callable[[AssistantMessage], AssistantMessage] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an answer that has not ended."""
+        return bool(self._pieces) or self._finish is not None
+
+    def finish_with(self, finish: Callable[[AssistantMessage], AssistantMessage]) -> None:
+        """Set what completes the next answer; it is made even without a piece."""
+        self._close()
+        self._finish = finish
 
     def ask(self, content: Iterable[UserContent], time: int | None = None, *, own: bool = False) -> None:
         """Add what the user wrote."""
@@ -31,6 +42,11 @@ class TurnLog:
         if given := tuple(content):
             made = UserMessage(content=given, timestamp=time)
             self._messages.append(with_envelope(made, self._format, {}, own=own))
+
+    def add(self, message: Message) -> None:
+        """Add a message that is made already."""
+        self._close()
+        self._messages.append(message)
 
     def reply(self, pieces: Iterable[AssistantContent], time: int | None = None, origin: Origin = UNKNOWN) -> None:
         """Add what the model wrote or called, to the answer that is open."""
@@ -63,11 +79,14 @@ class TurnLog:
         return self._messages
 
     def _close(self) -> None:
-        if self._pieces:
+        if self.is_open:
             pieces = tuple(self._pieces)
             made = AssistantMessage(content=pieces, stop_reason=stop_of(None, pieces), timestamp=self._time)
-            self._messages.append(with_envelope(set_origin(made, self._origin), self._format, {}))
-        self._pieces, self._origin = [], UNKNOWN
+            made = set_origin(made, self._origin)
+            finished = made if self._finish is None else self._finish(made)
+            if finished.content:
+                self._messages.append(with_envelope(finished, self._format, {}))
+        self._pieces, self._origin, self._finish = [], UNKNOWN, None
 
 
 def text_and_media(content: object) -> list[UserContent]:

@@ -37,6 +37,7 @@ from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.verbatim import FORMAT_KEYS
 from segue.protocols.registry import PROTOCOLS
 from segue.protocols.shared_fields import Carried, move_fields, put
+from segue.protocols.shared_replies import cited_elsewhere
 from segue.protocols.shared_rows import Level
 
 _NEVER_SENT: Final = frozenset({"stored", REPLY})
@@ -44,7 +45,7 @@ _NEVER_SENT: Final = frozenset({"stored", REPLY})
 
 _WIRE_ROLES: Final[Mapping[str, str]] = {"toolResult": "tool"}
 """Roles of messages -> their names in the row `content_parts`, where they differ."""
-_LEVELS: Final[Mapping[str, Level]] = {"file": "file", "toolCall": "tool"}
+_LEVELS: Final[Mapping[str, Level]] = {"text": "text", "file": "file", "toolCall": "tool"}
 _FORM: Final = "only the form in which it was written"
 _SHOWN: Final = 200
 """The characters of a lost value that a report shows."""
@@ -259,12 +260,14 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
     moved: list[object] = []
 
     def keep(extra: Extra, level: Level) -> Extra | None:
+        extra, cited = cited_elsewhere(extra, workspace.target.model)
         shared = share_fields(extra, level, workspace.target.model, same_provider=same_provider)
         kept = kept_extra(shared.rest, protocol, rules, same_provider=same_provider)
         lost.update(lost_fields(shared.rest, kept) if kept is not shared.rest else {})
         differences.extend(shared.differences())
-        moved.extend(shared.added)
-        return shared.put_into(kept, protocol)
+        moved.extend([*shared.added, *cited])
+        kept = shared.put_into(kept, protocol)
+        return {**(kept or {}), protocol: {**(kept or {}).get(protocol, {}), **cited}} if cited else kept
 
     extra = message.extra
     if extra is not None:

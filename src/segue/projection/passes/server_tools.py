@@ -8,6 +8,8 @@ Facts:
 - Ids of stores, containers and files are known to one provider. A search in files needs the target's own ids
   (`Policy.stores`).
 - Two tools of one name are refused: "tools: Tool names must be unique."            (LibreChat #13162, 2026-05-17)
+- Which tools of an MCP server may be called is a list of names, or a switch for each.   (openai 3.49.0, google-genai
+  3.1.0, anthropic 2.8.0: BetaMCPToolsetParam) Others, such as all that only read, have no form elsewhere.
 - Headers of an MCP server may hold the user's keys, which another provider does not get. A server whose calls need
   approval is not sent to one that calls without asking.                           (openai 3.51.0: McpRequireApproval)
 - A search for tools only loads definitions that were held back. A target without it gets all of them, so nothing is
@@ -28,7 +30,7 @@ from segue.errors import Path
 from segue.projection.passes.extra import removal_of
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.workspace import Target
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.server_tools import (
     LOCATION,
     RESTRICTING,
@@ -43,6 +45,7 @@ from segue.protocols.kit.server_tools import (
     write_definition,
 )
 from segue.protocols.registry import find_protocol, registered_count
+from segue.protocols.shared_fields import without_server
 
 _TITLES: Final[Mapping[str, str]] = {
     "web_search": "web search",
@@ -149,7 +152,7 @@ class _ServerTools:
             record = find_protocol(tool.protocol)
             known = record.server_tools if record is not None else ()
             for definition in split_definition(known, tool.definition):
-                use = read_definition(known, definition)
+                use = read_definition(known, definition, self.body_of(tool.protocol))
                 if tool.protocol == self.protocol and (use is None or self.is_accepted(use)):
                     part = tool if definition is tool.definition else replace(tool, definition=definition)
                     self.keep(index, part, use)
@@ -235,13 +238,16 @@ class _ServerTools:
             self.note_mapped(entry, tool, lost)
             return
         self.sent[tool.name] = options
+        if (form := entry.use.tool.form) is not None and form.servers in self.body_of(entry.protocol):
+            name = entry.use.options.get("server_name")
+            self.extra = without_server(self.extra or {}, entry.protocol, form.servers, name) or None
         self.write(entry, tool, options)
         self.note_mapped(entry, tool, lost)
 
     def options_for(self, entry: _Found, tool: ServerTool) -> tuple[dict[ToolOption, object], list[str]]:
         """Return the options that the target's tool can express, and the names of those that are lost."""
         options = dict(entry.use.options)
-        body = object_of((self.extra or {}).get(entry.protocol))
+        body = self.body_of(entry.protocol)
         lost: list[str] = []
         for option, key in entry.use.tool.body_options.items():
             value = body.get(key)
@@ -292,7 +298,10 @@ class _ServerTools:
         return ""
 
     def write(self, entry: _Found, tool: ServerTool, options: Mapping[ToolOption, object]) -> None:
-        definition = write_definition(tool, options)
+        definition, server = write_definition(tool, options)
+        if server and tool.form is not None:
+            servers = list_of(self.body_of(self.protocol).get(tool.form.servers))
+            self.add_fields({tool.form.servers: [*servers, server]})
         if tool.place == "body":
             self.add_fields(definition)
         else:
@@ -320,6 +329,9 @@ class _ServerTools:
         if names:
             detail += f", without {removal_of(names)[1]}"
         self.note(ChangeCode.SERVER_TOOL_MAPPED, entry.path, Loss.CONTENT if names else Loss.NONE, detail)
+
+    def body_of(self, protocol: str) -> Block:
+        return (self.extra or {}).get(protocol, {})
 
     def drop_field(self, protocol: str, key: str) -> None:
         extra = dict(self.extra or {})

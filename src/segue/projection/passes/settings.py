@@ -46,9 +46,7 @@ from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id, range
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.property_names import place_of, rename_properties
-from segue.protocols.shared_fields import find_unplaced, is_freeform, place_options
-from segue.protocols.shared_rows import ALLOWED_WIRE
-from segue.protocols.shared_rows import write_responses_allowed as write_allowed
+from segue.protocols.shared_fields import OF_TOOLS, find_unplaced, is_freeform, place_options, share_strictness
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
@@ -72,8 +70,9 @@ def fit_settings(workspace: Workspace) -> None:
     asked, sources = workspace.settings.options, dict[str, str]()
     if asked.shared is not None:
         asked = _with_shared(workspace, asked, asked.shared, sources)
-    given, names = _only_allowed(workspace, workspace.settings.tools, asked)
-    fitted = _fit_tools(workspace, workspace.settings.tools, given.extra, names)
+    declared, asked = share_strictness(workspace.target.model, workspace.settings.tools, asked)
+    given, names = _only_allowed(workspace, declared, asked)
+    fitted = _fit_tools(workspace, declared, given.extra, names)
     tools = _add_called(workspace, fitted.tools)
     options = given if fitted.extra is given.extra else replace(given, extra=fitted.extra)
     workspace.settings.options = options
@@ -94,8 +93,8 @@ def _with_shared(workspace: Workspace, options: Options, shared: SharedOptions, 
         workspace.note(ChangeCode.OPTION_CLAMPED, path, Loss.NONE, difference)
     extra = placed.extra
     for name, value in placed.lost.items():
-        if name == _ALLOWED:  # other tools are not sent then
-            extra = {**extra, ALLOWED_WIRE: {"tool_choice": write_allowed(value)}}
+        if name in OF_TOOLS:  # they are in the tools then
+            extra = {**extra, **OF_TOOLS[name](value)}
             continue
         loss = Loss.OPAQUE if name in _UNREAD else Loss.CONTENT
         workspace.note(

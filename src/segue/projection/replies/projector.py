@@ -252,7 +252,10 @@ class ReplyProjector:
         )
         cite = client.form.cite_in_text
         if cite is not None:
-            self._ended = (TextEnd(index=place, content=cite(shown, pages) if pages else shown), pages)
+            if pages:
+                shown = cite(shown, pages)
+                self._note_places(AssistantMessage(content=(shown,), model=""), pages)
+            self._ended = (TextEnd(index=place, content=shown), pages)
             return
         if pages:
             before = len(AssistantMessage(content=self._parts.whole()).text())
@@ -371,6 +374,7 @@ class ReplyProjector:
         )
         if in_reply is not None and (pages or queries):
             shown = in_reply(shown, client.endpoint, pages, queries)
+            self._note_places(shown, pages)
         out.append(type(event)(reason=event.reason, message=shown))
 
     def _show_answer(self, message: AssistantMessage) -> dict[str, object]:
@@ -389,7 +393,17 @@ class ReplyProjector:
         event, before = self._ended
         plain, size = replace(event.content, extra=None), len(event.content.text)
         here = [moved(page, len(message.text()) - size, size) for page in pages]
-        self._ended = (replace(event, content=cite(plain, [*before, *here])), before)
+        cited = cite(plain, [*before, *here])
+        places = [new if new.span else old for new, old in zip(here, pages, strict=True)]
+        self._note_places(AssistantMessage(content=(cited,), model=""), places)
+        self._ended = (replace(event, content=cited), before)
+
+    def _note_places(self, shown: AssistantMessage, pages: Sequence[CitedPage]) -> None:
+        """Report that a page is not cited for the part of a text that it was cited for: the wire cannot say it."""
+        read = self._client.record.cited_sources
+        cited = [] if read is None else [(page.url, page.span) for page in read(shown)]
+        if any(page.span is not None and (page.url, page.span) not in cited for page in pages):
+            self._client.note(ChangeCode.EXTRA_REMOVED, ("content",), Loss.OPAQUE, "places of cited pages")
 
     def _stop_reason(self, message: AssistantMessage) -> str | None:
         """Return the provider's own stop reason, if it is one of the client's protocol."""

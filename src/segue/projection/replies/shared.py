@@ -23,7 +23,16 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
 from segue.protocols.kit.verbatim import VERBATIM, choose
-from segue.protocols.shared_replies import ANSWERS, REPLY_FIELDS, STOP_REASONS, ReplyField, places_of, share_citations
+from segue.protocols.shared_fields import put
+from segue.protocols.shared_replies import (
+    ANSWERS,
+    HOUSEKEEPING,
+    REPLY_FIELDS,
+    STOP_REASONS,
+    ReplyField,
+    places_of,
+    share_citations,
+)
 
 _REFUSAL: Final = "refusal"
 _REFUSALS: Final[Mapping[str, str]] = {"openai-chat": "content", "openai-responses": "text"}
@@ -32,8 +41,8 @@ _REFUSALS: Final[Mapping[str, str]] = {"openai-chat": "content", "openai-respons
 
 _PRESENT: Final = frozenset({"usage", "usageMetadata", "choices", "candidates"})
 """Keys that every written reply has."""
-_EMPTY: Final = frozenset({"stop_sequence"})
-"""Keys that every written reply has, with null."""
+_EMPTY: Final[Mapping[str, object]] = {"stop_sequence": None, "total_tool_use_tokens": 0}
+"""Keys that every written reply has, with the value that says nothing."""
 _USAGE_DATA: Final = frozenset({"openai-chat", "bedrock-converse"})
 """Protocols that keep details of the usage with it."""
 _COUNTED: Final[Mapping[str, Callable[[Usage], int]]] = {
@@ -90,7 +99,7 @@ def share_reply(message: AssistantMessage, client: str, show: Callable[[Assistan
         if first == _TEXT:
             text[rest] = value
         elif first == "usage" and client in _USAGE_DATA:
-            details[rest] = value
+            details = merged(details, put(EMPTY, rest, value))
         else:
             patch = merged(patch, _added(path.split("."), value))
     if usage is not None and details:
@@ -114,7 +123,7 @@ def _shared(row: ReplyField, message: AssistantMessage, entry: Block, client: st
         neutral = None if held is None else place.read(held)
         if neutral is not None and row.name in _COUNTED and message.usage is not None:
             rest = _COUNTED[row.name](message.usage) - sum(cast("Mapping[str, int]", neutral).values())
-            neutral = {**object_of(neutral), **({"text": rest} if rest > 0 else {})}
+            neutral = {**({_TEXT: rest} if rest > 0 else {}), **object_of(neutral)}
         for own in row.places[client] if neutral is not None else ():
             written = own.write(neutral)
             if written is not None:
@@ -128,7 +137,7 @@ def lost_replies(message: AssistantMessage) -> dict[str, object]:
     entry = object_of(object_of((message.extra or EMPTY).get(REPLY)).get(message.protocol))
     begins = {_TEXT, "usage", *object_of(entry.get("add")), *object_of(entry.get("in"))}
     for name, place, first in places_of(message.protocol):
-        held = _received(message, entry, place.path) if first in begins else None
+        held = _received(message, entry, place.path) if first in begins and name not in HOUSEKEEPING else None
         neutral = None if not held else place.read(held)
         if neutral is None and name == "logprobs":
             neutral = held  # in a form that no other wire has
@@ -236,7 +245,7 @@ def _added(keys: list[str], value: object) -> Wire:
     if key.isdigit():
         return {"at": {key: _added(inner, value)}, "of": 1}
     if key in _EMPTY:
-        return {"in": {key: {"from": None, "to": value}}}
+        return {"in": {key: {"from": _EMPTY[key], "to": value}}}
     for outer in reversed(inner):
         value = {outer: value}
     return {"add": {key: value}}

@@ -114,6 +114,10 @@ class Settings:
         self.before: Sequence[Message] = before
 
 
+KnownTools: TypeAlias = list[tuple[Model, Policy, FittedTools]]
+"""Tools that were fitted for the last targets, of requests that have the same tuple of tools, not an equal one."""
+
+
 class Workspace:
     """A segment of messages that the passes change.
 

@@ -71,6 +71,10 @@ LIMITS: Final = Limits(
                 "Anthropic documentation: structured outputs, incompatible with citations",
                 excludes=("messages.*.content.*.citations.enabled=true",),
             ),
+            *(
+                Limit(field, "Anthropic documentation: compaction on demand, 2026-09", excludes=("compaction",))
+                for field in ("context_management", "stop_sequences", "output_config.format")
+            ),
         ),
         Limit(
             "speed",

@@ -77,10 +77,18 @@ from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.checking import objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.facts import SearchForm, ServerEdit, ServerEdits
-from segue.protocols.kit.json_values import Block, Wire, object_of, same
+from segue.protocols.kit.json_values import Block, Wire, is_object, object_of, same
 from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
-from segue.protocols.kit.server_tools import KeyPath, ServerTool, ToolOption, location
+from segue.protocols.kit.server_tools import (
+    ALLOWED,
+    DefinitionForm,
+    KeyPath,
+    ServerTool,
+    ToolOption,
+    allowed_tools,
+    location,
+)
 from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of, keep, restore
 
@@ -143,6 +151,8 @@ _EDITING: Final = "context-management-2025-06-27"
 _OUTPUT_FORMAT: Final = "structured-outputs-2025-11-13"
 _TOOL_CHANGES: Final = "mid-conversation-tool-changes-2026-07-01"
 _INLINE_TOOLS: Final = "inline-tools-2026-09-15"
+_MCP: Final = "mcp-client-2025-11-20"
+_TOOLSET: Final = "mcp_toolset"
 _MESSAGE_FIELDS: Final[Mapping[str, str]] = {
     "clear_at": "mid-conversation-system-clear-at-2026-08-21",
     "output_config": "mid-conversation-output-config-2026-07-01",
@@ -156,6 +166,8 @@ def needed_headers(prompt: Prompt) -> Mapping[str, str]:
         betas.update(dict.fromkeys(_betas_of_fields(data_of(prompt.options.extra, PROTOCOL))))
         if "@output_format" in object_of(prompt.options.extra.get(PROTOCOL, {}).get(VERBATIM)):
             betas[_OUTPUT_FORMAT] = None
+    if any(tool.kind == "native" and tool.definition.get("type") == _TOOLSET for tool in prompt.context.tools):
+        betas[_MCP] = None
     for message in prompt.context.messages:
         betas.update(dict.fromkeys(_betas_of(message)))
     return {_HEADER: ",".join(betas)} if betas else {}
@@ -329,6 +341,32 @@ _APPROXIMATE: Final[dict[KeyPath, object]] = {("user_location", "type"): "approx
 
 _TOOL: Final = partial(ServerTool, source=_SOURCE, read=_READ)
 
+
+def _read_toolset(definition: Block, server: Block) -> Block:
+    """Read a toolset with its server: which tools are enabled, by default and each by name."""
+    flat: Wire = {key: value for key, value in {**server, **definition}.items() if key not in ("configs", "name")}
+    default = dict(object_of(flat.pop("default_config", None)))
+    enabled, names, others = default.pop("enabled", True), list[str](), dict[str, object]()
+    for name, config in object_of(definition.get("configs")).items():
+        rest = {key: value for key, value in object_of(config).items() if key != "enabled"}
+        is_enabled = object_of(config).get("enabled", enabled)
+        names += [name] if is_enabled else []
+        others |= {name: rest} if rest or (enabled and not is_enabled) else {}
+    if is_object(flat.pop("tool_configuration", None)) or (enabled and others):
+        return {**flat, "default_config": default, "allowed_tools": {"configs": others or True}}
+    unread: Wire = {**({"default_config": default} if default else {}), **({"configs": others} if others else {})}
+    return {**flat, **unread, **(allowed_tools(names) if not enabled else {})}
+
+
+def _write_toolset(definition: Wire) -> tuple[Wire, Wire]:
+    names = object_of(definition.pop("allowed_tools", None)).get("names")
+    server: Wire = {"type": "url", "name": definition["mcp_server_name"], "url": definition.pop("url", None)}
+    if names is not None:
+        configs = {name: {"enabled": True} for name in strings_of(names) or ()}
+        definition |= {"default_config": {"enabled": False}, "configs": configs}
+    return definition, server
+
+
 SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
     _TOOL(
         name="web_search",
@@ -379,6 +417,15 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         pattern=r"tool_search_tool_(?:regex|bm25)(?:_\d{8})?",
         template={"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
         ignored=_COMMON,
+    ),
+    _TOOL(
+        name=_TOOLSET,
+        kind="mcp",
+        pattern=_TOOLSET,
+        template={"type": _TOOLSET, "mcp_server_name": "server"},
+        options={"server_name": ("mcp_server_name",), "server_url": ("url",), "allowed_tools": ALLOWED},
+        form=DefinitionForm(_read_toolset, _write_toolset, servers="mcp_servers"),
+        ignored=frozenset({"cache_control"}),
     ),
 )
 

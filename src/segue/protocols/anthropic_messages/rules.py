@@ -382,7 +382,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=f"{CLAUDE_UP_TO_4_5}|haiku",
-        rules={"server_tools": frozenset({"web_search", "web_fetch", "code_execution", "tool_search"})},
+        rules={"server_tools": frozenset({"web_search", "web_fetch", "code_execution", "tool_search", "mcp_toolset"})},
         providers=("anthropic",),
         source="the versions from 2026 on need Claude 4.6 (Anthropic documentation: web search); geode #460 (Haiku)",
         read="2026-11-15",

@@ -178,7 +178,11 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         kind="file_search",
         key=("fileSearch",),
         template={"fileSearch": {}},
-        options={"stores": ("fileSearch", "fileSearchStoreNames"), "max_results": ("fileSearch", "topK")},
+        options={
+            "stores": ("fileSearch", "fileSearchStoreNames"),
+            "max_results": ("fileSearch", "topK"),
+            "filter": ("fileSearch", "metadataFilter"),
+        },
         beside_functions=_FLAG,
     ),
     _TOOL(

@@ -127,6 +127,7 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
 _WITHHELD: Final = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"})
 """Reasons of a reply that was withheld, at both endpoints (google-genai 3.1.0: FinishReason, read 2026-11-15)."""
 
+_MALFORMED: Final = "MALFORMED_FUNCTION_CALL"
 _NUMBERED: Final[Mapping[object, str | None]] = {
     0: None,  # unspecified
     1: "STOP",
@@ -281,7 +282,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
         EncodeError: the protocol does not support its content.
     """
     raw = message.raw_stop_reason
-    is_known = raw in STOP_REASONS or (raw in _WITHHELD and message.stop_reason == StopReason.ERROR)
+    is_known = raw in STOP_REASONS or (raw in {*_WITHHELD, _MALFORMED} and message.stop_reason == StopReason.ERROR)
     reason = raw if is_known else _REASONS_BACK.get(message.stop_reason, "OTHER")
     content: Wire = {"role": "model", "parts": encode_assistant_parts(message.content, endpoint, {})}
     body: Wire = {"candidates": [{"content": content, "finishReason": reason, "index": 0}]}

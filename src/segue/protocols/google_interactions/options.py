@@ -35,14 +35,29 @@ from segue.errors import Path
 from segue.models.thinking import level_for_budget
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.json_values import Block, Wire, object_of, same
+from segue.protocols.kit.json_values import Block, Wire, list_of, object_of, same
 from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import expect_objects, integer_of, native_definition, real_of, strings_of, text_of
-from segue.protocols.kit.server_tools import ServerTool
+from segue.protocols.kit.server_tools import ALLOWED, DefinitionForm, ServerTool, allowed_tools
 from segue.protocols.kit.verbatim import data_of, keep, restore
 
 _READ: Final = "2026-11-17"
 _SOURCE: Final = "google-genai 3.1.0"
+
+
+def _read_mcp(definition: Block, _: Block) -> Block:
+    """Read the names of tools that the model may call; a mode other than `auto` is left as it is."""
+    given = [object_of(one) for one in list_of(definition.get("allowed_tools"))]
+    listed = [strings_of(one.get("tools")) for one in given if one.get("mode", "auto") == "auto"]
+    names = [name for some in listed for name in some or ()]
+    is_read = given and len(listed) == len(given) and None not in listed
+    return {**definition, **allowed_tools(names)} if is_read else definition
+
+
+def _write_mcp(definition: Wire) -> tuple[Wire, Wire]:
+    names = object_of(definition.get("allowed_tools")).get("names")
+    return ({**definition, "allowed_tools": [{"mode": "auto", "tools": names}]} if names else definition), {}
+
 
 _TOOL: Final = partial(ServerTool, source=_SOURCE, read=_READ)
 
@@ -60,7 +75,7 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         kind="file_search",
         pattern="file_search",
         template={"type": "file_search"},
-        options={"stores": ("file_search_store_names",), "max_results": ("top_k",)},
+        options={"stores": ("file_search_store_names",), "max_results": ("top_k",), "filter": ("metadata_filter",)},
     ),
     _TOOL(
         name="google_maps",
@@ -75,7 +90,8 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         kind="mcp",
         pattern="mcp_server",
         template={"type": "mcp_server"},
-        options={"server_name": ("name",), "server_url": ("url",)},
+        options={"server_name": ("name",), "server_url": ("url",), "allowed_tools": ALLOWED},
+        form=DefinitionForm(_read_mcp, _write_mcp),
     ),
     _TOOL(name="computer_use", kind="other", pattern="computer_use"),
 )

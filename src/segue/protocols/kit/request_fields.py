@@ -229,7 +229,8 @@ class _Compiler:
             if not isinstance(value, list | tuple):
                 return items(value, key) if self.loose else _wrong(key, "a list", value)
             given = enumerate(cast("list[object]", value))
-            return _below(key, [one for index, item in given if item is not None for one in items(item, index)])
+            found = [one for index, item in given if item is not None for one in items(item, index)]
+            return found and _below(key, found)
 
         return compare
 
@@ -252,6 +253,7 @@ class _Compiler:
         names = tuple(one[1:] for one in members if isinstance(one, str) and one[0] == "#")
         fitting = lru_cache(maxsize=64)(partial(self.fitting, names))
         plain = [self.of(one) for one in members if not (isinstance(one, str) and one[0] == "#")]
+        lists = [self.of(one) for one in members if isinstance(one, dict) and "list" in one]
 
         def compare(value: object, key: object) -> list[Violation]:
             is_mapping = type(value) is not str and isinstance(value, (dict, Mapping))
@@ -265,6 +267,8 @@ class _Compiler:
                     return found and min((compare(given, key) for compare in chosen), key=len)
                 mark = next(iter(chosen))
                 return _below(key, [_unknown_value(mark, given[mark], chosen[mark])])
+            if type(value) is list and not all(compare(cast("object", value), key) for compare in lists):
+                return []
             tried: list[list[Violation]] = []
             for compare in plain:
                 if not (found := compare(cast("object", value), key)):
@@ -300,14 +304,16 @@ class _Compiler:
         absent = cast("Mapping[str, list[str]]", described.get("absent", {})).get(self.scope.provider, ())
         choice, required = cast("list[str]", described.get("one", ())), cast("list[str]", described.get("required", ()))
         members: dict[str, _Compare] = {}
+        texts: set[str] = set()
         is_closed = self.scope.body_fields == "closed"
 
         def compare(value: object, key: object) -> list[Violation]:
-            if not isinstance(value, (dict, Mapping)):
+            if type(value) is not dict and not isinstance(value, Mapping):
                 return _wrong(key, "an object", value)
             if not members:  # made when they are first needed: an object may have itself as a member
-                known = (one for one in fields if one not in absent and f"{name}.{one}" not in self.scope.refused)
+                known = [one for one in fields if one not in absent and f"{name}.{one}" not in self.scope.refused]
                 members.update((one, self.of(fields[one])) for one in known)
+                texts.update(one for one in known if fields[one] == "string")
             found: list[Violation] = []
             seen: list[str] = []
             for own, inner in cast("Block", value).items():
@@ -315,6 +321,8 @@ class _Compiler:
                     continue
                 known = own if own in fields else rename(own)
                 seen.append(known)
+                if type(inner) is str and known in texts:
+                    continue
                 if (member := members.get(known)) is not None:
                     faults = member(inner, own)
                     if faults and not (isinstance(inner, str) and self.is_added(name, f"{own}={inner}")):
@@ -326,9 +334,9 @@ class _Compiler:
                 listed = " and ".join(f"`{one}`" for one in given) if given else "none"
                 message = f"one of {_listed(cast('list[object]', choice))} may be set here, not {listed}; change it"
                 found.append(Violation(CheckCode.FIELDS_EXCLUSIVE, (given[1],) if given else (), message))
-            missing = [one for one in required if one not in seen]
+            missing = [one for one in required if one not in seen] if required else required
             found += [Violation(CheckCode.FIELD_MISSING, (one,), f"`{one}` is missing; set it") for one in missing]
-            return _below(key, found)
+            return found and _below(key, found)
 
         self.made[name] = compare
         return compare

@@ -8,13 +8,13 @@ with the paths of the target's row. What a row has no path for is returned by na
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal, TypeAlias, cast, final
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
 
 import msgspec
 
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 
 ServerToolKind: TypeAlias = Literal[
     "web_search", "web_fetch", "code_execution", "file_search", "tool_search", "mcp", "maps", "other"
@@ -35,6 +35,8 @@ ToolOption: TypeAlias = Literal[
     "max_results",
     "server_name",
     "server_url",
+    "allowed_tools",
+    "filter",
     "widget",
 ]
 KeyPath: TypeAlias = tuple[str, ...]
@@ -45,6 +47,15 @@ RESTRICTING: Final[frozenset[str]] = frozenset({"allowed_domains", "allowed_tool
 """Options without which a tool may do more than was allowed; a target without a place for them does not get it."""
 
 
+ALLOWED: Final[KeyPath] = ("allowed_tools", "names")
+"""Where a definition that was read by its form has the names of the only tools that may be called."""
+
+
+def allowed_tools(names: Sequence[str]) -> Block:
+    """Return the only tools that may be called, in a definition that was read; none at all has no form elsewhere."""
+    return {"allowed_tools": {"names": list(names)} if names else {"none": True}}
+
+
 def location(*path: str) -> dict[ToolOption, KeyPath]:
     """Return the options of a user location whose fields are below `path`."""
     return {
@@ -53,6 +64,18 @@ def location(*path: str) -> dict[ToolOption, KeyPath]:
         "country": (*path, "country"),
         "timezone": (*path, "timezone"),
     }
+
+
+class DefinitionForm(NamedTuple):
+    """How a definition is turned into one that has a key for every option, and back.
+
+    `servers` is the field of the request body with the servers that definitions name; `read` gets the one that is named
+    by the definition, and `write` also returns the one to add there.
+    """
+
+    read: Callable[[Block, Block], Block]
+    write: Callable[[Wire], tuple[Wire, Wire]]
+    servers: str = ""
 
 
 @final
@@ -67,6 +90,7 @@ class ServerTool(msgspec.Struct, frozen=True, kw_only=True):
     - `options`: the path of each neutral option. `body_options`: options that are in the request body and limit all
       server tools together, so they are used only if there is one.
     - `constants`: values that are written next to an option of the same object.
+    - `form`: for definitions whose options are not values at a path.
     - `ignored`: keys that do not change what the tool does, and have no equivalent elsewhere.
     - `exclusive`: allowed and blocked domains are refused together. `max_domains`: the longest list of domains.
     - `place`: whether the definition is in the list of tools or is a field of the request body.
@@ -83,6 +107,7 @@ class ServerTool(msgspec.Struct, frozen=True, kw_only=True):
     options: Mapping[ToolOption, KeyPath] = msgspec.field(default_factory=dict[ToolOption, KeyPath])
     body_options: Mapping[ToolOption, str] = msgspec.field(default_factory=dict[ToolOption, str])
     constants: Mapping[KeyPath, object] = msgspec.field(default_factory=dict[KeyPath, object])
+    form: DefinitionForm | None = None
     ignored: frozenset[str] = frozenset()
     covers: frozenset[ServerToolKind] = frozenset()
     exclusive: bool = False
@@ -141,14 +166,17 @@ def split_definition(tools: Sequence[ServerTool], definition: Block) -> list[Blo
     return [*parts, rest] if rest else parts
 
 
-def read_definition(tools: Sequence[ServerTool], definition: Block) -> ToolUse | None:
-    """Read a definition with the row that understands most of it; None if no row matches."""
-    read = [_read(tool, definition) for tool in tools if tool.matches(definition)]
+def read_definition(tools: Sequence[ServerTool], definition: Block, body: Block = EMPTY) -> ToolUse | None:
+    """Read a definition with the row that understands most of it; None if no row matches. `body` has its server."""
+    read = [_read(tool, definition, body) for tool in tools if tool.matches(definition)]
     return min(read, key=lambda use: len(use.unread), default=None)
 
 
-def _read(tool: ServerTool, definition: Block) -> ToolUse:
+def _read(tool: ServerTool, definition: Block, body: Block) -> ToolUse:
     options: dict[ToolOption, object] = {}
+    if (form := tool.form) is not None:
+        named = [one for one in list_of(body.get(form.servers)) if object_of(one).get("name") in definition.values()]
+        definition = form.read(definition, object_of(named[0] if named else None))
     named = _renamed(definition, _aliases(tool))
     for option, path in tool.options.items():
         value = _at(named, path)
@@ -209,8 +237,8 @@ def lost_options(tool: ServerTool, options: Mapping[ToolOption, object]) -> list
     return lost
 
 
-def write_definition(tool: ServerTool, options: Mapping[ToolOption, object]) -> Wire:
-    """Write a definition with the options that the tool can express."""
+def write_definition(tool: ServerTool, options: Mapping[ToolOption, object]) -> tuple[Wire, Wire]:
+    """Write a definition with the options that the tool can express, and the server that it names."""
     definition = _copied(tool.template or EMPTY)
     lost = lost_options(tool, options)
     for option, value in options.items():
@@ -219,7 +247,7 @@ def write_definition(tool: ServerTool, options: Mapping[ToolOption, object]) -> 
     for path, value in tool.constants.items():
         if _at(definition, path[:-1]):
             _put(definition, path, value)
-    return definition
+    return (definition, {}) if tool.form is None else tool.form.write(definition)
 
 
 def _copied(value: Block) -> Wire:

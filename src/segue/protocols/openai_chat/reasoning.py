@@ -21,6 +21,8 @@ Facts:
   it repeats the readable text.                                  (OpenRouter documentation; recorded traffic, 2026-11)
 - A stream sends the entries in pieces, identified by `index`: texts grow, every other value replaces the earlier one.
                                                                                           (recorded traffic, 2026-11)
+- OpenRouter's streams number every entry 0, also where the whole reply of GPT-5.2 has seven. Encrypted entries are
+  whole, and a signature ends a text; joined ones are refused. (ai-sdk-provider #519, 2026-07-21, and its accumulation)
 - Some vendors require the field on every assistant message, even if it is empty.        (pi #3636, kimi-cli #2141)
 - Servers without a reasoning parser leave the tags in the text; some prompts already end in the opening tag, so only
   the closing one arrives.                                          (skales #166, MiniMaxH3 #8)
@@ -329,7 +331,7 @@ class StreamedDetails:
                 if text and self._has_text:
                     added.append("\n\n")
                 if entry.get("index") is not None:
-                    self._of_index[_index_of(entry)] = len(self._entries)
+                    self._of_index[repr(entry.get("index"))] = len(self._entries)
                 self._entries.append(dict(entry))
                 self._pieces.append({})
             self._has_text = self._has_text or bool(text)
@@ -337,13 +339,17 @@ class StreamedDetails:
         return "".join(added)
 
     def _find(self, entry: Block) -> int | None:
-        """Find the entry that a piece continues: the one of the same index, else the last one of the same type."""
-        if entry.get("index") is not None:
-            return self._of_index.get(_index_of(entry))
-        last = self._entries[-1] if self._entries else None
-        if last is not None and last.get("type") == entry.get("type") and last.get("id") == entry.get("id"):
-            return len(self._entries) - 1
-        return None
+        """Find the entry that a piece continues: the newest one of its index, else the last one, if it is its kind."""
+        last = len(self._entries) - 1
+        is_indexed = entry.get("index") is not None
+        place = self._of_index.get(repr(entry.get("index")), -1) if is_indexed else last
+        if place < 0:
+            return None
+        known, name = self._entries[place], entry.get("id")
+        is_other = name != known.get("id") and (not is_indexed or None not in (name, known.get("id")))
+        is_whole = bool(known.get("data") and entry.get("data")) and (name is None or place < last)
+        is_signed = bool(known.get("signature") and entry_text(entry))
+        return None if known.get("type") != entry.get("type") or is_other or is_whole or is_signed else place
 
     def _continue(self, place: int, entry: Block) -> None:
         known, pieces = self._entries[place], self._pieces[place]
@@ -361,10 +367,6 @@ class StreamedDetails:
             {**known, **{key: "".join(texts) for key, texts in pieces.items()}}
             for known, pieces in zip(self._entries, self._pieces, strict=True)
         ]
-
-
-def _index_of(entry: Block) -> str:
-    return repr((entry.get("index"), entry.get("type")))
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

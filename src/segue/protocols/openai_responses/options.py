@@ -70,9 +70,18 @@ from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.facts import Namespace, Namespaces, SearchForm, ServerEdit, ServerEdits
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.option_table import refuse_options
-from segue.protocols.kit.reading import expect_object, integer_of, native_definition, real_of, text_of
+from segue.protocols.kit.reading import expect_object, integer_of, native_definition, real_of, strings_of, text_of
 from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
-from segue.protocols.kit.server_tools import KeyPath, ServerTool, ServerToolKind, ToolOption, location
+from segue.protocols.kit.server_tools import (
+    ALLOWED,
+    DefinitionForm,
+    KeyPath,
+    ServerTool,
+    ServerToolKind,
+    ToolOption,
+    allowed_tools,
+    location,
+)
 from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced
@@ -237,6 +246,20 @@ _APPROXIMATE: Final[dict[KeyPath, object]] = {("user_location", "type"): "approx
 _FETCHES: Final[frozenset[ServerToolKind]] = frozenset({"web_fetch"})
 _STORES: Final[dict[ToolOption, KeyPath]] = {"stores": ("vector_store_ids",), "max_results": ("max_num_results",)}
 
+
+def _read_mcp(definition: Block, _: Block) -> Block:
+    """Read the names of tools, which are a list or in an object with other conditions."""
+    given = definition.get("allowed_tools")
+    held = object_of(given)
+    names = strings_of(given if held.keys() - {"tool_names"} or not held else held["tool_names"])
+    return definition if names is None else {**definition, **allowed_tools(names)}
+
+
+def _write_mcp(definition: Wire) -> tuple[Wire, Wire]:
+    names = object_of(definition.get("allowed_tools")).get("names")
+    return ({**definition, "allowed_tools": names} if names is not None else definition), {}
+
+
 _TOOL: Final = partial(ServerTool, source=_SOURCE, read=_READ)
 _OF_XAI: Final = partial(ServerTool, source=_XAI, read=_READ)
 
@@ -290,7 +313,8 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         key=("require_approval",),  # its calls are made without asking, as other providers do
         pattern="never",
         template={"type": "mcp", "server_label": "server", "require_approval": "never"},
-        options={"server_name": ("server_label",), "server_url": ("server_url",)},
+        options={"server_name": ("server_label",), "server_url": ("server_url",), "allowed_tools": ALLOWED},
+        form=DefinitionForm(_read_mcp, _write_mcp),
         ignored=frozenset({"type", "server_description"}),
     ),
     _OF_XAI(

@@ -71,13 +71,13 @@ def stream_error(fault: Fault) -> Wire:
     return {"code": error.get("code") or _STREAM_CODES.get(kind, "server_error"), "message": message}
 
 
+_UNFINISHED: Final = ("in_progress", "queued")
 _STATUSES: Final[Mapping[str, StopReason]] = {
     "completed": StopReason.STOP,
     "failed": StopReason.ERROR,
     "cancelled": StopReason.ABORTED,
     # An unfinished reply: the content is incomplete.
-    "in_progress": StopReason.ERROR,
-    "queued": StopReason.ERROR,
+    **dict.fromkeys(_UNFINISHED, StopReason.ERROR),
 }
 _REASONS: Final[Mapping[str, StopReason]] = {
     "max_output_tokens": StopReason.LENGTH,
@@ -232,7 +232,9 @@ def error_extra(message: str, error: object) -> Extra | None:
 def _default_response(message: AssistantMessage, output: Sequence[JsonObject], endpoint: Endpoint) -> Wire:
     stop = StopReason(message.stop_reason)
     is_withheld = stop == StopReason.ERROR and message.raw_stop_reason == _WITHHELD
-    status = _STATUS_OF[StopReason.LENGTH if is_withheld else stop]
+    raw = message.raw_stop_reason
+    status = raw if raw in _UNFINISHED and _STATUSES[raw] == stop else None
+    status = status or _STATUS_OF[StopReason.LENGTH if is_withheld else stop]
     reason = _WITHHELD if is_withheld else "max_output_tokens"
     # Without an id, the time at which a reply came separates it from others.
     name = message.response_id or (str(message.timestamp) if message.timestamp else None)

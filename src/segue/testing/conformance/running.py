@@ -99,7 +99,9 @@ def run_suite(
     """
     outcomes: list[Outcome] = []
     skipped = 0
-    with httpx2.Client(timeout=_TIMEOUT, trust_env=False, headers=headers) as client:
+    # A slow server may close a connection that waits at the moment when it is used again.
+    alone = httpx2.Limits(max_keepalive_connections=0)
+    with httpx2.Client(timeout=_TIMEOUT, trust_env=False, headers=headers, limits=alone) as client:
         for wire in wires or wire_names():
             rows = load_wire(wire)
             target = _Target(_root(url), client, rows, upstream, model, key, tuple(report_headers))

@@ -169,10 +169,13 @@ def _sign_items(content: tuple[AssistantContent, ...], sign: _Sign) -> tuple[Ass
 
 
 def _sign_details(content: tuple[AssistantContent, ...], sign: _Sign) -> tuple[AssistantContent, ...]:
+    places = count()
+
     def details(piece: ThinkingContent) -> str:
+        form = {"format": "emulator-v1"}
         entries = [
-            {"type": "reasoning.text", "text": piece.thinking, "format": "emulator-v1", "index": 0},
-            {"type": "reasoning.encrypted", "data": sign(b"item"), "id": "rs_emu", "format": "emulator-v1", "index": 1},
+            {"type": "reasoning.text", "text": piece.thinking, **form, "index": next(places)},
+            {"type": "reasoning.encrypted", "data": sign(b"item"), "id": "rs_emu", **form, "index": next(places)},
         ]
         return msgspec.json.encode(entries).decode()
 
