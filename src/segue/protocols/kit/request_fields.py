@@ -253,9 +253,10 @@ class _Compiler:
         names = tuple(one[1:] for one in members if isinstance(one, str) and one[0] == "#")
         fitting = lru_cache(maxsize=64)(partial(self.fitting, names))
         plain = [self.of(one) for one in members if not (isinstance(one, str) and one[0] == "#")]
-        lists = [self.of(one) for one in members if isinstance(one, dict) and "list" in one]
+        lists = [self.of(one) for one in members if is_object(one) and "list" in one]
 
         def compare(value: object, key: object) -> list[Violation]:
+            is_list = type(value) is list
             is_mapping = type(value) is not str and isinstance(value, (dict, Mapping))
             if is_mapping and "object" in members:
                 return []
@@ -267,7 +268,7 @@ class _Compiler:
                     return found and min((compare(given, key) for compare in chosen), key=len)
                 mark = next(iter(chosen))
                 return _below(key, [_unknown_value(mark, given[mark], chosen[mark])])
-            if type(value) is list and not all(compare(cast("object", value), key) for compare in lists):
+            if is_list and not all(compare(cast("object", value), key) for compare in lists):
                 return []
             tried: list[list[Violation]] = []
             for compare in plain:
