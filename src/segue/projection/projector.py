@@ -43,7 +43,7 @@ from segue.protocols.kit.verbatim import for_new_request
 from segue.protocols.registry import get_protocol
 
 _TARGETS: Final = 3
-"""Targets, besides the last one, whose fitted tools are kept."""
+"""Targets, in addition to the last one, whose fitted tools are kept."""
 _NO_OPTIONS: Final = Options()
 _DEFAULT_POLICY: Final = Policy()
 _TRANSFORM_POLICY: Final = Policy(reasoning="text")

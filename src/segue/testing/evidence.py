@@ -420,8 +420,9 @@ def load_facts(data: bytes, name: str = "facts") -> list[Fact]:
         raise DecodeError(f"{name}: no file of facts: {error}; `segue facts` writes one") from error
     for fact in facts:
         if fact.path and _PLACE.fullmatch(fact.path) is None:
-            place = f"{fact.path[:_SHOWN]!r} is not a place"
-            raise DecodeError(f"{name}: no file of facts: {place}; `segue facts` writes one")
+            raise DecodeError(
+                f"{name}: no file of facts: {fact.path[:_SHOWN]!r} is not a place; `segue facts` writes one"
+            )
     return facts
 
 

@@ -80,13 +80,13 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import AssistantMessage
 from segue.errors import EncodeError
-from segue.protocols.families.citations import read_span
+from segue.protocols.families.citations import find_in_reply, read_span
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached, list_of, object_of
 from segue.protocols.kit.reading import native_block, standard_base64, text_of
 from segue.protocols.kit.replay import Replay
-from segue.protocols.kit.sources import CitedPage, find_in_reply, labelled, objects_in
+from segue.protocols.kit.sources import CitedPage, labelled, objects_in
 from segue.protocols.kit.streaming import ClosedForm
 from segue.protocols.kit.verbatim import data_of, keep, restore
 

@@ -43,11 +43,11 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_fees, find_share
 from segue.protocols.families.citations import write_span
+from segue.protocols.families.google_errors import decode_google_error
 from segue.protocols.google_genai.content import TO_CAMEL, encode_assistant_parts, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.turns import decode_model_parts, parts_of
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault
-from segue.protocols.kit.error_bodies import decode_google_error
 from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import Block, Wire, object_of

@@ -38,10 +38,10 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_share
 from segue.protocols.families.citations import write_span
+from segue.protocols.families.google_errors import decode_google_error
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.google_interactions.turns import TurnReader, write_turn
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject
-from segue.protocols.kit.error_bodies import decode_google_error
 from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
 from segue.protocols.kit.json_values import Wire, object_of
 from segue.protocols.kit.reading import number_of, strings_of, text_of

@@ -8,9 +8,7 @@ from typing import cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.content import Extra
-from segue.protocols.kit.json_values import Block, object_of
-from segue.protocols.kit.reading import reply_extra
+from segue.protocols.kit.json_values import Block
 
 
 @final
@@ -52,27 +50,3 @@ def objects_in(value: object) -> list[Block]:
     """Return the objects of a list; nothing when it is none."""
     listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
     return [cast("Block", item) for item in listed if isinstance(item, Mapping)]
-
-
-def find_in_reply(extra: Extra | None, protocol: str, *path: str) -> object:
-    """Find a value of a reply that was kept because no neutral field holds it; None if it has none.
-
-    What was kept is a patch (`kit.json_patch`): `in` and `at` lead into objects and lists, `to` and `add` hold what was
-    received.
-    """
-    node: object = reply_extra(extra, protocol) if extra is not None else None
-    is_patch = True
-    for step in path:
-        if isinstance(node, list | tuple):
-            listed = cast("Sequence[object]", node)
-            node = listed[int(step)] if step.isdecimal() and int(step) < len(listed) else None
-            continue
-        held = object_of(node)
-        if is_patch:
-            added = object_of(held.get("add"))
-            is_patch = step not in added
-            held = (object_of(held.get("in")) or object_of(held.get("at"))) if is_patch else added
-        node = held.get(step)
-        if is_patch and "to" in object_of(node):
-            node, is_patch = object_of(node)["to"], False
-    return None if is_patch else node

@@ -77,7 +77,7 @@ from segue.conversation.context import CacheRetention, Tool
 from segue.conversation.media_types import plain_type, type_of_address
 from segue.conversation.messages import AssistantMessage
 from segue.errors import EncodeError, Path
-from segue.protocols.families.citations import read_span
+from segue.protocols.families.citations import find_in_reply, read_span
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, MISSING, Block, Wire, object_of
 from segue.protocols.kit.option_table import wire_ttl
@@ -90,7 +90,7 @@ from segue.protocols.kit.reading import (
     standard_base64,
     text_of,
 )
-from segue.protocols.kit.sources import CitedPage, find_in_reply, objects_in
+from segue.protocols.kit.sources import CitedPage, objects_in
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.rules import PROTOCOL
 
