@@ -321,7 +321,7 @@ class Judge:
                 if left:
                     self._judge(module, modules[module], left)
         for number in self._waiting:
-            self._record(number, "")
+            self._keep(number, "")
         return True
 
     def _judge(self, module: str, items: Sequence[pytest.Item], numbers: Iterable[int]) -> None:
@@ -336,15 +336,15 @@ class Judge:
                 self._tried[number] += len(tests)
                 if failed := self._run_with(number, tests, run.seconds):
                     del self._waiting[number]
-                    self._record(number, failed)
+                    self._keep(number, failed)
 
     def _run_without(self, items: Sequence[pytest.Item]) -> Run:
         with tempfile.TemporaryDirectory() as folder:
-            reached, outcome = Path(folder, "reached"), Path(folder, "outcome")
+            reached, written = Path(folder, "reached"), Path(folder, "written")
             reached.touch()
-            self._fork(-1, str(reached), items, outcome, limit=3600)
+            self._fork(-1, str(reached), items, written, limit=3600)
             failed, seconds = (
-                json.loads(outcome.read_text()) if outcome.exists() else ([one.nodeid for one in items], 0.0)
+                json.loads(written.read_text()) if written.exists() else ([one.nodeid for one in items], 0.0)
             )
             by_fault: dict[int, list[str]] = {}
             for line in dict.fromkeys(reached.read_text(encoding="utf-8").splitlines()):
@@ -353,15 +353,15 @@ class Judge:
             return Run(frozenset(item.nodeid for item in items) - frozenset(failed), by_fault, seconds)
 
     def _run_with(self, number: int, tests: Sequence[pytest.Item], seconds: float) -> str:
-        """Run tests with a fault; return the first one that fails, or why none could decide."""
+        """Run tests with a fault; return the first one that fails, or why none could tell."""
         with tempfile.TemporaryDirectory() as folder:
-            outcome = Path(folder, "outcome")
-            self._fork(number, "", tests, outcome, limit=int(SECONDS + TIMES * seconds))
-            failed: list[str] = json.loads(outcome.read_text())[0] if outcome.exists() else ["it does not end"]
+            written = Path(folder, "written")
+            self._fork(number, "", tests, written, limit=int(SECONDS + TIMES * seconds))
+            failed: list[str] = json.loads(written.read_text())[0] if written.exists() else ["it does not end"]
             return failed[0] if failed else ""
 
-    def _fork(self, number: int, reached: str, items: Sequence[pytest.Item], outcome: Path, *, limit: int) -> None:
-        """Run tests in a child, until one fails if a fault is planted; the child writes what failed."""
+    def _fork(self, number: int, reached: str, items: Sequence[pytest.Item], written: Path, *, limit: int) -> None:
+        """Run tests in a child, until one fails if a fault is planted; the child tells what failed."""
         child = os.fork()
         if child == 0:
             try:
@@ -372,7 +372,7 @@ class Judge:
                     item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                     if self._failed and number >= 0:
                         break
-                outcome.write_text(json.dumps([self._failed, time.process_time()]))
+                written.write_text(json.dumps([self._failed, time.process_time()]))
             finally:
                 os._exit(0)
         end = time.monotonic() + 15 * limit  # the machine may be busy
@@ -383,7 +383,7 @@ class Judge:
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
 
-    def _record(self, number: int, failed: str) -> None:
+    def _keep(self, number: int, failed: str) -> None:
         if failed or time.monotonic() < self._until:
             with self._results.open("a", encoding="utf-8") as file:
                 file.write(json.dumps([number, failed, self._tried[number]]) + "\n")

@@ -18,7 +18,7 @@ from cli.running import run
 from segue import AssistantMessage, Context, UserMessage, check_bound_state, load, prepare, read_history, write_history
 from segue.errors import ModelError
 from segue.histories.kit import bound_state
-from segue.histories.kit.bound_state import BOUND_STATE, META, BoundState, TextPart, state_of
+from segue.histories.kit.bound_state import BOUND_STATE, META, BoundState, StatedText, state_of
 from segue.models.catalogue import get_model
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -110,7 +110,7 @@ def test_the_next_request_is_the_same_for_every_model_of_the_conversation(fixtur
     [
         ("_part", lambda part: replace(part, signature=None) if getattr(part, "signature", None) else part),
         ("_part", lambda part: replace(part, redacted=False) if getattr(part, "redacted", False) else part),
-        ("_part", lambda part: replace(part, digest="AAAAAAAAAAAA") if isinstance(part, TextPart) else part),
+        ("_part", lambda part: replace(part, digest="AAAAAAAAAAAA") if isinstance(part, StatedText) else part),
         ("_parts", lambda parts: [*reversed(parts)]),
         ("_state_of_reply", lambda state: state and replace(state, account=None)),
         ("_state_of_reply", lambda state: state and replace(state, prefix=None)),

@@ -18,7 +18,7 @@ from segue.conversation.messages import Message
 from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.kit.reading import join_texts
+from segue.protocols.families.chat_content import join_texts
 from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 from segue.protocols.openai_chat.reasoning import TAGS
 from segue.requests.prepare import prepare

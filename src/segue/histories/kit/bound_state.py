@@ -54,7 +54,7 @@ class _Words(_Part, frozen=True, kw_only=True):
 
 
 @final
-class TextPart(_Words, frozen=True, kw_only=True, tag="text"):
+class StatedText(_Words, frozen=True, kw_only=True, tag="text"):
     """A text of the message; `signature` and `phase` are those of the provider."""
 
     phase: str | None = None
@@ -68,7 +68,7 @@ class ThinkingPart(_Words, frozen=True, kw_only=True, tag="thinking"):
 
 
 @final
-class CallPart(_Part, frozen=True, kw_only=True, tag="call"):
+class StatedCall(_Part, frozen=True, kw_only=True, tag="call"):
     """The next call of the message: its id at the provider, the signature of a thought, and arguments as sent."""
 
     id: str
@@ -82,10 +82,10 @@ class BlockPart(_Part, frozen=True, kw_only=True, tag="block"):
 
     protocol: str
     block: dict[str, Any]
-    shown: list[TextPart] = []
+    shown: list[StatedText] = []
 
 
-Part: TypeAlias = TextPart | ThinkingPart | CallPart | BlockPart
+Part: TypeAlias = StatedText | ThinkingPart | StatedCall | BlockPart
 
 
 @final
@@ -182,13 +182,13 @@ def _part(piece: AnyContent) -> Part:
         case "toolCall":
             given = piece.arguments_text
             is_own = given is not None and same(parse_arguments(given).arguments, piece.arguments)
-            made = CallPart(id=piece.id, signature=piece.thought_signature, arguments_text=given if is_own else None)
+            made = StatedCall(id=piece.id, signature=piece.thought_signature, arguments_text=given if is_own else None)
         case "native":
-            shown = [cast("TextPart", _part(each)) for each in piece.fallback if each.kind == "text"]
+            shown = [cast("StatedText", _part(each)) for each in piece.fallback if each.kind == "text"]
             made = BlockPart(protocol=piece.protocol, block=dict(piece.block), shown=shown)
         case _:
             text = cast("TextContent", piece)
-            made = TextPart(
+            made = StatedText(
                 length=len(text.text), digest=mark_of(text.text), signature=text.text_signature, phase=text.phase
             )
     return replace(made, extra=extra)
@@ -256,25 +256,25 @@ class _Reader:
     def piece(self, part: Part) -> AnyContent:
         """Return the content of the next part."""
         match part:
-            case TextPart():
+            case StatedText():
                 return self._text(part)
             case ThinkingPart():
                 words = self._take("thinking", part)
                 made: AnyContent = ThinkingContent(
                     thinking=words, thinking_signature=part.signature, redacted=part.redacted
                 )
-            case CallPart():
+            case StatedCall():
                 made = self._call(part)
             case BlockPart():
                 fallback = tuple([self._text(each) for each in part.shown])
                 made = NativeContent(protocol=part.protocol, block=part.block, fallback=fallback)
         return replace(made, extra=part.extra)
 
-    def _text(self, part: TextPart) -> TextContent:
+    def _text(self, part: StatedText) -> TextContent:
         words = self._take("text", part)
         return TextContent(text=words, text_signature=part.signature, phase=part.phase, extra=part.extra)
 
-    def _take(self, code: StateCode, part: TextPart | ThinkingPart) -> str:
+    def _take(self, code: StateCode, part: StatedText | ThinkingPart) -> str:
         if part.length == 0:
             return ""
         rest = self._words[code]
@@ -284,7 +284,7 @@ class _Reader:
         self._words[code] = rest[part.length + 1 :]
         return words
 
-    def _call(self, part: CallPart) -> ToolCall:
+    def _call(self, part: StatedCall) -> ToolCall:
         if not self._calls or self._calls[0].id != part.id:
             raise _Misfit("call", f"the step does not have the call {part.id} here")
         call, text = self._calls.pop(0), part.arguments_text

@@ -170,3 +170,78 @@ def encode_message(blocks: Blocks, role: str, content: Sequence[UserContent], ex
         return dict(native_block(protocol, first, path))
     wire: Wire = {"role": role, "content": encode_content(blocks, content, (*path, "content"))}
     return wire if extra is None else restore(wire, extra, protocol)
+
+
+# -- texts of a turn ---------------------------------------------------------------------------------------------------
+
+
+class JoinedText:
+    """The texts of a turn, for a protocol that has one text per turn.
+
+    In most cases they are parts of one sentence (citations split it) and are concatenated. If one ends like a sentence
+    and the next begins like one (as after thinking that is sent as text), they are joined as paragraphs.
+    """
+
+    __slots__ = ("_last", "_pieces")
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._last = ""
+
+    def join(self, text: str) -> None:
+        """Add a text, as a paragraph of its own where it looks like one."""
+        if text and self._last in _ENDS and (text[0].isupper() or text[0] in _BEGINNINGS):
+            self._pieces.append("\n\n")
+        self.append(text)
+
+    def append(self, text: str) -> None:
+        """Add a text directly after the one before."""
+        if text:
+            self._pieces.append(text)
+            self._last = text[-1]
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
+
+
+class TextJoint:
+    """The same for texts that are written piece by piece: gives what to write for each piece."""
+
+    __slots__ = ("_begins", "_last")
+
+    def __init__(self) -> None:
+        self._begins = True
+        self._last = ""
+
+    def begin(self) -> None:
+        """Begin a text."""
+        self._begins = True
+
+    def add(self, text: str) -> str:
+        """Return a piece of the text, with the break before it if it begins its own paragraph."""
+        last, self._last = self._last, text[-1]
+        if not self._begins:
+            return text
+        self._begins = False
+        is_paragraph = last in _ENDS and (text[0].isupper() or text[0] in _BEGINNINGS)
+        return f"\n\n{text}" if is_paragraph else text
+
+
+def join_texts(texts: Sequence[str]) -> str:
+    """Join the texts of a turn; see `JoinedText`."""
+    if len(texts) == 1:
+        return texts[0]
+    pieces: list[str] = []
+    last = ""
+    for text in texts:  # as `JoinedText.join`; its calls cost more than the rest
+        if text:
+            if last in _ENDS and (text[0].isupper() or text[0] in _BEGINNINGS):
+                pieces.append("\n\n")
+            pieces.append(text)
+            last = text[-1]
+    return "".join(pieces)
+
+
+_ENDS = frozenset(".!?:)]}\"'`*|>")
+_BEGINNINGS = frozenset("#*-`>|[")
+"""Characters that end a sentence, and characters other than capital letters that begin one."""

@@ -1,4 +1,4 @@
-"""Refusals of functions that several wires share: of their names, the roots of their schemas, and unpaired results.
+"""Refusals of functions that several wires share: names, ids of calls, the roots of schemas, and unpaired results.
 
 A protocol yields its functions as `Declared`; the alphabet, the length and the schema come from the rules of the
 target. Which refusals apply to a wire, and their sources, are in the `check` of its protocol.
@@ -6,13 +6,15 @@ target. Which refusals apply to a wire, and their sources, are in the `check` of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, cast
 
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found, matches_alphabet, name_pattern, objects_of
+from segue.protocols.kit.checking import Found, objects_of
 from segue.protocols.kit.codec import Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.replay import NO_CALL, NO_RESULT, Halves
@@ -200,3 +202,23 @@ def check_native_pairs(halves: Halves[Path]) -> Found:
             yield Violation(CheckCode.RESULT_MISSING, path, "the call has no result; add it, or remove the call")
     for path in halves.unanswered:
         yield Violation(CheckCode.RESULT_MISSING, path, "the call has no result; add it, or remove the call")
+
+
+# -- alphabets ---------------------------------------------------------------------------------------------------------
+
+
+def matches_alphabet(literal: str, alphabet: str, *, least: int = 1, most: int = 0) -> bool:
+    """Whether a text has only characters of the alphabet, at least `least` and at most `most` (0: no limit)."""
+    return _pattern(alphabet, least, most).fullmatch(literal) is not None
+
+
+@lru_cache(maxsize=64)
+def _pattern(alphabet: str, least: int, most: int) -> re.Pattern[str]:
+    return re.compile(f"[{alphabet}]{{{least},{most or ''}}}")
+
+
+@lru_cache(maxsize=64)
+def name_pattern(first: str | None, alphabet: str | None, most: int) -> re.Pattern[str]:
+    """Make the pattern of a name with an alphabet, and another one for its first character; None: any."""
+    rest = f"[{alphabet}]" if alphabet else r"[\s\S]"
+    return re.compile(rf"[{first}]{rest}{{0,{most - 1 if most else ''}}}" if first else rf"{rest}{{1,{most or ''}}}")

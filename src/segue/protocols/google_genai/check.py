@@ -147,6 +147,12 @@ def _check_inline(part: Block, path: Path) -> Iterator[Violation]:
 
 
 def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
+    """Check that calls have results: by their number, not by `tool_checks.Pairs`, because Google counts them.
+
+    Ids are optional (google-genai 3.1.0), older models and hosts refuse them in a request ("Unknown name "id" at
+    'contents[1].parts[0].function_call'": kimi-cli #1582, 2026-03-25), and one host alone was seen to compare them
+    ("functionResponse.id does not match functionCall.id": CLIProxyAPI #5199).
+    """
     for at, turn in enumerate(turns):
         calls = turn.having(CALL) if turn.is_model else []
         results = [] if turn.is_model else turn.having(RESULT)

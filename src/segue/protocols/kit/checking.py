@@ -1,13 +1,11 @@
-"""Functions that the `check` of several protocols share: valid JSON, messages, unanswered calls, alphabets of ids.
+"""Functions that the `check` of several protocols share: valid JSON, messages, base64.
 
 The `check` of each protocol decides which of them apply, and names the source.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -74,20 +72,3 @@ def check_base64(value: object, path: Path, keys_of: Callable[[Block], Iterable[
         if isinstance(inner, (dict, list)) and key not in _NOT_MEDIA:
             found += check_base64(cast("object", inner), (*path, key), keys_of)
     return found
-
-
-def matches_alphabet(literal: str, alphabet: str, *, least: int = 1, most: int = 0) -> bool:
-    """Whether a text has only characters of the alphabet, at least `least` and at most `most` (0: no limit)."""
-    return _pattern(alphabet, least, most).fullmatch(literal) is not None
-
-
-@lru_cache(maxsize=64)
-def _pattern(alphabet: str, least: int, most: int) -> re.Pattern[str]:
-    return re.compile(f"[{alphabet}]{{{least},{most or ''}}}")
-
-
-@lru_cache(maxsize=64)
-def name_pattern(first: str | None, alphabet: str | None, most: int) -> re.Pattern[str]:
-    """Make the pattern of a name with an alphabet, and another one for its first character; None: any."""
-    rest = f"[{alphabet}]" if alphabet else r"[\s\S]"
-    return re.compile(rf"[{first}]{rest}{{0,{most - 1 if most else ''}}}" if first else rf"{rest}{{1,{most or ''}}}")

@@ -27,10 +27,11 @@ from segue.conversation.context import Options
 from segue.conversation.events import StartEvent
 from segue.conversation.messages import AssistantMessage
 from segue.errors import DecodeError
+from segue.protocols.families.chat_content import TextJoint
 from segue.protocols.kit.assembly import Assembly, Part, PartKind
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
-from segue.protocols.kit.reading import TextJoint, expect_list, text_of
+from segue.protocols.kit.reading import expect_list, text_of
 from segue.protocols.kit.replies import rename_calls
 from segue.protocols.kit.stream_writing import MakeEncoder, StreamWriter, encoder_of, rest_of
 from segue.protocols.kit.streaming import StreamDecoder

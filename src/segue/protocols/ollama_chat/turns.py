@@ -41,10 +41,11 @@ from segue.conversation.messages import (
 )
 from segue.errors import DecodeError, EncodeError, Path
 from segue.models.origin import new_assistant_message
+from segue.protocols.families.chat_content import join_texts
 from segue.protocols.families.waiting_calls import WaitingCalls
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.reading import expect_list, is_of_reply, join_texts, native_block
+from segue.protocols.kit.reading import expect_list, is_of_reply, native_block
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.ollama_chat.content import (
     decode_call,

@@ -42,9 +42,10 @@ from segue.conversation.arguments import encode_arguments, parse_arguments, read
 from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import DecodeError, EncodeError, Path
+from segue.protocols.families.chat_content import JoinedText, join_texts
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
-from segue.protocols.kit.reading import JoinedText, expect_list, expect_object, join_texts
+from segue.protocols.kit.reading import expect_list, expect_object
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.content import (
     LIST,

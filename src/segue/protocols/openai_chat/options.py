@@ -132,7 +132,7 @@ _SWITCHES: Final[Mapping[str, tuple[Block, Block]]] = {
         {"chat_template_kwargs": {"enable_thinking": False}},
     ),
 }
-"""What turns thinking on, and what turns it off, where no level is part of it."""
+"""What turns thinking on, and what turns it off, without a level."""
 
 
 def _write_on(form: str, effort: str, model: Model, level: ThinkingLevel) -> Wire:

@@ -35,11 +35,11 @@ from segue.conversation.context import Options
 from segue.conversation.events import Event, StartEvent
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.models.model import Model
+from segue.protocols.families.chat_content import TextJoint
 from segue.protocols.families.openai_errors import decode_error, write_error
 from segue.protocols.kit.assembly import Assembly
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.reading import TextJoint
 from segue.protocols.kit.replies import keep_reply, read_stop
 from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of, rest_of
 from segue.protocols.kit.streaming import StreamDecoder

@@ -50,9 +50,10 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import EncodeError, Path
+from segue.protocols.families.chat_content import join_texts
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire
-from segue.protocols.kit.reading import is_of_reply, join_texts
+from segue.protocols.kit.reading import is_of_reply
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.assistant import OLD_ID, decode_assistant, empty_content, encode_assistant
 from segue.protocols.openai_chat.content import (
