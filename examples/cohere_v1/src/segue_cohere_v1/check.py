@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final, cast
 
 from segue.protocols import CheckCode, Endpoint, JsonObject, Violation
-from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
+from segue.protocols.families.tool_checks import matches_alphabet
+from segue.protocols.kit.checking import check_json, objects_of
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.ranges import check_range, check_stop_sizes
 from segue_cohere_v1.request import KEYS
