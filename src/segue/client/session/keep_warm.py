@@ -65,15 +65,15 @@ class KeepWarm:
     ) -> None:
         if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not (isfinite(budget) and budget >= 0):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SettingsError(f"`budget` is a number of dollars, got {budget!r}", key="budget")
-        self.budget = float(budget)
-        self.cost = 0.0
+        self.budget: float = float(budget)
+        self.cost: float = 0.0
         """What the requests of `refresh` have cost."""
-        self.saved = 0.0
+        self.saved: float = 0.0
         """What the real replies would have cost more without them."""
-        self.refreshes = 0
-        self.stopped = ""
+        self.refreshes: int = 0
+        self.stopped: str = ""
         """Why nothing more is sent; empty while the cache is kept."""
-        self.model = get_model(model)
+        self.model: Model = get_model(model)
         self._options, self._policy, self._clock = options or Options(), policy, clock
         self._habit = find_habit(self.model)
         self._lifetime = self._spent_before = 0.0
