@@ -263,8 +263,8 @@ def test_keys_are_made_and_revoked_with_the_admin_key(new_page: Any, tmp_path: P
         page.get_by_label("Name", exact=True).fill("alice")
         page.get_by_label("Dollars a month").fill("20")
         page.get_by_role("button", name="Make a key").click()
-        secret = page.get_by_label("The new key").input_value()
         page.get_by_text("$0.00 of $20.00 a month").wait_for()
+        secret = page.get_by_label("The new key").input_value()
         headers = {"x-api-key": secret}
         assert httpx2.post(f"{gateway.url}/v1/messages", json=ASK, headers=headers).status_code == 200
         page.get_by_role("button", name="Costs").click()

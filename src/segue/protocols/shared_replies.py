@@ -464,6 +464,8 @@ def _for_bedrock(citation: Block) -> Wire | None:
         "start": citation.get(start),
         "end": citation.get(end),
     }
+    if None in at.values():
+        return None
     title = citation.get("document_title", citation.get("title"))
     named = {"title": title, "source": citation.get("source")}
     return {
@@ -479,6 +481,8 @@ def _for_claude(citation: Block) -> Wire | None:
         at = location.get(kind)
         if not is_object(at):
             continue
+        if None in (at.get(index), at.get("start"), at.get("end")):
+            return None
         text = "".join(str(object_of(one).get("text", "")) for one in list_of(citation.get("sourceContent")))
         wire: Wire = {"type": type_, "cited_text": text, start: at.get("start"), end: at.get("end")}
         if type_ == "search_result_location":

@@ -85,7 +85,7 @@ def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:  
     """List what the SDK's own types refuse in a request; sampling parameters are no longer among them."""
     named = {key: value for key, value in body.items() if key not in ("temperature", "top_p", "top_k")}
     try:
-        validator().validate_python(named)
+        validator(beta="mcp_servers" in named).validate_python(named)  # with the header of that beta
     except ValidationError as error:
         return [str(error)]
     return []

@@ -258,10 +258,11 @@ async function copyLink() {
 
 // -- the search: the server finds, because only a part of the rows is in the page ----------------------------------------
 
-const search = { text: "", rows: [], at: -1 };
+const search = { text: "", rows: [], at: -1, due: 0 };
 
 async function find(by) {
   const text = $("find").value.trim();
+  search.due = text && !summary() ? by : 0; // the target is still being inspected
   if (!text || !summary()) {
     Object.assign(search, { text: "", rows: [], at: -1 });
     $("found").textContent = "";
@@ -440,6 +441,7 @@ async function showSelected({ stored, first }) {
   if ($("beside").value) await showBeside();
   else await drawRows(first);
   if (typeof stored === "number" && list.here === null) await list.reveal(target.summary.stored.indexOf(stored), "start");
+  if (search.due) await find(search.due);
   if ($("result").dataset.inspected === String(state.generation)) await showFacts(target);
 }
 
