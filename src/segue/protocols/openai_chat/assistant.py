@@ -49,6 +49,7 @@ from segue.protocols.kit.reading import expect_list, expect_object
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.content import (
     LIST,
+    LIST_EXTRA,
     choice_extra,
     decode_fields,
     decode_part,
@@ -261,6 +262,8 @@ def decode_assistant(
             return common, False, None
     known: set[str] = set()
     pieces, choices = _decode_pieces(wire, endpoint, path, [], known=known)
+    if len(wire) == 2 and choices == LIST and all(piece.kind == "text" and piece.extra is None for piece in pieces):
+        return tuple(pieces), False, LIST_EXTRA
     prefix = wire.get(endpoint.dialect.prefix_field)
     if isinstance(prefix, bool):
         known.add(endpoint.dialect.prefix_field)
@@ -324,7 +327,7 @@ def _decode_pieces(
 ) -> tuple[list[AssistantContent], Wire]:
     """Read the content, and the choices to keep; add the understood keys to `known`. Only a reply has `tool_names`."""
     reply = tool_names is not None
-    thinking, choices = decode_reasoning(wire, known)
+    thinking, choices = (None, {}) if REASONING_KEYS.isdisjoint(wire) else decode_reasoning(wire, known)
     pieces: list[AssistantContent] = [] if thinking is None else [thinking]
     value = wire.get("content", MISSING)
     content = _decode_content(value, endpoint, (*path, "content"), reply=reply)

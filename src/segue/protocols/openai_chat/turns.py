@@ -57,6 +57,7 @@ from segue.protocols.kit.reading import is_of_reply
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.assistant import OLD_ID, decode_assistant, empty_content, encode_assistant
 from segue.protocols.openai_chat.content import (
+    LIST_EXTRA,
     choice_extra,
     decode_content,
     encode_content,
@@ -270,8 +271,8 @@ class TurnReader:
         if isinstance(value, str) and len(wire) == 2 and wire["role"] == role:
             return (TextContent(text=value),), None
         content, choices = decode_content(value, (*path, "content"))
-        if not choices and content and len(wire) == 2 and wire["role"] == role:
-            return content, None
+        if content and len(wire) == 2 and wire["role"] == role and (not choices or content[0].extra is None):
+            return content, LIST_EXTRA if choices else None
         default = _encode_message(role, content, choice_extra(choices), path)
         return content, keep(PROTOCOL, wire, default, choices=choices)
 

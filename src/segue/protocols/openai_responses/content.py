@@ -392,18 +392,22 @@ def decode_part(part: Block) -> UserContent:
         content = _decode_file(part)
     if content is None:
         return NativeContent(protocol=PROTOCOL, block=dict(part), fallback=_part_fallback(part))
-    if kind == "input_image" and len(part) == 3 and part.get("detail") == "auto" and _has_exact_url(content, part):
-        return content
+    if kind == "input_image" and _has_exact_url(content, part):
+        if len(part) == 3 and part.get("detail") == "auto":
+            return content
+        if len(part) == 2:
+            return replace(content, extra=_NO_DETAIL)
     content = replace(content, cache_mark=_decode_mark(part.get(_MARK)))
     extra = _keep_part(part, content)
     return content if extra is None else replace(content, extra=extra)
 
 
+_NO_DETAIL: Final = keep(PROTOCOL, {}, {"detail": "auto"})
+
+
 def _has_exact_url(content: UserContent, part: Block) -> bool:
     """Whether the URL of an image part is written as it was received."""
-    if content.kind != "image" or content.data is None:
-        return content.kind == "image"
-    return cast("str", part["image_url"]).endswith(content.data)
+    return content.kind == "image" and (content.data is None or str(part["image_url"]).endswith(content.data))
 
 
 def _decode_mark(given: object) -> CacheMark | None:

@@ -46,7 +46,7 @@ from segue.conversation.messages import (
 )
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, text_of
 from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, keep, restore
@@ -268,7 +268,8 @@ class _Transcript:
         default: Wire = {"role": "user", "content": default_content(content, given)}
         if len(item) == 2 and default["content"] is given:
             return UserMessage(content=content)
-        return UserMessage(content=content, extra=keep(PROTOCOL, item, default, known=("type",)))
+        extra = _LISTED.get((kind, *item)) if default["content"] is not given and _is_bare(given) else None
+        return UserMessage(content=content, extra=extra or keep(PROTOCOL, item, default, known=("type",)))
 
     def result(self, item: Block) -> Message:
         call_id, given = item.get("call_id"), item.get("output")
@@ -276,14 +277,13 @@ class _Transcript:
         if not isinstance(call_id, str) or content is None:
             return UserMessage(content=(_item(item),))
         call = self.calls.get(call_id)
-        kind = _CUSTOM_OUTPUT if call is not None and is_custom(call) else _FUNCTION_OUTPUT
+        name, is_custom_call = ("", False) if call is None else (call.name, is_custom(call))
+        kind = _CUSTOM_OUTPUT if is_custom_call else _FUNCTION_OUTPUT
         extra: Extra | None = None
         if len(item) != 3 or not isinstance(given, str) or item["type"] != kind:
             output = default_content(content, given)
             extra = keep(PROTOCOL, item, {"type": kind, "call_id": call_id, "output": output})
-        return ToolResultMessage(
-            tool_call_id=call_id, tool_name="" if call is None else call.name, content=content, extra=extra
-        )
+        return ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content, extra=extra)
 
     def system(self, item: Block) -> SystemMessage:
         given = item.get("content")
@@ -296,6 +296,21 @@ class _Transcript:
             content=tuple(_as_system(piece, part) for piece, part in zip(content, parts, strict=False)),
             extra=keep(PROTOCOL, item, default, known=("type",)),
         )
+
+
+_BARE: Final = {"role": "user", "content": [{"type": "input_text", "text": "a"}]}
+_LISTED: Final[Mapping[tuple[object, ...], Extra | None]] = {
+    (item.get("type"), *item): keep(PROTOCOL, item, {"role": "user", "content": "a"}, known=("type",))
+    for item in (_BARE, {"type": "message", **_BARE})
+}
+"""The extra of a message with one text in a list, by its type and its keys."""
+
+
+def _is_bare(content: object) -> bool:
+    """Whether content is a list of one part that has only its text."""
+    parts = list_of(content)
+    part = object_of(parts[0]) if len(parts) == 1 else EMPTY
+    return tuple(part) == ("type", "text") and part["text"] != part["type"]
 
 
 def _has_items(content: object) -> bool:

@@ -348,7 +348,6 @@ _WITHOUT_ID: Final[Block] = {"call_id": ""}
 """What is written for the id of a call that was received without one, and is not there."""
 _UNTYPED: Final = keep(PROTOCOL, {"message": {"role": "assistant"}}, {"message": _MESSAGE})
 """The extra of a text in a message without a type, which many clients write."""
-_SAME_TURN: Final = choose("turn", "new", "same")
 _PART_TYPES: Final = frozenset({"output_text", "refusal", "input_text", "text"})
 _EMPTY_LISTS: Final = ("annotations", "logprobs")
 """Lists that an `output_text` has although they are empty."""
@@ -421,8 +420,11 @@ class TurnReader:
         content = item.get("content")
         if len(item) == 2 and isinstance(content, str) and "role" in item:
             return (TextContent(text=content, extra=_UNTYPED),)
-        fields: Wire = {key: value for key, value in item.items() if key not in _MESSAGE_KEYS}
+        parts = cast("list[Block]", content) if isinstance(content, list) else []
         is_default = item.get("type") == "message" and "role" in item
+        if is_default and len(item) == 3 and len(parts) == 1 and _has_text(parts[0], len(_BARE)):
+            return (TextContent(text=str(parts[0]["text"]), extra=_LISTED),)
+        fields: Wire = {key: value for key, value in item.items() if key not in _MESSAGE_KEYS}
         message: Block = _MESSAGE if is_default else {key: item[key] for key in _MESSAGE if key in item}
         default = "list" if "id" in fields else "string"
         phase = text_of(fields.pop("phase")) if isinstance(fields.get("phase"), str) else None
@@ -431,8 +433,8 @@ class TurnReader:
             signature = self._sign("message", fields, choices) if fields else None
             extra = keep(PROTOCOL, {"message": message}, {"message": _MESSAGE}, choices=choices)
             return (TextContent(text=content, text_signature=signature, phase=phase, extra=extra),)
-        parts = cast("list[Block]", content) if isinstance(content, list) else []
-        is_common = is_default and len(parts) == 1 and _is_common(parts[0])
+        is_common = is_default and len(parts) == 1 and _has_text(parts[0], len(_BARE) + len(_EMPTY_LISTS))
+        is_common = is_common and parts[0].get("annotations") == parts[0].get("logprobs") == []
         if not is_common and (not parts or not all(map(_is_part, parts))):
             return (native_item(item),)
         choices = {} if default == "list" else choose("content", default, "list")
@@ -443,7 +445,7 @@ class TurnReader:
         for part in parts:
             text, extra = _decode_part(part, message, choices)
             read.append(TextContent(text=text, text_signature=signature, phase=phase, extra=extra))
-            message, choices, signature, phase = EMPTY, _SAME_TURN, None, None
+            message, choices, signature, phase = EMPTY, choose("turn", "new", "same"), None, None
         return read
 
     def _call(self, item: Block, key: str) -> AssistantContent:
@@ -540,11 +542,10 @@ def _is_part(part: object) -> bool:
     return isinstance(known.get("refusal" if kind == "refusal" else "text"), str)
 
 
-def _is_common(part: Block) -> bool:
-    """Whether a part has the default format."""
-    if not isinstance(part, dict) or len(part) != 4 or part.get("type") != "output_text":
-        return False
-    return type(part.get("text")) is str and part.get("annotations") == part.get("logprobs") == []
+def _has_text(part: object, keys: int) -> bool:
+    """Whether a part of this many keys is a text."""
+    wire = object_of(part)
+    return len(wire) == keys and wire.get("type") == "output_text" and isinstance(wire.get("text"), str)
 
 
 def _decode_part(part: Block, message: Block, choices: Wire) -> tuple[str, Extra | None]:
@@ -640,6 +641,11 @@ def _default_part(text: str, field: str, extra: Extra | None = None) -> Wire:
         if key not in data:
             part[key] = []
     return part
+
+
+_BARE: Final[Block] = {"type": "output_text", "text": ""}
+_LISTED: Final = keep(PROTOCOL, _BARE, _default_part("", "text"), choices=choose("content", "string", "list"))
+"""The extra of a text in a message whose part has only its text."""
 
 
 def _encode_call(call: ToolCall, reasoning: str) -> Wire:
