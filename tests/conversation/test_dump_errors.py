@@ -447,3 +447,11 @@ def test_an_interpreter_that_converts_fewer_digits_stores_fewer():
             load(b'{"format":"segue/1","extra":{"a":{"b":' + b"1" * 1000 + b"}}}")
     finally:
         sys.set_int_max_str_digits(default)
+
+
+@pytest.mark.parametrize("wrong", [TextContent(text=1), TextContent(text="b", extra={"p": 1})])  # pyright: ignore[reportArgumentType]
+def test_a_wrong_value_is_found_next_to_an_extra_that_several_texts_share(wrong):
+    right = AssistantMessage(content=(TextContent(text="a", extra={"p": {"key": "value"}}),))
+    shared = replace(wrong, extra=wrong.extra or right.content[0].extra)
+    with pytest.raises(DumpError):
+        dump(Context(messages=(right, right, AssistantMessage(content=(shared,)), right)))

@@ -100,7 +100,8 @@ class ImageContent(Content, frozen=True, kw_only=True, tag="image"):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        _encode_data(self)
+        if self.data is not None and type(self.data) is not str:
+            _encode_data(self)
 
     @classmethod
     def from_file(
@@ -154,7 +155,8 @@ class FileContent(Content, frozen=True, kw_only=True, tag="file"):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        _encode_data(self)
+        if self.data is not None and type(self.data) is not str:
+            _encode_data(self)
 
     @classmethod
     def from_file(

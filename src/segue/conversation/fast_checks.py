@@ -178,6 +178,7 @@ def checked_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C90
         WrongType: content in a role that does not allow it, or a field of the wrong type.
     """
     free: list[object] = []
+    checked: Extra | None = None  # many texts share one
     for message in messages:
         if type(message) is ToolResultMessage:
             for content in message.content:
@@ -214,9 +215,10 @@ def checked_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C90
                     if (
                         type(content.text) is not str
                         or (type(content.text_signature) is not str and content.text_signature is not None)
-                        or content.extra is not None
+                        or (content.extra is not None and content.extra is not checked)
                     ):
                         _check_content(content, _ASSISTANT_KINDS, free)
+                        checked = content.extra
                 elif (
                     type(content) is not ThinkingContent
                     or type(content.thinking) is not str

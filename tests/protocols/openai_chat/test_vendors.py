@@ -177,6 +177,7 @@ def test_turns_that_came_without_reasoning_go_back_without_it():
         ],
     }
     prompt = CODEC.decode_request(body, at)
+    assert [message.extra for message in prompt.context.messages] == [None, None, None]
     assert CODEC.encode_request(prompt, at) == body
     # A later request is written our way, for the field has to be there.
     later = write(*prompt.context.messages, at=at)

@@ -645,3 +645,13 @@ def test_tools_of_a_later_item_alone_are_written_back_there(tools):
     # Where the item was cut away, its tools stay.
     cut = replace(prompt, context=replace(prompt.context, messages=prompt.context.messages[:1]))
     assert len(encode_request(cut, protocol="openai-responses")["tools"]) == 2
+
+
+@pytest.mark.parametrize("text", ["a", "input_text", "user", ""])
+@pytest.mark.parametrize("beside", [{}, {"type": "message"}])
+def test_a_message_of_one_text_in_a_list_is_read_alike_in_every_order_of_its_keys(text, beside):
+    part = {"type": "input_text", "text": text}
+    common = {**beside, "role": "user", "content": [part]}
+    others = {**common, "content": [dict(reversed(part.items()))]}, dict(reversed(common.items()))
+    read, *again = [decode_request([item], protocol="openai-responses").context.messages for item in (common, *others)]
+    assert all(messages == read for messages in again)

@@ -132,12 +132,13 @@ def split_data_url(url: str, *, exact: bool = True) -> tuple[str | None, str] | 
     start = url[:5]
     if (start if exact else start.lower()) != "data:":
         return None
-    head, comma, data = url[5:].partition(",")
-    if comma and (head if exact else head.lower()).endswith(";base64"):
-        return head[: -len(";base64")] or None, data
-    if exact or not comma:
+    comma = url.find(",", 5)
+    head = url[5:comma]
+    if comma > 0 and (head if exact else head.lower()).endswith(";base64"):
+        return head[: -len(";base64")] or None, url[comma + 1 :]
+    if exact or comma < 0:
         return None
-    return head or "text/plain", b64encode(unquote_to_bytes(data)).decode()
+    return head or "text/plain", b64encode(unquote_to_bytes(url[comma + 1 :])).decode()
 
 
 def data_url(mime_type: str | None, data: str) -> str:

@@ -49,4 +49,4 @@ def labelled(label: str, lines: Sequence[str]) -> str:
 def objects_in(value: object) -> list[Block]:
     """Return the objects of a list; nothing when it is none."""
     listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
-    return [cast("Block", item) for item in listed if isinstance(item, Mapping)]
+    return [cast("Block", item) for item in listed if isinstance(item, (dict, Mapping))]

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from msgspec.structs import replace
 
@@ -49,6 +49,7 @@ from segue.protocols.kit.reading import expect_list, expect_object
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.content import (
     LIST,
+    LIST_EXTRA,
     choice_extra,
     decode_fields,
     decode_part,
@@ -237,15 +238,6 @@ _COMMON: Final = frozenset({"role", "content", "tool_calls", _THINKING})
 """The keys of most messages."""
 
 
-class AssistantTurn(NamedTuple):
-    """An assistant message that was read: content, whether it is a prefix, extra, and diagnostics."""
-
-    content: tuple[AssistantContent, ...]
-    prefix: bool
-    extra: Extra | None
-    notes: tuple[Diagnostic, ...]
-
-
 def empty_content(endpoint: Endpoint) -> str | None:
     """Return the content of a message without text."""
     return None if endpoint.dialect.null_content else ""
@@ -254,19 +246,24 @@ def empty_content(endpoint: Endpoint) -> str | None:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_assistant(wire: Block, endpoint: Endpoint, path: Path, *, required: str | None = None) -> AssistantTurn:
-    """Read an assistant message of a request; `required` is the field that the provider requires on each of them.
+def decode_assistant(
+    wire: Block, endpoint: Endpoint, path: Path, required: str | None = None
+) -> tuple[tuple[AssistantContent, ...], bool, Extra | None]:
+    """Read an assistant message of a request: its content, whether it is a prefix, and its extra.
+
+    `required` is the field that the provider requires on each of them.
 
     Raises:
         DecodeError: content or calls are not in the format of the protocol.
     """
-    notes: list[Diagnostic] = []
     if wire.keys() <= _COMMON:
-        common = _decode_common(wire, endpoint, path, notes)
+        common = _decode_common(wire, endpoint, path, required)
         if common is not None:
-            return AssistantTurn(common, prefix=False, extra=None, notes=tuple(notes))
+            return common, False, None
     known: set[str] = set()
-    pieces, choices = _decode_pieces(wire, endpoint, path, notes, known=known)
+    pieces, choices = _decode_pieces(wire, endpoint, path, [], known=known)
+    if len(wire) == 2 and choices == LIST and all(piece.kind == "text" and piece.extra is None for piece in pieces):
+        return tuple(pieces), False, LIST_EXTRA
     prefix = wire.get(endpoint.dialect.prefix_field)
     if isinstance(prefix, bool):
         known.add(endpoint.dialect.prefix_field)
@@ -278,7 +275,7 @@ def decode_assistant(wire: Block, endpoint: Endpoint, path: Path, *, required: s
         prefix=prefix is True,
         required=None if REASONING_KEYS.isdisjoint(wire) else required,
     )
-    return AssistantTurn(tuple(pieces), prefix is True, keep(PROTOCOL, wire, default, known, choices), tuple(notes))
+    return tuple(pieces), prefix is True, keep(PROTOCOL, wire, default, known, choices)
 
 
 def decode_reply(
@@ -295,14 +292,14 @@ def decode_reply(
 
 
 def _decode_common(
-    wire: Block, endpoint: Endpoint, path: Path, notes: list[Diagnostic]
+    wire: Block, endpoint: Endpoint, path: Path, required: str | None
 ) -> tuple[AssistantContent, ...] | None:
     """Read a message of common keys in the default format; None when it has another."""
     thinking, text, calls = wire.get(_THINKING, MISSING), wire.get("content", MISSING), wire.get("tool_calls", MISSING)
     pieces: list[AssistantContent] = []
     if isinstance(thinking, str) and thinking:
         pieces.append(ThinkingContent(thinking=thinking, thinking_signature=_THINKING))
-    elif thinking is not MISSING:
+    elif thinking is not MISSING and (thinking != "" or required != _THINKING):
         return None
     if isinstance(text, str) and not endpoint.dialect.think_tags:
         if text or endpoint.dialect.null_content:
@@ -310,6 +307,7 @@ def _decode_common(
     elif text is not None or not endpoint.dialect.null_content:
         return None
     if isinstance(calls, list) and calls:
+        notes: list[Diagnostic] = []
         for index, call in enumerate(cast("list[Json]", calls)):
             plain = decode_plain_call(call, notes)
             pieces.append(plain or decode_call(call, endpoint, (*path, "tool_calls", index), notes))
@@ -329,7 +327,7 @@ def _decode_pieces(
 ) -> tuple[list[AssistantContent], Wire]:
     """Read the content, and the choices to keep; add the understood keys to `known`. Only a reply has `tool_names`."""
     reply = tool_names is not None
-    thinking, choices = decode_reasoning(wire, known)
+    thinking, choices = (None, {}) if REASONING_KEYS.isdisjoint(wire) else decode_reasoning(wire, known)
     pieces: list[AssistantContent] = [] if thinking is None else [thinking]
     value = wire.get("content", MISSING)
     content = _decode_content(value, endpoint, (*path, "content"), reply=reply)

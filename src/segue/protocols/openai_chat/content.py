@@ -267,8 +267,12 @@ def _read_image(block: Block) -> ImageContent | None:
         return None
     content, choices = _content_at(url, ImageContent)
     is_standard = content.data is None or url.endswith(content.data)
-    if len(block) == 2 and len(object_of(block["image_url"])) == 1 and not choices and is_standard:
-        return content
+    inner = object_of(block["image_url"])
+    if len(block) == 2 and inner and not choices and is_standard:
+        if len(inner) == 1:
+            return content
+        if len(inner) == 2 and isinstance(detail := inner.get("detail"), str):
+            return replace(content, extra={PROTOCOL: {"image_url": {"detail": detail}}})
     return _keep_format(content, block, choices)
 
 
@@ -552,6 +556,7 @@ def keep_call(call: Block) -> NativeContent:
 
 
 LIST: Final = choose("content", "string", "list")
+LIST_EXTRA: Final = choice_extra(LIST)
 """The choice of a message whose content is a list although a string would do."""
 
 

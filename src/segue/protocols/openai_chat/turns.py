@@ -57,6 +57,7 @@ from segue.protocols.kit.reading import is_of_reply
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.assistant import OLD_ID, decode_assistant, empty_content, encode_assistant
 from segue.protocols.openai_chat.content import (
+    LIST_EXTRA,
     choice_extra,
     decode_content,
     encode_content,
@@ -113,6 +114,7 @@ def fast_encode(
     return message
 
 
+_STOP, _TOOL_USE = StopReason.STOP, StopReason.TOOL_USE  # with CPython 3.11, to look up a member takes 0.2 us
 SYSTEM_ROLES: Final = ("system", "developer")
 _NATIVE: Final = choice_extra(choose("message", "user", "native"))
 
@@ -237,6 +239,7 @@ class TurnReader:
         self.messages: list[Message] = []
         self._endpoint = endpoint
         self._model = model
+        self._provider = endpoint.model.provider
         self._names: dict[str, str] = {}
         self._is_named = endpoint.dialect.result_name
         self._required = required_field(endpoint)
@@ -265,29 +268,31 @@ class TurnReader:
 
     def _read_message(self, wire: Block, path: Path, role: str) -> tuple[tuple[UserContent, ...], Extra | None]:
         value = wire.get("content", MISSING)
+        if isinstance(value, str) and len(wire) == 2 and wire["role"] == role:
+            return (TextContent(text=value),), None
         content, choices = decode_content(value, (*path, "content"))
-        if not choices and content and len(wire) == 2 and wire["role"] == role:
-            return content, None
+        if content and len(wire) == 2 and wire["role"] == role and (not choices or content[0].extra is None):
+            return content, LIST_EXTRA if choices else None
         default = _encode_message(role, content, choice_extra(choices), path)
         return content, keep(PROTOCOL, wire, default, choices=choices)
 
     def _read_assistant(self, wire: Block, path: Path) -> AssistantMessage:
-        turn = decode_assistant(wire, self._endpoint, path, required=self._required)
+        content, prefix, extra = decode_assistant(wire, self._endpoint, path, self._required)
         if self._required is not None and REASONING_KEYS.isdisjoint(wire):
             self.lacks_required = True
-        has_calls = False
-        for piece in turn.content:
-            if piece.kind == "toolCall":
-                has_calls = True
+        stop_reason = _STOP
+        for piece in content:
+            if type(piece) is ToolCall:
+                stop_reason = _TOOL_USE
                 self._names[piece.id] = piece.name
         return AssistantMessage(
-            content=turn.content,
+            content=content,
             protocol=PROTOCOL,
-            provider=self._endpoint.model.provider,
+            provider=self._provider,
             model=self._model,
-            stop_reason=StopReason.TOOL_USE if has_calls else StopReason.STOP,
-            prefix=turn.prefix,
-            extra=turn.extra,
+            stop_reason=stop_reason,
+            prefix=prefix,
+            extra=extra,
         )
 
     def _read_result(self, wire: Block, path: Path) -> ToolResultMessage:

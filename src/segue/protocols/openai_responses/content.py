@@ -367,9 +367,10 @@ def decode_content(content: object) -> tuple[UserContent, ...] | None:
     if not isinstance(content, list):
         return None
     parts = cast("list[object]", content)
-    if not all(isinstance(part, (dict, Mapping)) for part in parts):
-        return None
-    return tuple(decode_part(cast("Block", part)) for part in parts)
+    for part in parts:
+        if type(part) is not dict and not isinstance(part, Mapping):
+            return None
+    return tuple([decode_part(part) for part in cast("list[Block]", parts)])
 
 
 def default_content(content: Sequence[UserContent], received: object) -> object:
@@ -391,9 +392,22 @@ def decode_part(part: Block) -> UserContent:
         content = _decode_file(part)
     if content is None:
         return NativeContent(protocol=PROTOCOL, block=dict(part), fallback=_part_fallback(part))
+    if kind == "input_image" and _has_exact_url(content, part):
+        if len(part) == 3 and part.get("detail") == "auto":
+            return content
+        if len(part) == 2:
+            return replace(content, extra=_NO_DETAIL)
     content = replace(content, cache_mark=_decode_mark(part.get(_MARK)))
     extra = _keep_part(part, content)
     return content if extra is None else replace(content, extra=extra)
+
+
+_NO_DETAIL: Final = keep(PROTOCOL, {}, {"detail": "auto"})
+
+
+def _has_exact_url(content: UserContent, part: Block) -> bool:
+    """Whether the URL of an image part is written as it was received."""
+    return content.kind == "image" and (content.data is None or str(part["image_url"]).endswith(content.data))
 
 
 def _decode_mark(given: object) -> CacheMark | None:

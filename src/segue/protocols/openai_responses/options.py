@@ -140,13 +140,15 @@ def decode_tool(tool: Block) -> Tool:
     if kind == "custom":
         read = ToolDefinition(name=name, description=description, parameters=TEXT_SCHEMA)
     else:
-        parameters = tool.get("parameters")
+        parameters, strict = tool.get("parameters"), tool.get("strict")
         read = ToolDefinition(
             name=name,
             description=description,
             parameters=cast("Block", parameters) if isinstance(parameters, Mapping) else {},
-            strict=True if tool.get("strict") is True else None,
+            strict=True if strict is True else None,
         )
+        if len(tool) == 5 and description and read.parameters is parameters and type(strict) is bool:
+            return read  # its keys are those of the default, and so are their values
     known = ("description",) if tool.get("description") == "" else ()
     extra = keep(PROTOCOL, tool, _default_tool(read, kind), known, choose("type", "function", kind))
     return read if extra is None else replace(read, extra=extra)

@@ -46,7 +46,7 @@ from segue.conversation.messages import (
 )
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, text_of
 from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, keep, restore
@@ -72,6 +72,7 @@ from segue.protocols.openai_responses.turns import TurnReader, is_custom, write_
 _FUNCTION_OUTPUT: Final = "function_call_output"
 _CUSTOM_OUTPUT: Final = "custom_tool_call_output"
 _TOOLS_ITEM: Final = "additional_tools"
+_STOP, _TOOL_USE = StopReason.STOP, StopReason.TOOL_USE  # with CPython 3.11, to look up a member takes 0.2 us
 _SYSTEM: Final = "system"
 """In the `extra` of a context: the message item of the system prompt."""
 
@@ -171,29 +172,35 @@ class _Transcript:
         self.messages: list[Message] = []
         self.turn: list[AssistantContent] = []
         self.reader = TurnReader(checks_ids=endpoint.model.provider == PROVIDER)
-        self.calls: dict[str, tuple[str, bool]] = {}
+        self.calls: dict[str, ToolCall] = {}
 
     def read(self, items: list[object]) -> None:
         """Read the items in order."""
-        for index, entry in enumerate(items):
+        read = self.reader.read
+        for index, entry in enumerate(cast("list[Block]", items)):
             if index == 0 and self.tools_item is not None:
                 continue
-            item = cast("Block", entry) if isinstance(entry, dict) else expect_object(entry, ("input", index))
-            match side_of(item):
-                case "assistant":
-                    self.turn.extend(self.reader.read(item))
-                case "user":
-                    self.close_turn()
-                    self.messages.append(self.user(item))
-                case "system":
-                    self.close_turn()
-                    message = self.system(item)
-                    if index == 0 and self.system_prompt is None and _is_prompt(item, message):
-                        content = item.get("content")
-                        self.system_prompt = content if isinstance(content, str) else message.content
-                        self.prompt_item = item
-                    else:
-                        self.messages.append(message)
+            item = entry if isinstance(entry, dict) else expect_object(entry, ("input", index))
+            kind = item.get("type")
+            if kind == "function_call" or kind == "reasoning":
+                self.turn += read(item)
+            elif kind == _FUNCTION_OUTPUT:
+                self.close_turn()
+                self.messages.append(self.result(item))
+            elif (side := side_of(item)) == "assistant":
+                self.turn += read(item)
+            elif side == "user":
+                self.close_turn()
+                self.messages.append(self.user(item))
+            else:
+                self.close_turn()
+                message = self.system(item)
+                if index == 0 and self.system_prompt is None and _is_prompt(item, message):
+                    content = item.get("content")
+                    self.system_prompt = content if isinstance(content, str) else message.content
+                    self.prompt_item = item
+                else:
+                    self.messages.append(message)
         self.close_turn()
 
     def context(self, tools: tuple[Tool, ...], body: Block | None) -> Context:
@@ -230,18 +237,18 @@ class _Transcript:
         if not self.turn:
             return
         content = tuple(self.turn)
-        has_calls = False
+        stop_reason = _STOP
         for piece in content:
             if type(piece) is ToolCall:
-                has_calls = True
-                self.calls[piece.id] = (piece.name, is_custom(piece))
+                stop_reason = _TOOL_USE
+                self.calls[piece.id] = piece
         self.messages.append(
             AssistantMessage(
                 content=content,
                 protocol=PROTOCOL,
                 provider=self.endpoint.model.provider,
                 model=self.model,
-                stop_reason=StopReason.TOOL_USE if has_calls else StopReason.STOP,
+                stop_reason=stop_reason,
             )
         )
         self.turn = []
@@ -250,23 +257,27 @@ class _Transcript:
     def user(self, item: Block) -> Message:
         """Read an item of the user or of the client."""
         kind, given = item.get("type"), item.get("content")
-        if kind in (_FUNCTION_OUTPUT, _CUSTOM_OUTPUT):
+        if isinstance(given, str) and len(item) == 2 and item.get("role") == "user":
+            return UserMessage(content=(TextContent(text=given),) if given else ())
+        if kind == _CUSTOM_OUTPUT:
             return self.result(item)
         is_message = item.get("role") == "user" and kind in (None, "message")
-        content = decode_content(given) if is_message and not _has_items(given) else None
-        if content is None:
+        content = decode_content(given) if is_message else None
+        if content is None or (NativeContent in map(type, content) and _has_items(given)):
             return UserMessage(content=(_item(item),))
-        if len(item) == 2 and isinstance(given, str):
-            return UserMessage(content=content)
         default: Wire = {"role": "user", "content": default_content(content, given)}
-        return UserMessage(content=content, extra=keep(PROTOCOL, item, default, known=("type",)))
+        if len(item) == 2 and default["content"] is given:
+            return UserMessage(content=content)
+        extra = _LISTED.get((kind, *item)) if default["content"] is not given and _is_bare(given) else None
+        return UserMessage(content=content, extra=extra or keep(PROTOCOL, item, default, known=("type",)))
 
     def result(self, item: Block) -> Message:
         call_id, given = item.get("call_id"), item.get("output")
-        content = decode_content(given)
+        content = (TextContent(text=given),) if isinstance(given, str) and given else decode_content(given)
         if not isinstance(call_id, str) or content is None:
             return UserMessage(content=(_item(item),))
-        name, is_custom_call = self.calls.get(call_id, ("", False))
+        call = self.calls.get(call_id)
+        name, is_custom_call = ("", False) if call is None else (call.name, is_custom(call))
         kind = _CUSTOM_OUTPUT if is_custom_call else _FUNCTION_OUTPUT
         extra: Extra | None = None
         if len(item) != 3 or not isinstance(given, str) or item["type"] != kind:
@@ -285,6 +296,21 @@ class _Transcript:
             content=tuple(_as_system(piece, part) for piece, part in zip(content, parts, strict=False)),
             extra=keep(PROTOCOL, item, default, known=("type",)),
         )
+
+
+_BARE: Final = {"role": "user", "content": [{"type": "input_text", "text": "a"}]}
+_LISTED: Final[Mapping[tuple[object, ...], Extra | None]] = {
+    (item.get("type"), *item): keep(PROTOCOL, item, {"role": "user", "content": "a"}, known=("type",))
+    for item in (_BARE, {"type": "message", **_BARE})
+}
+"""The extra of a message with one text in a list, by its type and its keys."""
+
+
+def _is_bare(content: object) -> bool:
+    """Whether content is a list of one part that has only its text."""
+    parts = list_of(content)
+    part = object_of(parts[0]) if len(parts) == 1 else EMPTY
+    return tuple(part) == ("type", "text") and part["text"] != part["type"]
 
 
 def _has_items(content: object) -> bool:

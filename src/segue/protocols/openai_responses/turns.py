@@ -59,7 +59,7 @@ from segue.conversation.context import Tool
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
 from segue.protocols.kit.facts import ItemIds
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_object, kind_of, list_of, object_of, parse_text
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_object, kind_of, object_of, parse_text
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import REPLAY, drop_replaced, is_item_id, native_item
@@ -75,7 +75,7 @@ _LENGTHS: Final = frozenset({"summary_lengths", "content_lengths"})
 _ABSENT: Final = "absent"
 """In a signature: the item had no such key."""
 
-_ENCODER: Final = msgspec.json.Encoder()
+_ENCODE: Final = msgspec.json.Encoder().encode
 _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
@@ -87,7 +87,7 @@ def write_signature(fields: Block) -> str | None:
     if not fields:
         return None
     try:
-        return _ENCODER.encode(fields).decode()
+        return _ENCODE(fields).decode()
     except (TypeError, ValueError):
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=str)
 
@@ -122,8 +122,8 @@ def decode_reasoning(item: Block, *, refused: bool = False) -> ThinkingContent:
         if "content" in item:
             fields["content"] = given
     else:
-        thinking = _join(summary, content)
-        if content or summary != ([thinking] if thinking else []):
+        thinking = summary[0] if content is None and len(summary) == 1 else _join(summary, content)
+        if content or len(summary) > 1 or summary == [""]:
             fields["summary_lengths"] = [len(text) for text in summary]
         if content is not None:
             fields["content_lengths"] = [len(text) for text in content]
@@ -342,9 +342,12 @@ def write_turn_fast(items: list[Wire], content: Sequence[AssistantContent]) -> b
 
 _MESSAGE: Final[Block] = {"type": "message", "role": "assistant"}
 _MESSAGE_KEYS: Final = frozenset({"type", "role", "content"})
-_CALL_KEYS: Final = frozenset({"type", "call_id", "name"})
+_FUNCTION_KEYS: Final = frozenset({"type", "call_id", "name", "arguments"})
+_CUSTOM_KEYS: Final = frozenset({"type", "call_id", "name", "input"})
 _WITHOUT_ID: Final[Block] = {"call_id": ""}
 """What is written for the id of a call that was received without one, and is not there."""
+_UNTYPED: Final = keep(PROTOCOL, {"message": {"role": "assistant"}}, {"message": _MESSAGE})
+"""The extra of a text in a message without a type, which many clients write."""
 _PART_TYPES: Final = frozenset({"output_text", "refusal", "input_text", "text"})
 _EMPTY_LISTS: Final = ("annotations", "logprobs")
 """Lists that an `output_text` has although they are empty."""
@@ -362,7 +365,7 @@ NAMESPACE: Final = "namespace"
 class TurnReader:
     """Reads the items of one turn in order."""
 
-    __slots__ = ("checks_ids", "diagnostics", "is_reply", "reasoning", "tool_names")
+    __slots__ = ("_no_id", "checks_ids", "diagnostics", "is_reply", "reasoning", "tool_names")
 
     def __init__(
         self, tool_names: Mapping[str, str] | None = None, *, is_reply: bool = False, checks_ids: bool = False
@@ -371,6 +374,7 @@ class TurnReader:
         """Whether the provider accepts only its own ids of items."""
         self.diagnostics: list[Diagnostic] = []
         self.is_reply: bool = is_reply
+        self._no_id: str | None = "" if is_reply else None  # a call of a reply is one also without an id
         self.reasoning: str = _SIGNED
         self.tool_names: Mapping[str, str] = tool_names or {}
 
@@ -413,24 +417,32 @@ class TurnReader:
     def _message(self, item: Block) -> Sequence[AssistantContent]:
         if item.get("role", "assistant") != "assistant":
             return (native_item(item),)
+        content = item.get("content")
+        if len(item) == 2 and isinstance(content, str) and "role" in item:
+            return (TextContent(text=content, extra=_UNTYPED),)
+        parts = cast("list[Block]", content) if isinstance(content, list) else []
+        is_default = item.get("type") == "message" and "role" in item
+        if is_default and len(item) == 3 and len(parts) == 1 and _has_text(parts[0], len(_BARE)):
+            return (TextContent(text=str(parts[0]["text"]), extra=_LISTED),)
         fields: Wire = {key: value for key, value in item.items() if key not in _MESSAGE_KEYS}
-        message: Block = {key: item[key] for key in _MESSAGE if key in item}
+        message: Block = _MESSAGE if is_default else {key: item[key] for key in _MESSAGE if key in item}
         default = "list" if "id" in fields else "string"
-        phase, content = text_of(fields.get("phase")), item.get("content")
-        if phase is not None:
-            del fields["phase"]
+        phase = text_of(fields.pop("phase")) if isinstance(fields.get("phase"), str) else None
         if isinstance(content, str):
             choices = choose("content", default, "string")
-            signature = self._sign("message", fields, choices)
+            signature = self._sign("message", fields, choices) if fields else None
             extra = keep(PROTOCOL, {"message": message}, {"message": _MESSAGE}, choices=choices)
             return (TextContent(text=content, text_signature=signature, phase=phase, extra=extra),)
-        parts = list_of(content)
-        if not parts or not all(_is_part(part) for part in parts):
+        is_common = is_default and len(parts) == 1 and _has_text(parts[0], len(_BARE) + len(_EMPTY_LISTS))
+        is_common = is_common and parts[0].get("annotations") == parts[0].get("logprobs") == []
+        if not is_common and (not parts or not all(map(_is_part, parts))):
             return (native_item(item),)
         choices = {} if default == "list" else choose("content", default, "list")
-        signature = self._sign("message", fields, choices)
+        signature = self._sign("message", fields, choices) if fields else None
+        if is_common and not choices:
+            return (TextContent(text=str(parts[0]["text"]), text_signature=signature, phase=phase),)
         read: list[AssistantContent] = []
-        for part in cast("list[Block]", parts):
+        for part in parts:
             text, extra = _decode_part(part, message, choices)
             read.append(TextContent(text=text, text_signature=signature, phase=phase, extra=extra))
             message, choices, signature, phase = EMPTY, choose("turn", "new", "same"), None, None
@@ -438,14 +450,15 @@ class TurnReader:
 
     def _call(self, item: Block, key: str) -> AssistantContent:
         """Read a call; `key` is that of its input, by which custom tools differ from functions."""
-        call_id, name, given = self._call_id(item), item.get("name"), item.get(key)
+        call_id, name, given = item.get("call_id", self._no_id), item.get("name"), item.get(key)
         if not isinstance(call_id, str) or not isinstance(name, str):
             return native_item(item)
         is_function = key == "arguments"
         choices = {} if is_function else choose("type", "function", "custom")
-        fields = {name: value for name, value in item.items() if name not in _CALL_KEYS and name != key}
+        known = _FUNCTION_KEYS if is_function else _CUSTOM_KEYS
+        fields = {name: value for name, value in item.items() if name not in known}
         caller = _caller_of(item) if _CALLER in fields else EMPTY
-        signature = self._sign(kind_of(item), fields, choices) if fields else None
+        signature = self._sign(str(item["type"]), fields, choices) if fields else None
         if not is_function:
             given = {"input": _custom_input(given)}
         parsed = parse_arguments(given) if isinstance(given, str) else read_arguments(given)
@@ -464,10 +477,6 @@ class TurnReader:
             thought_signature=signature,
             extra=extra,
         )
-
-    def _call_id(self, item: Block) -> object:
-        """Return the id of a call; a call of a reply is one also without it."""
-        return item.get("call_id", "" if self.is_reply else None)
 
     def _keep_input(self, item: Block, key: str, choices: Wire) -> Extra | None:
         """Keep the format of arguments that are not text. Only requests do: the next one after a reply sends text."""
@@ -533,12 +542,15 @@ def _is_part(part: object) -> bool:
     return isinstance(known.get("refusal" if kind == "refusal" else "text"), str)
 
 
+def _has_text(part: object, keys: int) -> bool:
+    """Whether a part of this many keys is a text."""
+    wire = object_of(part)
+    return len(wire) == keys and wire.get("type") == "output_text" and isinstance(wire.get("text"), str)
+
+
 def _decode_part(part: Block, message: Block, choices: Wire) -> tuple[str, Extra | None]:
     """Return the text of a part, and what it and the message it begins differ in from the default."""
     kind = part["type"]
-    is_default = len(part) == 4 and kind == "output_text" and part.get("annotations") == part.get("logprobs") == []
-    if is_default and not choices and message == _MESSAGE:
-        return cast("str", part["text"]), None
     field = "refusal" if kind == "refusal" else "text"
     text = cast("str", part[field])
     default = _default_part(text, field)
@@ -629,6 +641,11 @@ def _default_part(text: str, field: str, extra: Extra | None = None) -> Wire:
         if key not in data:
             part[key] = []
     return part
+
+
+_BARE: Final[Block] = {"type": "output_text", "text": ""}
+_LISTED: Final = keep(PROTOCOL, _BARE, _default_part("", "text"), choices=choose("content", "string", "list"))
+"""The extra of a text in a message whose part has only its text."""
 
 
 def _encode_call(call: ToolCall, reasoning: str) -> Wire:
