@@ -158,6 +158,8 @@ class Walk:
         """Encrypted reasoning whose account the library cannot know, with the id of the reply that told it."""
         self.removed: set[str] = set()
         """Reasoning items that the server withheld from the model once: they are not sent again."""
+        self.refused: set[bytes] = set()
+        """Bodies that were refused: the program sends none twice, also after it undid the turn that remembers it."""
         self.accepted = 0
         """How many signatures the requests sent that the model read."""
         self.clients = {key: self._client(key) for key in ORGANIZATIONS}
@@ -248,8 +250,11 @@ class Walk:
         request = prepare(given, self.target, options=OPTIONS, policy=self.policy, **accepted)
         headers = {**request.headers, "authorization": f"Bearer {self.account}"}
         path = httpx2.URL(request.url).raw_path.decode()
-        answer = self.emulator.respond("POST", path, headers, request.content)
-        if answer.status == 400 and self.model is GPT:
+        answer = (
+            None if request.content in self.refused else self.emulator.respond("POST", path, headers, request.content)
+        )
+        if answer is None or (answer.status == 400 and self.model is GPT):
+            self.refused.add(request.content)
             request = prepare(given, self.target, options=OPTIONS, refused=request.marks, **accepted)
             answer = self.emulator.respond("POST", path, headers, request.content)
         assert answer.status == 200, answer.body
