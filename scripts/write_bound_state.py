@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 import msgspec
 from bound_state_cases import Fields, Fixture, fixtures
-from write_schema import ANYTHING
+from write_schema import ANYTHING, write_files
 
 from segue import dump, write_history
 from segue.histories.kit.bound_state import BOUND_STATE, META, BoundState
@@ -71,18 +71,12 @@ def _states(value: object) -> list[Fields]:
 def main() -> int:
     """Update the files; with `--check` only list those that differ."""
     lines = [json.dumps(make_line(each), ensure_ascii=False, separators=(",", ":")) for each in fixtures()]
-    wanted = {
-        SCHEMA: json.dumps(make_schema(), indent=2, ensure_ascii=False) + "\n",
-        FIXTURES: "".join(f"{line}\n" for line in lines),
-    }
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    check = "--check" in sys.argv[1:]
-    if not check:
-        for path in stale:
-            path.write_text(wanted[path], encoding="utf-8")
-    if stale:
-        print("out of date, run `make docs`:" if check else "written:", *(path.name for path in stale))
-    return 1 if check and stale else 0
+    return write_files(
+        {
+            SCHEMA: json.dumps(make_schema(), indent=2, ensure_ascii=False) + "\n",
+            FIXTURES: "".join(f"{line}\n" for line in lines),
+        }
+    )
 
 
 if __name__ == "__main__":

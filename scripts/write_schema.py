@@ -177,10 +177,16 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
 def main() -> int:
     """Update the files; with `--check` only list those that differ."""
     page = PAGE.read_text(encoding="utf-8")
-    wanted = {
-        SCHEMA: json.dumps(make_schema(), indent=2, ensure_ascii=False) + "\n",
-        PAGE: PART.sub(lambda part: part[1] + PARTS[part["what"]]() + part[4], page),
-    }
+    return write_files(
+        {
+            SCHEMA: json.dumps(make_schema(), indent=2, ensure_ascii=False) + "\n",
+            PAGE: PART.sub(lambda part: part[1] + PARTS[part["what"]]() + part[4], page),
+        }
+    )
+
+
+def write_files(wanted: Mapping[Path, str]) -> int:
+    """Write the files that differ; with `--check` only list them. Returns the exit status."""
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     check = "--check" in sys.argv[1:]
     if not check:
