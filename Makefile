@@ -52,18 +52,28 @@ SITE := $(VENV)/.site
 # Whatever is generated comes from a script of this name and is compared by its --check.
 WRITERS := $(sort $(wildcard scripts/write_*.py))
 
+# The steps of `make check` that run two at a time, the longest first. The guards of speed run alone, after them.
+STEP_pyright := $(PY) -m pyright --pythonpath $(PY)
+STEP_site := $(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build
+STEP_types := $(PY) scripts/check_types.py
+$(foreach writer,$(WRITERS),$(eval STEP_$(notdir $(basename $(writer))) := $(PY) $(writer) --check))
+STEP_words := $(PY) scripts/check_words.py
+STEP_budgets := $(PY) scripts/check_budgets.py
+STEP_imports := $(VENV)/bin/lint-imports --no-cache
+STEP_lint := $(PY) -m ruff check .
+STEP_format := $(PY) -m ruff format --check .
+STEPS := $(addprefix check-,pyright site types $(notdir $(basename $(WRITERS))) words budgets imports lint format)
+# The output of a step in one piece, where make can do that.
+IN_PIECES := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+
 # A step of `make check`, with the seconds that it took.
 TIMES := $(VENV)/.times
 define timed
 @echo '$(1)'; started=$$(date +%s); $(1) || exit 1; echo "$$(($$(date +%s) - started)) s: $(1)" >> $(TIMES)
 endef
-define newline
-
-
-endef
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test explore proof mutants check format docs pictures site bench facts live release-check clean
+.PHONY: help demo quick test explore proof mutants check $(STEPS) format docs pictures site bench facts live release-check clean
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
@@ -99,18 +109,13 @@ mutants: $(TOOLS) ## plant MUTANTS small faults in the source, one at a time, an
 
 check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, budgets, generated files in step, the site without a warning, hot paths, linear growth
 	@rm -f $(TIMES)
-	$(call timed,$(PY) -m ruff format --check .)
-	$(call timed,$(PY) -m ruff check .)
-	$(call timed,$(PY) -m pyright --pythonpath $(PY))
-	$(call timed,$(PY) scripts/check_types.py)
-	$(call timed,$(VENV)/bin/lint-imports --no-cache)
-	$(call timed,$(PY) scripts/check_budgets.py)
-	$(call timed,$(PY) scripts/check_words.py)
-	$(foreach writer,$(WRITERS),$(call timed,$(PY) $(writer) --check)$(newline))
-	$(call timed,$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build)
+	@$(MAKE) --no-print-directory --jobs=2 $(IN_PIECES) $(STEPS)
 	$(call timed,$(PY) scripts/check_speed.py)
 	$(call timed,$(PY) scripts/check_growth.py)
 	@echo "What took longest:"; sort -rn $(TIMES) | head -5
+
+$(STEPS): check-%:
+	$(call timed,$(STEP_$*))
 
 format: $(TOOLS) ## format the code and fix what the linter can
 	$(PY) -m ruff check --fix .
