@@ -279,12 +279,17 @@ class Walk:
         names = {each["id"] for each in last.transformations if each["type"] == "reasoning"}
         self.removed.update(item["encrypted_content"] for item in _items_in(last) if item.get("id") in names)
         dropped = {signature for path, signature in _signatures_in(last) if path in paths}
+        kept = [each for each in blocks if json.dumps(each.signature)[1:-1] in body and each.signature not in dropped]
+        # A reply that is read shows that everything before it is accepted: nobody is asked about that.
+        vouched = max((each.message for each in kept if self._is_known(given, each)), default=-1)
         for block in blocks:
-            if json.dumps(block.signature)[1:-1] not in body or block.signature in dropped:
+            if block not in kept:
                 if block.signature in self.unknown and self._seems_own(given, block):
                     continue
                 assert any(covers(change, block) for change in self.report.changes), f"not in the report: {block}"
-            elif "block_binding" in body and block.signature in self.unknown - self.answered:
+            elif (
+                "block_binding" in body and block.message > vouched and block.signature in self.unknown - self.answered
+            ):
                 asked = self.report.of(ChangeCode.REASONING_ASKED)
                 assert any(covers(change, block) for change in asked), f"asked about without a word: {block}"
                 self.answered.add(block.signature)

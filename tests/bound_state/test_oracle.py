@@ -71,3 +71,7 @@ def test_a_planted_fault_is_found(
 def test_without_a_fault_nothing_is_found(models: tuple[Model, ...]) -> None:
     """The walks are not empty: models read much that comes back."""
     assert _walk(models, SWITCHES) > 100
+
+
+def test_a_reply_that_is_read_vouches_for_imported_thinking_before_it() -> None:
+    assert walk(2003619, 60) > 0
