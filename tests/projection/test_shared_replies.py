@@ -242,6 +242,7 @@ NEUTRAL: Final[Mapping[str, tuple[object, ...]]] = {
     "context_management": ({"applied_edits": [{"type": "clear_tool_uses_20250919"}]},),
     "inference_geo": ("us",),
     "fetches": (2,),
+    "image_tokens": ({"input_tokens": 7, "output_tokens": 9, "total_tokens": 16},),
     "cache_diagnostics": ({"type": "cache_miss", "reason": "prefix_changed", "cache_missed_tokens": 9},),
     "guardrail_trace": ({"guardrail": {"actionReason": "blocked"}},),
     "performance": ({"latency": "optimized"},),

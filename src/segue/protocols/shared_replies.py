@@ -9,7 +9,7 @@ Facts (read 2026-11-18; openai 3.51.0, anthropic 2.9.0, google-genai 3.3.0, boto
   `usage.service_tier` of Claude (standard, priority, batch) and Mistral, `serviceTier.type` of Bedrock. Claude's
   `usage.speed` is what OpenAI calls the tier `fast`.
 - Tokens of audio and images have their own price: details of the usage in Chat, a list by modality at Google. So have
-  cache entries that live for an hour, and searches.
+  cache entries that live for an hour, searches, and the tokens of an image tool in Responses.
 - Log probabilities are in the answer (Chat, Mistral, Google), in the text (Responses) or in the body (Ollama, Cohere;
   an entry of Cohere may hold several tokens).
 - A citation of a document or of a search result has the same parts at Claude and at Bedrock.
@@ -203,6 +203,10 @@ def _own_field(path: str, *plain: object) -> ReplyPlace:
     return ReplyPlace(path, read)
 
 
+def _read_image_tokens(value: object) -> object:
+    return value if object_of(value).get("total_tokens") else None
+
+
 def _read_searches(value: object) -> object:
     counts = [one.get("count") for one in map(object_of, list_of(value)) if one.get("type") == "google_search"]
     return counts[0] if counts else None
@@ -367,6 +371,7 @@ REPLY_FIELDS: Final[tuple[ReplyField, ...]] = (
     _field("context_management", anthropic_messages=_own_field("context_management", {"applied_edits": []})),
     _field("inference_geo", anthropic_messages=_own_field("usage.inference_geo", "not_available", "global")),
     _field("fetches", anthropic_messages=_own_field("usage.server_tool_use.web_fetch_requests", 0)),
+    _field("image_tokens", openai_responses=ReplyPlace("tool_usage.image_gen", _read_image_tokens)),
     _field("cache_diagnostics", openai_responses=_own_field("prompt_cache_diagnostics")),
     _field("guardrail_trace", bedrock_converse=_own_field("trace")),
     _field("performance", bedrock_converse=_own_field("performanceConfig", {"latency": "standard"})),
