@@ -142,6 +142,8 @@ class Format:
     conversations. `keeps_folders` says that the program finds the files of a session by the folders that they lie in.
     `compacts` says that `write` writes `Draft.cut` as the program's own record of a compaction, so that the file keeps
     what no longer fits the window; without it only what fits is written. `anatomy` says how a session is repaired.
+    `source` says what is known from where, in parts joined by `;`, and `read_on` when: a part with ", run" ("Acme CLI
+    1.2, run against a scripted model") or " dump" says that the program itself was run.
     """
 
     name: str
