@@ -294,6 +294,9 @@ def test_a_second_writer_is_refused_until_the_first_is_closed(server: ScriptedSe
     with Conversation(model, client=client, path=path), pytest.raises(SessionLocked):
         Conversation(model, client=client, path=path)
     with Conversation(model, client=client, path=path):
+        mode = (tmp_path / "session.jsonl.lock").stat().st_mode
+        assert os.name == "nt" or not mode & 0o111, "nobody runs it"
+    with Conversation(model, client=client, path=path):
         pass
     assert not (tmp_path / "session.jsonl.lock").exists()
 
