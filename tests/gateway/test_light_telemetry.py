@@ -89,8 +89,10 @@ def test_spans_are_those_of_the_sdk(headers: dict[str, str]) -> None:
                 call.set_status(StatusCode.ERROR)
                 call.set_attribute("error.type", "overloaded")
             call.set_attributes({"reasons": ("stop",), "x": 0.5, "yes": True})
+            call.set_attribute("is recorded", call.is_recording())
             call.end(7)
             call.set_attribute("late", 1)
+            server.set_attribute(f"is recorded {number}", call.is_recording())
             call.end(8)
         server.end(9)
 

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from hashlib import sha256
@@ -96,6 +97,17 @@ def test_the_doctor_looks_at_the_store(tmp_path: Path) -> None:
     assert find_store('[state]\nstore = "none"').state == "warn"
     (tmp_path / "bad.db").write_bytes(b"no database" * 100)
     assert find_store(f'[state]\nstore = "sqlite:{tmp_path}/bad.db"').state == "fail"
+
+
+def test_the_doctor_says_how_far_the_store_is_ahead(tmp_path: Path) -> None:
+    store = opened(tmp_path / "g.db")
+    store.put_requests([StoredRow("first", "t", b"{}")], time.time_ns() // 1_000_000 + 3_600_000)
+    store.close()
+    config = load_config(f'[state]\nstore = "sqlite:{tmp_path}/g.db"')
+    (found,) = (each for each in examine(config, {**KEYS, "HOME": "/nowhere"}, None) if each.subject == "clock")
+    ahead = re.search(r"(\d+) s ahead", found.text)
+    assert ahead is not None
+    assert 3000 < int(ahead[1]) <= 3600
 
 
 def test_the_program_prints_findings_and_its_status_says_whether_it_would_work(tmp_path: Path) -> None:

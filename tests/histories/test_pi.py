@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from segue import History, Loss, read_history, write_history
 from segue.conversation.content import FileContent
 from segue.conversation.context import Context
@@ -84,6 +86,15 @@ def test_a_command_that_is_not_sent_is_counted():
     history = read_history(session("A", "a", {"type": "message", "id": "X", "message": message}, "B"), format="pi")
     assert words(history) == ["A", "a", "B"]
     assert "command that is not sent" in {record.kind for record in history.records}
+
+
+@pytest.mark.parametrize("role", ["custom", "hookMessage"])
+def test_a_message_of_an_extension_is_one_of_the_user(role: str):
+    added = {"type": "message", "id": "x", "message": {"role": role, "content": "X", "customType": "note"}}
+    history = read_history(session("A", "a", added, "B"), format="pi")
+    assert [(each.role, plain_text(each)) for each in history.context.messages] == [
+        ("user", "A"), ("assistant", "a"), ("user", "X"), ("user", "B"),
+    ]  # fmt: skip
 
 
 def test_a_copy_that_openclaw_delivered_is_no_answer():

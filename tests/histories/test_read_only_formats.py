@@ -10,6 +10,7 @@ import sqlite3
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from histories.truth import SHARED, beside_the_project, needs_samples
 from segue import History, LoadError, Loss, StopReason, read_history
 from segue.histories.api import list_source
 from segue.histories.kit.envelope import is_own_text, plain_text
+from segue.histories.kit.tables import MemoryDatabase
 from segue.histories.places import ArchiveFiles
 from segue.histories.registry import get_format
 from segue.projection.report import ChangeCode
@@ -80,6 +82,31 @@ def test_what_the_samples_hold_besides_messages():
     webui = read_history(SHARED / FILES["open-webui"])
     assert webui.context.system_prompt == "Be brief."
     assert webui.branches[0].messages == 1
+
+
+def test_a_database_of_hermes_says_that_it_has_further_conversations():
+    source = get_format("hermes").samples()[0].source
+    assert isinstance(source.database, MemoryDatabase)
+    content = source.database.content
+    other = {**content["sessions"][0], "id": "other", "started_at": 1.0, "title": "Before"}
+    both = replace(source, database=MemoryDatabase({**content, "sessions": [*content["sessions"], other]}))
+    left = [each.detail for each in read_history(both).report.of(ChangeCode.RECORD_LEFT_OUT)]
+    assert "1 further conversation; `session` selects one" in left
+    assert not [each for each in read_history(source).report.changes if "further conversation" in each.detail]
+
+
+def test_a_call_in_another_form_of_the_agent_client_protocol_is_kept_as_a_record():
+    def log(**fields: object) -> bytes:
+        said = {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "Look."}}
+        called = {"sessionUpdate": "tool_call", "toolCallId": "t1", "title": "read", "rawInput": {}, **fields}
+        lines = [{"method": "session/update", "params": {"sessionId": "s", "update": each}} for each in (said, called)]
+        return b"".join(json.dumps({"jsonrpc": "2.0", **line}).encode() + b"\n" for line in lines)
+
+    def kinds(data: bytes) -> set[str]:
+        return {record.kind for record in read_history(data, format="acp-log").records}
+
+    assert "call of another form" in kinds(log(arguments={"path": "a.txt"}))
+    assert "call of another form" not in kinds(log(started=5))
 
 
 @needs_samples

@@ -15,6 +15,7 @@ from projection.building import PNG
 from segue import (
     AssistantMessage,
     AsyncClient,
+    ChangeCode,
     Client,
     Context,
     FileContent,
@@ -172,6 +173,9 @@ def test_what_a_decision_leaves_out_is_reported_and_can_be_refused():
         with pytest.raises(ProjectionRefused):
             client.decide(context, "Which?", ["a", "b"], NATIVE, policy=Policy(refuse=frozenset({Loss.OPAQUE})))
         assert len(server.emulator.requests) == 1
+        server.emulator.script.add_first(Step(text="b"))
+        without = Context(messages=tuple(each for each in context.messages if each.role == "user"))
+        assert client.decide(without, "Which?", ["a", "b"], NATIVE).report.of(ChangeCode.THINKING_DROPPED) == ()
 
 
 def test_a_refusal_is_an_error():
