@@ -214,6 +214,11 @@ def test_the_catalogue_of_the_caller_is_used():
     assert answer.provider == "acme"
 
 
+def test_a_model_that_is_no_text_is_none():
+    body = {"model": 5, "messages": [{"role": "user", "content": "Hi."}]}
+    assert read_call("POST", "/v1/messages", {}, body).model is None
+
+
 ERRORS = [
     ("GET", "/", {}, None, 404, None, "no protocol"),
     ("POST", "/v1/embeddings", {}, b"{}", 404, None, "embeddings are not served here"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 import segue
 from segue.conversation.messages import StopReason, Usage
+from segue.conversation.replayed import message_events
 from segue.errors import DumpError, LoadError, NewerFormat
 from segue.events import (
     DoneEvent,
@@ -58,6 +60,14 @@ def test_every_kind_of_event_is_read_back():
     assert data.count(b"\n") == len(EVENTS) + 1
     assert segue.load_events(data) == EVENTS
     assert segue.load_events(data.decode()) == EVENTS
+
+
+def test_a_message_is_replayed_from_its_start():
+    message = replace(MESSAGE, response_id="r", response_model="m-1", usage=Usage(input=3))
+    events = message_events(message)
+    assert events[0] == StartEvent(id="r", model="m-1", usage=Usage(input=3))
+    assert [event.type for event in events[1:]] == ["text_start", "text_delta", "text_end", "done"]
+    assert [event.type for event in message_events(message, with_deltas=False)] == ["text_end", "done"]
 
 
 def test_the_first_line_is_the_version():

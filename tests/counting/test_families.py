@@ -161,6 +161,17 @@ def test_a_call_and_its_result_have_one_constant():
     assert counter.piece(call) > counter.family.call
 
 
+def test_texts_of_people_count_less_than_results():
+    counter = TokenCounter(Model("gpt-5-mini", "openai", "openai-chat"))
+    text = "The report of the third quarter is on the table, next to the window. " * 40
+    said, _ = counter.message(UserMessage.of(text))
+    (seen, _), (nothing, _) = (
+        counter.message(ToolResultMessage(tool_call_id="c", tool_name="f", content=(TextContent(text=each),)))
+        for each in (text, "")
+    )
+    assert said - counter.family.message == pytest.approx(0.95 * (seen - nothing))
+
+
 def test_thinking_counts_until_the_next_user_message_where_the_provider_drops_it():
     thinking = ThinkingContent(thinking="The roof has a hole. " * 10, thinking_signature="sig")
     lasting, passing = TokenCounter(OPUS).message(turn(thinking, TextContent(text="Yes.")))

@@ -46,6 +46,12 @@ def test_a_status_that_asks_to_wait_says_how_long(name, kind):
     assert headers.get("retry-after", "2") == "2"
 
 
+@pytest.mark.parametrize(("status", "text"), [(401, "Invalid API key."), (403, "Permission denied.")])
+def test_a_key_is_called_invalid_only_where_it_is_known_to_be(status, text):
+    written = segue.encode_error(Failure(kind=FailureKind.AUTH, status=status, message=""), protocol="openai-chat")
+    assert (written.status, json.loads(json.dumps(written.body))["error"]["message"]) == (status, text)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_failure_of_no_known_kind_keeps_its_text(name):
     text = "the flux capacitor is empty; refill it"
