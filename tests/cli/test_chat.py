@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -21,10 +22,11 @@ from cli.terminal import NO_KEYS, Terminal
 from client.wires import WIRES
 from segue import AssistantMessage, TextContent, UserMessage, append_message, read_session
 from segue.cli import answers, progress
+from segue.cli import chat as chat_command
 from segue.cli.answers import describe_waiting
 from segue.cli.chat_session import ChatSession
 from segue.cli.prompt import read_question
-from segue.cli.starting import start_local
+from segue.cli.starting import Start, start_local
 from segue.client.http.clients import Client
 from segue.conversation.context import Options
 from segue.models.catalogue import get_model, installed_catalogue
@@ -431,6 +433,18 @@ def test_a_program_that_waits_says_on_what():
             assert "Traceback" not in terminal.wait_for(re.escape(f"(waiting for local/x at {place})"))
         finally:
             terminal.close()
+
+
+@pytest.mark.parametrize(("typed", "chosen"), [("\n", "one"), ("2\n", "two"), ("3\n", "segue/echo"), ("9\n1\n", "one")])
+def test_a_model_is_chosen_by_its_number(monkeypatch, capsys, typed, chosen):
+    offered = [Start(Model(name, "acme", "openai-chat"), "acme", "its key is set") for name in ("one", "two")]
+    monkeypatch.setattr(chat_command, "offer_models", lambda _: offered)
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    start = chat_command._choose(installed_catalogue())
+    assert start.model is not None
+    assert start.model.full_name().endswith(chosen)
+    assert "  1  acme/one  one (its key is set)" in capsys.readouterr().out
 
 
 def test_a_program_that_waits_for_a_pipe_says_so_in_a_terminal_alone(monkeypatch, capsys):

@@ -14,6 +14,7 @@ import pytest
 from cli.running import Ran, run
 from cli.terminal import NO_KEYS, Terminal
 from segue import Client, Model
+from segue.cli import keys
 from segue.cli.statuses import Status
 from segue.client.local.user_files import config_folder, key_sources, read_stored_key, remove_key, store_key
 from segue.errors import SettingsError
@@ -110,6 +111,17 @@ def test_a_terminal_asks_for_the_key_and_does_not_show_it(env, monkeypatch):
     finally:
         terminal.close()
     assert KEY not in seen
+    assert read_stored_key("mistral", os.environ) == KEY
+
+
+def test_the_question_for_a_key_is_not_part_of_the_output(env, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CONFIG_HOME", env["XDG_CONFIG_HOME"])
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("click.termui.hidden_prompt_func", lambda question: print(question, end="") or KEY)
+    keys.set_key.main(["mistral"], standalone_mode=False)
+    shown = capsys.readouterr()
+    assert shown.out.strip() == ""
+    assert "API key of mistral: " in shown.err
     assert read_stored_key("mistral", os.environ) == KEY
 
 

@@ -20,6 +20,7 @@ from cli.terminal import Terminal
 from segue import Context, UserMessage, find_sessions, read_history, read_session, write_history
 from segue.cli import progress, sessions
 from segue.cli.handover import default_model
+from segue.cli.session_rows import cut
 from segue.histories.registry import FORMATS, get_format
 from segue.histories.regular_files import WATCH
 from segue.models.providers import DEFAULT_MODELS
@@ -61,6 +62,20 @@ def test_sessions_lists_what_is_on_this_machine(home):
     assert (only["cwd"], only["models"], only["messages"]) == ("/home/user/project", ["claude-sonnet-4-5"], 7)
     assert only["source"] == f"claude-code:{only['id']}"
     assert run("sessions", "--cwd", "/nowhere").err == "no sessions found\n"
+
+
+def test_a_search_goes_on_after_a_session_that_cannot_be_read(home):
+    path = store(home, "claude-code")
+    (found,) = find_sessions()
+    broken = replace(found, path=str(path.with_name("gone.jsonl")))
+    gone = path.with_name("gone.jsonl")
+    gone.write_bytes(b'{"type": "user", "message": "Read both files."')
+    matches = [*sessions.search_sessions([broken, found], "Read both files")]
+    assert [match.session for match in matches] == [found]
+
+
+def test_a_text_is_cut_to_the_columns_that_are_left():
+    assert [cut("some text", size) for size in (0, 1, 5, 9, 20)] == ["", "…", "some…", "some text", "some text"]
 
 
 def test_sessions_counts_long_files_when_asked(home):
