@@ -7,6 +7,7 @@ reported.
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.errors import DoesNotFit, SettingsError
 from segue.models.model import Model, Price
 from segue.projection.fitting.plan import FitPlan
+from segue.projection.fitting.shortening import _without_thinking  # pyright: ignore[reportPrivateUsage]
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projection, Projector, project
 from segue.projection.report import ChangeCode, Loss
@@ -706,3 +708,18 @@ def test_a_history_in_which_nothing_can_be_shortened_stays_the_same_object():
 
 def test_a_result_as_text_belongs_to_its_call_when_it_is_projected_again():
     check_fits(PROTOCOLS["plain-text"], Model("anything", "plain-text", "plain-text"), 3_700_042)
+
+
+@pytest.mark.parametrize(
+    ("rest", "is_shorter"),
+    [
+        (TextContent(text="Yes."), True),
+        (TextContent(text="Yes.", text_signature="s"), False),
+        (ToolCall(id="c", name="f", arguments={}), True),
+        (ToolCall(id="c", name="f", arguments={}, thought_signature="s"), False),
+        (NativeContent(protocol="anthropic-messages", block={"type": "server_tool_use"}), False),
+    ],
+)
+def test_thinking_is_left_out_unless_what_follows_is_bound_to_it(rest: Any, is_shorter: bool):
+    message = AssistantMessage(content=(ThinkingContent(thinking="Hm."), rest))
+    assert _without_thinking(message) == (replace(message, content=(rest,)) if is_shorter else message)

@@ -151,6 +151,16 @@ REFUSED = {
         NEWER,
         "json_with_tools",
     ),
+    "its own search next to a function, without the flag": (
+        asks(tools=[*tools(function()), {"googleSearch": {}}]),
+        NEWER,
+        "tools_not_combinable",
+    ),
+    "its own search next to a function, of the older": (
+        asks(tools=[*tools(function()), {"googleSearch": {}}]),
+        OLDER,
+        "tools_not_combinable",
+    ),
     "half a character": ({"contents": [user({"text": "\ud800"})]}, OLDER, "body_not_json"),
 }
 
@@ -192,6 +202,9 @@ ACCEPTED = {
     ),
     "JSON beside a tool, of the newer": asks(
         tools=tools(function()), generationConfig={"responseMimeType": "application/json"}
+    ),
+    "its own search next to a function, with the flag": asks(
+        tools=[*tools(function()), {"googleSearch": {}}], toolConfig={"includeServerSideToolInvocations": True}
     ),
     "an older budget": generation(thinkingConfig={"thinkingBudget": -1}),
 }

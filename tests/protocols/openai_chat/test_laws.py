@@ -70,6 +70,22 @@ def test_what_is_written_is_read_and_written_the_same(seed, model):
         assert CODEC.encode_request(CODEC.decode_request(request.body, at), at) == request.body
 
 
+@pytest.mark.parametrize(
+    ("texts", "joined"),
+    [
+        (("One.", "Two."), "One.\n\nTwo."),
+        (("One.", "A"), "One.\n\nA"),
+        (("One.", "iPhones"), "One.iPhones"),
+        (("One:", "#1"), "One:\n\n#1"),
+        (("One:", "a|b"), "One:a|b"),
+        (("one", "", " two"), "one two"),
+        (("One.", "", "Two"), "One.\n\nTwo"),
+    ],
+)
+def test_texts_of_a_turn_are_joined_as_paragraphs_where_one_ends(texts: tuple[str, ...], joined: str):
+    assert join_texts(texts) == joined
+
+
 PLACE = {"thinking": 0, "text": 1, "native": 2, "toolCall": 3}
 
 
