@@ -5,7 +5,8 @@ planted in one copy of the package, each behind a switch. A process imports the 
 file of tests it forks twice: one child runs it without a fault and tells which tests reach which faults, then one child
 for each fault runs those tests until one fails. The files nearest to a fault come first, then those of its room, then
 all others, so most faults end after a few tests. A fault that no test notices is listed; if fewer than `MUST` per cent
-were noticed, the run ends with 1. What was judged is kept in `.mutants`, for the same commit and sample.
+were noticed, the run ends with 1. What was judged is kept in `.mutants`, for the same commit and sample; the test that
+noticed a fault is the first for it at any later commit. A change elsewhere leaves the sample as it is.
 
     --changed COMMIT   only lines that were changed since the commit
     --only PATTERN     only files whose path matches, such as 'src/segue/histories/*'
@@ -22,7 +23,6 @@ import ast
 import hashlib
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -31,6 +31,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
@@ -287,8 +288,12 @@ class Run(NamedTuple):
 class Judge:
     """Runs tests in children of the process that collected them; one that is planted is switched on in its child."""
 
-    def __init__(self, mutants: Mapping[int, Mutant], results: Path, until: float) -> None:
+    def __init__(
+        self, mutants: Mapping[int, Mutant], results: Path, until: float, known: Mapping[int, str] | None = None
+    ) -> None:
+        """`known` are tests that noticed a fault at another commit."""
         self._waiting = dict(mutants)
+        self._known = dict(known or {})
         self._results = results
         self._until = until
         self._tried = dict.fromkeys(mutants, 0)
@@ -307,6 +312,7 @@ class Judge:
         modules: dict[str, list[pytest.Item]] = {}
         for item in session.items:
             modules.setdefault(item.nodeid.partition("::")[0], []).append(item)
+        self._try_known(session.items)
         most = {
             number: max(len(words_of(mutant.path) & words_of(module)) for module in modules)
             for number, mutant in self._waiting.items()
@@ -323,6 +329,17 @@ class Judge:
         for number in self._waiting:
             self._keep(number, "")
         return True
+
+    def _try_known(self, items: Sequence[pytest.Item]) -> None:
+        """Run the tests that noticed faults before."""
+        tests = {item.nodeid: item for item in items if item.nodeid in self._known.values()}
+        if not tests:
+            return
+        run = self._run_without([*tests.values()])
+        for number, name in self._known.items():
+            if name in run.passed and (failed := self._run_with(number, [tests[name]], run.seconds)):
+                del self._waiting[number]
+                self._keep(number, failed)
 
     def _judge(self, module: str, items: Sequence[pytest.Item], numbers: Iterable[int]) -> None:
         """Run the tests of one file that reach some faults."""
@@ -396,8 +413,8 @@ def probe() -> ModuleType:
     return mutants_probe
 
 
-def judge(sample: Mapping[int, Mutant], results: Path, minutes: float, jobs: int) -> None:
-    """Judge faults in some processes, each with its share of the files."""
+def judge(sample: Mapping[int, Mutant], results: Path, minutes: float, jobs: int, known: Mapping[int, str]) -> None:
+    """Judge faults in some processes, each with its share of the files; `known` are the tests to begin with."""
     numbers = sorted(sample, key=lambda number: sample[number])
     share = -(-len(numbers) // jobs)
     with tempfile.TemporaryDirectory() as folder:
@@ -408,7 +425,8 @@ def judge(sample: Mapping[int, Mutant], results: Path, minutes: float, jobs: int
         for job in range(jobs):
             given = Path(folder, f"{job}.json")
             mine = {number: sample[number] for number in numbers[job * share : (job + 1) * share]}
-            given.write_text(json.dumps([mine, str(results), minutes]))
+            tests = {number: known[number] for number in mine.keys() & known.keys()}
+            given.write_text(json.dumps([mine, str(results), minutes, tests]))
             command = [sys.executable, __file__, "--judge", str(given)]
             log = (KEPT / f"{job}.log").open("wb")
             running.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log))
@@ -418,10 +436,11 @@ def judge(sample: Mapping[int, Mutant], results: Path, minutes: float, jobs: int
 
 def serve(given: Path) -> int:
     """Judge the faults of a file: what a process of `judge` runs."""
-    listed: tuple[dict[str, list[Any]], str, float] = json.loads(given.read_text())
+    listed: tuple[dict[str, list[Any]], str, float, dict[str, str]] = json.loads(given.read_text())
     faults = {int(number): Mutant(*fields) for number, fields in listed[0].items()}
     until = time.monotonic() + 60 * listed[2]
-    return int(pytest.main([*PYTEST, str(ROOT / "tests")], plugins=[Judge(faults, Path(listed[1]), until)]))
+    known = {int(number): name for number, name in listed[3].items()}
+    return int(pytest.main([*PYTEST, str(ROOT / "tests")], plugins=[Judge(faults, Path(listed[1]), until, known)]))
 
 
 def read_equivalent() -> dict[str, str]:
@@ -431,8 +450,12 @@ def read_equivalent() -> dict[str, str]:
     return {name.strip(): reason for name, _, reason in rows}
 
 
-def choose(options: argparse.Namespace) -> list[Mutant]:
-    """Return the sample: faults in all lines that were asked for, without those that are known as equivalent."""
+def choose(options: argparse.Namespace) -> dict[str, Mutant]:
+    """Return the sample: faults in all lines that were asked for, without those that are known as equivalent.
+
+    Each has its name, with a number where a function has several alike. The seed and the name decide whether it is in
+    the sample, so that a change elsewhere in the source leaves the sample as it is.
+    """
     changed = read_changed(options.changed) if options.changed else None
     equivalent = read_equivalent()
     found: list[Mutant] = []
@@ -445,7 +468,16 @@ def choose(options: argparse.Namespace) -> list[Mutant]:
             for mutant in find_mutants(path, file.read_text(encoding="utf-8"))
             if mutant.name not in equivalent and (changed is None or mutant.line in changed[path])
         )
-    return random.Random(options.seed).sample(found, min(options.count, len(found)))  # noqa: S311 - it chooses faults
+    alike = Counter[str]()
+    named: dict[str, Mutant] = {}
+    for mutant in found:
+        alike[mutant.name] += 1
+        named[f"{mutant.name} #{alike[mutant.name]}"] = mutant
+
+    def lot(name: str) -> bytes:
+        return hashlib.sha256(f"{options.seed} {name}".encode()).digest()
+
+    return {name: named[name] for name in sorted(named, key=lot)[: options.count]}
 
 
 def main() -> int:
@@ -464,14 +496,20 @@ def main() -> int:
         return serve(options.judge)
     sample = choose(options)
     part, parts = map(int, options.part.split("/"))
-    mutants = dict([*enumerate(sample)][part - 1 :: parts])
-    name = hashlib.sha256("\n".join(map(str, sample)).encode()).hexdigest()[:12]
+    names = dict([*enumerate(sample)][part - 1 :: parts])
+    mutants = {number: sample[name] for number, name in names.items()}
+    name = hashlib.sha256("\n".join(map(str, sample.values())).encode()).hexdigest()[:12]
     results = KEPT / f"{_git('rev-parse', 'HEAD').strip()[:12]}-{name}.judged"
     KEPT.mkdir(exist_ok=True)
     left = {number: mutant for number, mutant in mutants.items() if number not in read_judged(results)}
+    file = KEPT / "noticed.json"
+    known: dict[str, str] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     if left:
-        judge(left, results, options.minutes, max(1, min(options.jobs, len(left))))
+        tests = {number: known[names[number]] for number in left if names[number] in known}
+        judge(left, results, options.minutes, max(1, min(options.jobs, len(left))), tests)
     judged = read_judged(results)
+    known |= {names[number]: failed for number, (failed, _) in judged.items() if number in names and failed}
+    file.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
     missed = [number for number in mutants if not judged.get(number, ("", 0))[0]]
     for number in missed:
         mutant, tests = mutants[number], f"{judged[number][1]} tests pass" if number in judged else "not judged"

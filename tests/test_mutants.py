@@ -156,6 +156,35 @@ def test_a_fault_is_noticed_only_by_a_test_that_passes_without_it(tmp_path, monk
     (judged,) = (root / ".mutants").glob("*.judged")
     by = {"", "it does not end", "tests/test_a.py::test_small", "tests/test_a.py::test_large"}
     assert {json.loads(line)[1] for line in judged.read_text().splitlines()} == by
+    judged.unlink()
+    later = subprocess.run(run, cwd=root, capture_output=True, text=True, check=False)
+    assert later.stdout == done.stdout
+    (judged,) = (root / ".mutants").glob("*.judged")
+    rows = [json.loads(line) for line in judged.read_text().splitlines()]
+    assert {tried for _, test, tried in rows if test.startswith("tests/")} == {0}, "the test that noticed it is first"
+
+
+def test_a_change_elsewhere_leaves_the_sample_as_it_is(mutants, tmp_path, monkeypatch):
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    monkeypatch.setattr(mutants, "EQUIVALENT", tmp_path / "equivalent.txt")
+    package = tmp_path / "src" / "segue"
+    package.mkdir(parents=True)
+    for name in "bc":
+        lines = (f"def f{n}(a):\n    return a + {n} > 3 or a + {n} > 4\n" for n in range(9))
+        (package / f"{name}.py").write_text("".join(lines))
+
+    def sample(seed: int) -> dict[str, str]:
+        options = SimpleNamespace(changed=None, only="*", seed=seed, count=20)
+        return {name: mutant.name for name, mutant in mutants.choose(options).items()}
+
+    first = sample(1)
+    assert len(first) == 20
+    assert first != sample(2)
+    (package / "a.py").write_text("# no function\n")
+    (package / "b.py").write_text(f"# a line before\n{(package / 'b.py').read_text()}")
+    assert sample(1) == first
+    (package / "a.py").write_text("".join(f"def f{n}(a):\n    return a + {n}\n" for n in range(9)))
+    assert len(first.keys() & sample(1).keys()) > 10, "only those that the new faults displace"
 
 
 def test_lines_that_were_changed_are_read_from_the_difference(mutants, tmp_path, monkeypatch):

@@ -117,7 +117,7 @@ def test_a_terminal_asks_for_the_key_and_does_not_show_it(env, monkeypatch):
 def test_the_question_for_a_key_is_not_part_of_the_output(env, monkeypatch, capsys):
     monkeypatch.setenv("XDG_CONFIG_HOME", env["XDG_CONFIG_HOME"])
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("click.termui.hidden_prompt_func", lambda question: print(question, end="") or KEY)
+    monkeypatch.setattr("click.termui.hidden_prompt_func", lambda question: sys.stdout.write(question) and KEY)
     keys.set_key.main(["mistral"], standalone_mode=False)
     shown = capsys.readouterr()
     assert shown.out.strip() == ""
