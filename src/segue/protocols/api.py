@@ -15,6 +15,7 @@ from typing import Any, Final, final
 from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options, Prompt, note_decoded
+from segue.conversation.fast_checks import is_plain
 from segue.conversation.messages import AssistantMessage
 from segue.errors import ConversationError, DecodeError, EncodeError, SettingsError, UnknownModel, UnknownProtocol
 from segue.foundation.json_text import encode_json
@@ -34,6 +35,7 @@ from segue.protocols.counterevidence import FIELD_ROWS, graded
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.capabilities import is_described, merge
 from segue.protocols.kit.check_codes import CheckCode
+from segue.protocols.kit.checking import CheckedBody
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.owned_body import encode_owned, has_free_values
@@ -370,10 +372,11 @@ def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation
     A body that is larger than the window is a violation where that is certain: where it has more words than the window
     has tokens. No known tokenizer joins two words, so its tokens are more.
     """
-    violations = get_protocol(endpoint.model.protocol).check(body, endpoint)
+    checked = CheckedBody(body) if is_plain([body]) else body
+    violations = get_protocol(endpoint.model.protocol).check(checked, endpoint)
     window = endpoint.model.context_window
     is_cut = endpoint.rules.has("window_field") or body.get("truncation") == "auto"
-    if window and not is_cut and _size_of(body) > 2 * window:  # a word and its end take two bytes
+    if window and not is_cut and _size_of(checked) > 2 * window:  # a word and its end take two bytes
         words = count_words(body)
         if words > window:
             message = f"{words:,} words are at least as many tokens, and the window has {window:,}; shorten the request"
@@ -382,8 +385,9 @@ def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation
 
 
 def _size_of(body: Mapping[str, object]) -> float:
+    encoded = body.encoded if isinstance(body, CheckedBody) else None
     try:
-        return len(encode_json(body))
+        return len(encoded if isinstance(encoded, bytes) else encode_json(body))
     except (TypeError, ValueError, RecursionError):  # it is not JSON
         return inf
 

@@ -35,7 +35,7 @@ from segue.protocols.families.block_checks import (
 from segue.protocols.families.tool_checks import Declared, check_native_pairs
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import check_base64, objects_of, run_checks
+from segue.protocols.kit.checking import check_base64, may_have, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import kind_of, object_of
 from segue.protocols.kit.media_checks import check_address, check_bytes, check_edge, check_scheme
@@ -133,9 +133,9 @@ class ClaudeTurns(BlockTurns):
         yield from self._check_system()
         yield from self._check_end()
         yield from self.check_cycle()
-        yield from self._check_media()
+        yield from self._check_media() if may_have(self.body, _MEDIA) else ()
         yield from check_base64(
-            self.body.get("messages"), ("messages",), lambda block: ("data",) if block.get("type") == "base64" else ()
+            self.body, "messages", lambda block: ("data",) if block.get("type") == "base64" else (), "data"
         )
 
     # -- one turn ------------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class ClaudeTurns(BlockTurns):
         rules = self.rules
         found = find_halves(turns, REPLAY, alternate=rules.alternate, may_wait=not rules.has("pending_calls"))
         yield from check_native_pairs(found)
-        yield from self._check_callers()
+        yield from self._check_callers() if may_have(self.body, ("caller",)) else ()
 
     def _check_callers(self) -> Iterator[Violation]:
         """Check that a call that names the code that made it comes after that code."""
@@ -412,7 +412,7 @@ def _check_combinations(body: Mapping[str, object], endpoint: Endpoint) -> Itera
     messages = objects_of(body.get("messages"))
     documents = [
         (("messages", index, "content", at), object_of(block.get("citations")).get("enabled") is True)
-        for index, turn in messages
+        for index, turn in (messages if may_have(body, ("document",)) else ())
         for at, block in objects_of(turn.get("content"))
         if block.get("type") == "document"
     ]
@@ -437,6 +437,8 @@ def _check_combinations(body: Mapping[str, object], endpoint: Endpoint) -> Itera
 
 def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
     key, most = CACHE_CONTROL, endpoint.rules.cache_marks
+    if not may_have(body, (key,)):
+        return
     marks = [
         (path, block, object_of(block[key])) for path, block in _blocks(body) if isinstance(block.get(key), Mapping)
     ]

@@ -33,7 +33,7 @@ from segue.protocols.families.block_checks import Kind as PieceKind
 from segue.protocols.families.tool_checks import Declared, check_native_pairs
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import check_base64, objects_of
+from segue.protocols.kit.checking import check_base64, may_have, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.media_checks import check_bytes, check_edge
@@ -133,12 +133,14 @@ class ConverseTurns(BlockTurns):
             return
         for turn in self.turns:
             yield from self._check_turn(turn)
+        has_server_calls = may_have(self.body, (SERVER_CALL,))
         for turn in self.turns:
-            yield from _check_native_pairs(turn) if turn.role == "assistant" else ()
+            has_half = has_server_calls or any("toolResult" in block for _, block in turn.blocks)
+            yield from _check_native_pairs(turn) if has_half and turn.role == "assistant" else ()
         yield from self.check_pairs(results_first=False)
         yield from self._check_order()
         yield from self.check_cycle()
-        yield from self._check_documents()
+        yield from self._check_documents() if may_have(self.body, ("document", "image")) else ()
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
@@ -356,7 +358,7 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     found = [*check_blank_system(body, endpoint), *_check_tools(body, endpoint)]
     found += [*turns.check_declared(), *check_options(body, endpoint)]
     found += turns.check()
-    found += check_base64(body.get("messages"), ("messages",), lambda block: ("bytes",) if "bytes" in block else ())
+    found += check_base64(body, "messages", lambda block: ("bytes",) if "bytes" in block else (), "bytes")
     found += _check_marks(body, endpoint)
     found += _check_passed_on(body, endpoint)
     return _FIELDS.add(found, body, endpoint)
@@ -450,6 +452,8 @@ def _check_passed_on(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
 
 
 def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
+    if not may_have(body, (MARK,)):
+        return
     marks = [(path, object_of(block[MARK])) for path, block in _blocks(body) if MARK in block]
     most = endpoint.rules.cache_marks
     if marks and not most:

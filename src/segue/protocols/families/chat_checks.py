@@ -36,6 +36,8 @@ def messages_of(body: JsonObject) -> Messages | Violation:
 
 _OPTIONS: Final = ("stop", "temperature", "top_p")
 _URL_KEYS: Final = ("url", "image_url", "file_data", "document_url")
+DATA_KEYS: Final = (*_URL_KEYS, "data")
+"""The keys that `data_urls` may yield."""
 
 
 def data_urls(block: Block) -> Iterable[str]:
@@ -61,7 +63,7 @@ def check_chat(
     if isinstance(messages, Violation):
         return [messages]
     in_messages = run_checks(message_checks, messages, endpoint)
-    media = check_base64(body.get("messages"), ("messages",), data_urls)
+    media = check_base64(body, "messages", data_urls, *DATA_KEYS)
     return fields.add([*in_messages, *media, *run_checks(body_checks, body, endpoint)], body, endpoint)
 
 

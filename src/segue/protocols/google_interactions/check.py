@@ -60,7 +60,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         # "Requests ending with a model turn are not supported." (LibreChat agents #323, langchain-google #1897)
         message = "the request ends with a step of the model; add a user_input or function_result step"
         found.append(Violation(CheckCode.LAST_TURN_WRONG, ("input", steps[-1][0]), message))
-    found += check_base64(body.get("input"), ("input",), _data_keys)
+    found += check_base64(body, "input", _data_keys, "data")
     return _FIELDS.add(found, body, endpoint)
 
 

@@ -14,7 +14,7 @@ from segue.foundation.json_text import encode_json
 from segue.models.model import Modality, Model
 from segue.models.rules import Rules
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import Found, objects_of
+from segue.protocols.kit.checking import Found, as_checked, may_have, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.schemas import find_faults, refused_properties
@@ -54,8 +54,10 @@ class Places(NamedTuple):
 
 def check_capabilities(body: JsonObject, places: Places, endpoint: Endpoint) -> Iterator[Violation]:
     """Find what the model or the wire cannot do."""
-    data = encode_json(body)
-    if not any(f'"{name}"'.encode() in data for name in places.media):
+    checked = as_checked(body)
+    if isinstance(checked.encoded, Exception):
+        encode_json(body)  # raises an error unless a text is all that is wrong
+    if not may_have(checked, places.media):
         places = places._replace(media={})  # so that no block is visited
     for check in _CHECKS:
         yield from check(body, places, endpoint)
@@ -235,7 +237,7 @@ def _check_marks(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     "A maximum of 4 blocks with cache_control may be provided. Found 5." (Claude through OpenRouter: aider-desk #513)
     """
     key, most = endpoint.rules.cache_mark_key, endpoint.rules.cache_marks
-    if not key or not most or f'"{key}"'.encode() not in encode_json(body):
+    if not key or not most or not may_have(body, (key,)):
         return
     marks = [path for root in ("tools", "system", places.turns) for path in _find_key(body.get(root), (root,), key)]
     if len(marks) > most:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple, cast, final
 
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from segue.errors import Path
 from segue.models.evidence import Grade
 from segue.protocols.kit.check_codes import CheckCode
+from segue.protocols.kit.checking import CheckedBody
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, list_of, object_of
 
@@ -71,6 +72,7 @@ BESIDE: Final = frozenset(
 """Codes of what depends on other parts of a request, so that a part alone shows nothing."""
 _KEYS: Final = "~"
 _EVERY: Final = "*"
+_SELECTORS: Final = frozenset({_KEYS, _EVERY})
 
 
 @final
@@ -121,6 +123,7 @@ class _Facts:
 
     def __init__(self, body: object) -> None:
         self._found: dict[tuple[str, ...], _Places] = {(): [((), body, object_of(body))]}
+        self._names = body.names if isinstance(body, CheckedBody) else None
         self._held: dict[Condition, bool] = {}
         self._values: dict[str, frozenset[object]] = {}
 
@@ -128,7 +131,11 @@ class _Facts:
         """Return the values in a place of the body; rows share what their paths have in common."""
         places = self._found.get(keys)
         if places is None:
-            places = self._found[keys] = _step(above, keys[-1]) if (above := self.find(keys[:-1])) else []
+            key = keys[-1]
+            is_absent = (
+                self._names is not None and key not in self._names and key not in _SELECTORS and not key.isdigit()
+            )
+            places = self._found[keys] = _step(above, key) if not is_absent and (above := self.find(keys[:-1])) else []
         return places
 
     def hold(self, condition: Condition, holder: Block) -> bool:
@@ -150,16 +157,23 @@ class _Facts:
         return _comparable(value) in self._values[place]
 
 
-def check_bounds(limit: Limit, value: object, path: Path) -> Iterator[Violation]:
+def check_bounds(limit: Limit, value: object, path: Path) -> list[Violation]:
     """Compare the size of a value, and the letters of a text, with a limit."""
-    name, end = f"`{path[-1]}`", f"; {limit.advice}"
+    found: list[Violation] = []
     size, unit = _size(value)
     if size is not None and not (limit.least is None or size >= limit.least):
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{name} has to be at least {limit.least:g}{unit}{end}")
+        message = f"`{path[-1]}` has to be at least {limit.least:g}{unit}; {limit.advice}"
+        found.append(Violation(CheckCode.VALUE_OUT_OF_RANGE, path, message))
     elif size is not None and not (limit.most is None or size <= limit.most):
-        yield Violation(CheckCode.VALUE_OUT_OF_RANGE, path, f"{name} has to be at most {limit.most:g}{unit}{end}")
-    if limit.pattern and isinstance(value, str) and re.fullmatch(limit.pattern, value, re.DOTALL) is None:
-        yield Violation(CheckCode.VALUE_MALFORMED, path, f"{name} has to match {limit.pattern}{end}")
+        message = f"`{path[-1]}` has to be at most {limit.most:g}{unit}; {limit.advice}"
+        found.append(Violation(CheckCode.VALUE_OUT_OF_RANGE, path, message))
+    if limit.pattern and isinstance(value, str) and _pattern(limit.pattern).fullmatch(value) is None:
+        message = f"`{path[-1]}` has to match {limit.pattern}; {limit.advice}"
+        found.append(Violation(CheckCode.VALUE_MALFORMED, path, message))
+    return found
+
+
+_pattern: Final = lru_cache(maxsize=256)(partial(re.compile, flags=re.DOTALL))
 
 
 def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Block) -> Iterator[Violation]:
@@ -199,12 +213,12 @@ def _find_twice(limit: Limit, path: Path, value: object) -> Iterator[Violation]:
 
 
 def _size(value: object) -> tuple[float | None, str]:
+    if isinstance(value, str):
+        return len(value), " characters"
     if isinstance(value, bool):
         return None, ""
     if isinstance(value, int | float):
         return value, ""
-    if isinstance(value, str):
-        return len(value), " characters"
     if isinstance(value, list | Mapping):
         return len(cast("list[object]", value)), " items"
     return None, ""

@@ -92,6 +92,11 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the table has this kind of block."""
         return kind in self.whole or any(kind == pair.call or kind in pair.results for pair in self.pairs)
 
+    def keys(self) -> set[str]:
+        """Return the kinds of all halves of pairs, and the key of a block that names the call of a program."""
+        references = () if self.reference is None else self.reference[:1]
+        return {*references, *(kind for pair in self.pairs for kind in (pair.call, *pair.results))}
+
     def reference_of(self, holder: Mapping[str, object]) -> str | None:
         """Return the id of the call that an object points to; None if it points to none."""
         if self.reference is None:

@@ -211,7 +211,7 @@ class _Compiler:
         inner = self.of(field.get("is") or {key: inner for key, inner in field.items() if key not in _BOUNDS})
         least, most = cast("float | None", field.get("min")), cast("float | None", field.get("max"))
         limit = Limit("", "", least=least, most=most, pattern=cast("str", field.get("pattern", "")))
-        return lambda value, key: inner(value, key) or list(check_bounds(limit, value, (cast("str", key),)))
+        return lambda value, key: inner(value, key) or check_bounds(limit, value, (cast("str", key),))
 
     def mapping(self, keys: _Compare, values: _Compare) -> _Compare:
         def compare(value: object, key: object) -> list[Violation]:
@@ -254,16 +254,23 @@ class _Compiler:
         fitting = lru_cache(maxsize=64)(partial(self.fitting, names))
         plain = [self.of(one) for one in members if not (isinstance(one, str) and one[0] == "#")]
         lists = [self.of(one) for one in members if is_object(one) and "list" in one]
+        takes_objects = "object" in members
 
         def compare(value: object, key: object) -> list[Violation]:
-            if is_list(value) and not all(compare(value, key) for compare in lists):
-                return []
+            if is_list(value):
+                for compare in lists:
+                    if not compare(value, key):
+                        return []
             is_mapping = type(value) is not str and isinstance(value, (dict, Mapping))
-            if is_mapping and "object" in members:
+            if is_mapping and takes_objects:
                 return []
             if is_mapping and names:
                 given = cast("Block", value)
-                chosen = fitting(_mark(given.get("type")), _mark(given.get("role")))
+                kind, role = given.get("type"), given.get("role")
+                chosen = fitting(
+                    kind[:_LONGEST] if isinstance(kind, str) else None,
+                    role[:_LONGEST] if isinstance(role, str) else None,
+                )
                 if isinstance(chosen, tuple):
                     found = chosen[0](given, key)
                     return found and min((compare(given, key) for compare in chosen), key=len)
@@ -299,12 +306,13 @@ class _Compiler:
     def named(self, name: str) -> _Compare:
         if name in self.made:
             return self.made[name]
-        described, rename = self.objects[name], self.rename
+        described, rename, renames = self.objects[name], self.rename, self.rename is not str
         fields = cast("Block", described["fields"])
         absent = cast("Mapping[str, list[str]]", described.get("absent", {})).get(self.scope.provider, ())
         choice, required = cast("list[str]", described.get("one", ())), cast("list[str]", described.get("required", ()))
+        choices, needed = frozenset(choice), frozenset(required)
         members: dict[str, _Compare] = {}
-        texts: set[str] = set()
+        texts: dict[str, frozenset[object] | None] = {}
         is_closed = self.scope.body_fields == "closed"
 
         def compare(value: object, key: object) -> list[Violation]:
@@ -313,29 +321,33 @@ class _Compiler:
             if not members:  # made when they are first needed: an object may have itself as a member
                 known = [one for one in fields if one not in absent and f"{name}.{one}" not in self.scope.refused]
                 members.update((one, self.of(fields[one])) for one in known)
-                texts.update(one for one in known if fields[one] == "string")
+                texts.update((one, _texts_of(fields[one])) for one in known)
+            given = cast("Block", value)
             found: list[Violation] = []
-            seen: list[str] = []
-            for own, inner in cast("Block", value).items():
+            has_null = False
+            for own, inner in given.items():
+                if type(inner) is str and ((allowed := texts.get(own, _NO_TEXT)) is None or inner in allowed):
+                    continue
                 if inner is None:
+                    has_null = True
                     continue
                 known = own if own in fields else rename(own)
-                seen.append(known)
-                if type(inner) is str and known in texts:
-                    continue
                 if (member := members.get(known)) is not None:
                     faults = member(inner, own)
                     if faults and not (isinstance(inner, str) and self.is_added(name, f"{own}={inner}")):
                         found += faults
                 elif known in fields or (is_closed and own != _WEIGHT and not self.is_added(name, own)):
                     found.append(_unknown_key(own))
-            given = [one for one in choice if one in seen] if choice else choice
-            if len(given) > 1 or (choice and not given and len(choice) == len(fields)):
-                listed = " and ".join(f"`{one}`" for one in given) if given else "none"
-                message = f"one of {_listed(cast('list[object]', choice))} may be set here, not {listed}; change it"
-                found.append(Violation(CheckCode.FIELDS_EXCLUSIVE, (given[1],) if given else (), message))
-            missing = [one for one in required if one not in seen] if required else required
-            found += [Violation(CheckCode.FIELD_MISSING, (one,), f"`{one}` is missing; set it") for one in missing]
+            is_one = not choice or (len(choices.intersection(given)) == 1 and not renames)
+            if has_null or not is_one or not given.keys() >= needed:
+                seen = [own if own in fields else rename(own) for own, inner in given.items() if inner is not None]
+                set_too = [one for one in choice if one in seen]
+                if len(set_too) > 1 or (choice and not set_too and len(choice) == len(fields)):
+                    listed = " and ".join(f"`{one}`" for one in set_too) if set_too else "none"
+                    message = f"one of {_listed(cast('list[object]', choice))} may be set here, not {listed}; change it"
+                    found.append(Violation(CheckCode.FIELDS_EXCLUSIVE, (set_too[1],) if set_too else (), message))
+                missing = [one for one in required if one not in seen]
+                found += [Violation(CheckCode.FIELD_MISSING, (one,), f"`{one}` is missing; set it") for one in missing]
             return found and _below(key, found)
 
         self.made[name] = compare
@@ -347,8 +359,22 @@ class _Compiler:
         return (f"#{name}" == self.body and key in added) or f"{name}.{key}" in added
 
 
-def _mark(value: object) -> str | None:
-    return value[:_LONGEST] if isinstance(value, str) else None
+_NO_TEXT: Final = frozenset[object]()
+
+
+def _texts_of(field: object) -> frozenset[object] | None:
+    """Return the texts that a field takes for sure; None for any text."""
+    if field in ("string", "any"):
+        return None
+    if not is_object(field) or not _BOUNDS.isdisjoint(field):
+        return _NO_TEXT
+    allowed = frozenset(list_of(field.get("enum")))
+    for one in list_of(field.get("union")):
+        texts = _texts_of(one)
+        if texts is None:
+            return None
+        allowed |= texts
+    return allowed
 
 
 def _below(key: object, found: list[Violation]) -> list[Violation]:

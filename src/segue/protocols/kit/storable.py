@@ -32,7 +32,7 @@ from segue.conversation.fast_checks import WrongType, checked_values, is_plain
 from segue.conversation.limits import ABOVE_A_MESSAGE, MAX_DIGITS, MAX_NESTING
 from segue.conversation.messages import AssistantMessage, Diagnostic
 from segue.errors import DecodeError, SegueError
-from segue.protocols.kit.checking import check_json
+from segue.protocols.kit.checking import CheckedBody, check_json
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
 
 UNREADABLE: Final = "this body cannot be read"
@@ -289,7 +289,7 @@ class PlainChecks(msgspec.Struct, frozen=True):
         if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
         try:
-            plain = make_plain(body, [])
+            plain = body if isinstance(body, CheckedBody) else CheckedBody(make_plain(body, []))
             return [*check_json(plain), *self.check(plain, endpoint)]
         except UNEXPECTED as error:
             raise _unreadable(error) from error

@@ -19,7 +19,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
-from segue.protocols.families.chat_checks import check_refused_options, data_urls
+from segue.protocols.families.chat_checks import DATA_KEYS, check_refused_options, data_urls
 from segue.protocols.families.tool_checks import (
     Pairs,
     check_call_id,
@@ -30,7 +30,7 @@ from segue.protocols.families.tool_checks import (
 )
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.check_codes import CheckCode
-from segue.protocols.kit.checking import check_base64, objects_of
+from segue.protocols.kit.checking import check_base64, may_have, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, kind_of, object_of
@@ -112,7 +112,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
             found.extend(_unstored(index, item))
     if endpoint.rules.paired_calls and not any(body.get(key) for key in _STORED):
         found.extend(_pairs(items))
-        found.extend(_native_pairs(items))
+        found.extend(_native_pairs(items) if may_have(body, REPLAY.keys()) else ())
     if endpoint.rules.calls_last:
         # DeepSeek, about the call before such text: "No tool output found for tool call call-a." (recorded 2026-11)
         found.extend(check_text_after_calls((_step(item), ("input", index)) for index, item in items))
@@ -121,7 +121,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         found.extend(_repeated(items))
     if endpoint.rules.tool_namespaces:
         found.extend(check_namespaces(body, items))
-    found.extend(check_base64(body.get("input"), ("input",), data_urls))
+    found.extend(check_base64(body, "input", data_urls, *DATA_KEYS))
     if own and body.get("store") is not False:
         found.extend(_stored_pairs(items))
     return _FIELDS.add(found, body, endpoint)

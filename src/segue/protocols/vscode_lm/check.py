@@ -46,9 +46,7 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     turns = [object_of(turn) for turn in cast("Sequence[object]", messages)]
     for index, turn in enumerate(turns):
         found += _check_turn(turn, ("messages", index), endpoint)
-    found += check_base64(
-        body.get("messages"), ("messages",), lambda block: ("data",) if block.get(KIND) == "data" else ()
-    )
+    found += check_base64(body, "messages", lambda block: ("data",) if block.get(KIND) == "data" else (), "data")
     return [*found, *_check_pairs(turns)]
 
 
