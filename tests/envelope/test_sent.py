@@ -8,9 +8,13 @@ from msgspec.structs import replace
 
 from segue.conversation.content import TextContent, ThinkingContent
 from segue.conversation.messages import AssistantMessage, Sent
+from segue.conversation.replayed import message_events
+from segue.envelope.attaching import Attachment
 from segue.envelope.restoring import restore_turn
 from segue.envelope.state import State, dump_state, finish_state, load_state, make_piece, make_state, merge_states
 from segue.models.model import Model
+from segue.protocols.api import decode_response
+from segue.protocols.registry import get_protocol
 
 MODEL = Model("m", "p", "anthropic-messages")
 THOUGHTS = tuple(ThinkingContent(thinking="", thinking_signature=f"signature {number}" * 3) for number in range(2))
@@ -59,3 +63,21 @@ def test_states_of_earlier_versions_are_read() -> None:
     assert old is not None
     assert old.made_after is None
     assert len(old.pieces) == 1
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "anthropic-messages", "openai-responses"])
+def test_a_whole_reply_that_the_client_gets_unchanged_has_the_state_of_its_events(protocol: str) -> None:
+    record = get_protocol(protocol)
+    for sample in record.samples():
+        if sample.response is None:
+            continue
+        message = decode_response(sample.response, protocol=protocol, model=record.example)
+        made = [
+            Attachment(record.state_slots, record.example, None, write=str, new_id=str, keeps_native=True)
+            for _ in range(2)
+        ]
+        for event in message_events(message, with_deltas=False):
+            made[0].feed(event, [event])
+        made[1].take_whole(message)
+        assert made[0].seen == made[1].seen == message
+        assert made[0].state == made[1].state

@@ -16,15 +16,19 @@ from gateway.running import make_gateway
 from protocols.nearly_right import REPAIRED, REPORTED, right_body, right_stream
 from protocols.test_nearly_right import TOOLS, assert_valid
 from segue.client.flow.reading import StreamReading
-from segue.conversation.context import Context, Options
+from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import UserMessage
+from segue.conversation.stored import dump_message
 from segue.framing.writing import frame_encoder
 from segue.gateway import straight_replies
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.straight_replies import StraightReply, _frames_of, _Seen, repair_body
+from segue.projection.replies import projector
+from segue.projection.replies.projector import project_reply
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.protocol import Protocol
+from segue.protocols.kit.verbatim import VERBATIM, choose
 from segue.protocols.registry import get_protocol
 from segue.testing.emulator.running import serve_in_thread
 from segue.testing.frames import split_stream
@@ -263,6 +267,29 @@ def test_a_whole_reply_may_have_any_values_in_the_places_that_are_compared(clien
         given = segue.decode_response(changed, protocol=client, model=record.example)
         assert repair_body(data, given, client, record.example, TOOLS) is data
         assert given.content == calls.content
+
+
+@of_every_client
+def test_replies_of_the_model_itself_are_shown_as_a_projection_of_their_events_shows_them(
+    client: str, monkeypatch: pytest.MonkeyPatch
+):
+    record = get_protocol(client)
+    faults = ("no fault", "calls without ids", "calls with empty ids")
+    bodies: list[Any] = [REPAIRED[fault]([right_body(record)], client)[0] for fault in faults]
+    bodies += [sample.response for sample in record.samples() if sample.response is not None]
+    for body in bodies:
+        given = segue.decode_response(body, protocol=client, model=record.example)
+        extra = {
+            each: {VERBATIM: choose("field", "function", "custom")} for each in ("openai-chat", "openai-responses")
+        }
+        custom = [ToolDefinition(name=call.name, parameters={}, extra=extra) for call in given.tool_calls()]
+        for tools in ((), TOOLS, custom):
+            shown = project_reply(given, protocol=client, model=record.example, tools=tools)
+            with monkeypatch.context() as patched:
+                patched.setattr(projector, "_is_unchanged", lambda *_: False)
+                slowly = project_reply(given, protocol=client, model=record.example, tools=tools)
+            assert dump_message(shown.message) == dump_message(slowly.message)
+            assert (shown.report, shown.tool_names, shown.ids) == (slowly.report, slowly.tool_names, slowly.ids)
 
 
 @of_every_client

@@ -304,7 +304,7 @@ def parse_body(body: Body, protocol: str | None) -> Mapping[str, object] | None:
     Raises:
         CallError: it is not a JSON object.
     """
-    if body is None or isinstance(body, Mapping):
+    if body is None or isinstance(body, (dict, Mapping)):
         return body
     if isinstance(body, memoryview):
         body = body.tobytes()

@@ -146,7 +146,7 @@ def finish_state(
 ) -> State:
     """Make the state of a complete reply; `seen` is the reply as the client sees it."""
     shown = b""
-    if shown_text(seen) != shown_text(message):
+    if seen is not message and shown_text(seen) != shown_text(message):
         shown = digest_of(shown_text(seen))
         own = {index: piece for index, piece in enumerate(message.content) if piece.kind == "text"}
         pieces = [Piece(piece.index, own[piece.index]) if piece.index in own else piece for piece in pieces]

@@ -22,7 +22,7 @@ from segue.client.http.async_streams import AsyncStream
 from segue.client.http.first_attempts import FirstAttempt
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
-from segue.conversation.messages import AssistantMessage, Sent, Usage
+from segue.conversation.messages import AssistantMessage, Sent, StopReason, Usage
 from segue.conversation.replayed import message_events
 from segue.envelope.attaching import DELTAS, Attachment
 from segue.envelope.keys import keys_of_reply
@@ -52,7 +52,7 @@ from segue.models.price import add_usage, find_cost
 from segue.projection.policy import Policy
 from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
-from segue.protocols.api import resolve_endpoint
+from segue.protocols.api import OneModel, resolve_endpoint
 from segue.protocols.drift import find_drift
 from segue.protocols.registry import get_protocol
 from segue.requests.prepare import Request, prepare_again
@@ -268,7 +268,7 @@ class Exchange:
             if asked.raw:
                 given |= _UNCOMPRESSED  # the bytes of the reply are passed on
             if given:
-                model = replace(model, headers={**model.headers, **given})
+                model = _with_headers(OneModel(model), tuple(given.items()))
             if asked.raw and not refused and not is_lowered:  # the same body would be refused again
                 request = self._pass(context, model, options, account, known)
                 if request is not None:
@@ -320,7 +320,7 @@ class Exchange:
         assert body is not None, "a request with a prompt has a body"
         versions = get_protocol(model.protocol).versions
         if versions is not None and (version := self.asked.headers.get(versions.header)):
-            model = replace(model, headers={**model.headers, versions.header: version})
+            model = _with_headers(OneModel(model), ((versions.header, version),))
         cache, raw = self.gateway.digests.of(self.asked.tenant), self.asked.raw
         measured = ask_for_usage(body, resolve_endpoint(model)) if self.asked.call.stream else None
         self._filter = None if measured is None else UsageFilter()
@@ -456,8 +456,7 @@ class Exchange:
     def attach(self, model: Model) -> Attachment:
         """Make what attaches the state of the reply of a model."""
         if self._attachment is None:
-            native = self.keeps_native(model)
-            self._model = model
+            native, self._model = self.keeps_native(model), model
             if not native:
                 self._projector = ReplyProjector(
                     protocol=self.asked.call.protocol,
@@ -511,6 +510,9 @@ class Exchange:
     def convert_whole(self, message: AssistantMessage, model: Model) -> AssistantMessage:
         """Return a whole reply as the client sees it."""
         attachment = self.attach(model)
+        if self._projector is None and message.stop_reason not in (StopReason.ERROR, StopReason.ABORTED):
+            attachment.take_whole(message)
+            return self._named(message)
         events = message_events(message, with_deltas=False)
         attachment.look_ahead(events)
         for event in events:
@@ -613,8 +615,7 @@ class Exchange:
 
     def record(self, status: int, outcome: str, *, failure: Failure | None = None) -> None:
         """Keep the row of the request."""
-        asked = self.asked
-        message = self.message
+        asked, message = self.asked, self.message
         if self.is_left and outcome == "done":
             status, outcome = 499, "aborted"
         drift = () if message is None else find_drift(message)
@@ -706,12 +707,8 @@ class Exchange:
 
     def _reports(self) -> list[Report]:
         """Return the reports of the history, of the request, and of the reply."""
-        reports = [self.asked.report]
-        if self.attempts:
-            reports.append(self.attempts[-1].report)
-        if self._projector is not None:
-            reports.append(self._projector.report)
-        return reports
+        shown = () if self._projector is None else (self._projector.report,)
+        return [self.asked.report, *(attempt.report for attempt in self.attempts[-1:]), *shown]
 
     def response_headers(self, model: Model | None, *, is_running: bool = False) -> dict[str, str]:
         """Return the headers that describe the exchange; `is_running`: the last attempt has not ended."""
@@ -733,6 +730,11 @@ class Exchange:
         if model is not None:
             headers["x-segue-model"] = model.full_name()
         return headers
+
+
+@lru_cache(maxsize=32)  # rules are looked up by the object
+def _with_headers(given: OneModel, headers: tuple[tuple[str, str], ...]) -> Model:
+    return replace(given.model, headers={**given.model.headers, **dict(headers)})
 
 
 @lru_cache(maxsize=256)  # rules are looked up by the object

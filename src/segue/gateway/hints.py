@@ -152,7 +152,7 @@ def _find_session(body: Mapping[str, object]) -> str | None:
 def _notes_in(body: Mapping[str, object], name: str) -> list[tuple[str, object]]:
     """Return what a client notes in a field, by keys in order; nothing of a field with very many of them."""
     notes = object_of(body.get(name))
-    return sorted(notes.items(), key=itemgetter(0)) if len(notes) <= _MOST_NOTES else []
+    return sorted(notes.items(), key=itemgetter(0)) if 0 < len(notes) <= _MOST_NOTES else []
 
 
 def _text_of(value: object) -> str:

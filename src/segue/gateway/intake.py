@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Final, ParamSpec, Self, TypeAlias, TypeVar, cast
 
 from segue.calls.reading import Call, count_values, find_protocol, parse_body, read_call
 from segue.failures.failure import Failure, FailureKind
@@ -100,11 +100,8 @@ class Intake:
         """How many requests are being answered."""
         return self._running.sum()
 
-    @contextmanager
-    def admitted(
-        self, tenant: str, runtime: Runtime, key: ClientKey = ANYONE, *, turn: GateTurn
-    ) -> Generator[Admission]:
-        """Count a request while it runs; `turn` is that of the gate.
+    def admitted(self, tenant: str, runtime: Runtime, key: ClientKey = ANYONE, *, turn: GateTurn) -> Admission:
+        """Count a request until the end of the `with` block; `turn` is that of the gate.
 
         Raises:
             Refused: too many requests of the tenant run.
@@ -116,17 +113,15 @@ class Intake:
                 None,
                 FailureKind.RATE_LIMIT,
             )
-        admission = Admission(self, tenant, runtime, key, turn)
-        try:
-            yield admission
-        finally:
-            if admission.lease is not None:
-                admission.lease.end()
-            self._drop(tenant, admission.held)
-            self._running.add(tenant, -1)
-            if not self._running.of(tenant):
-                self._turns.pop(tenant, None)
-                self._arriving.pop(tenant, None)
+        return Admission(self, tenant, runtime, key, turn)
+
+    def end(self, tenant: str, size: int) -> None:
+        """Count a request no more."""
+        self._drop(tenant, size)
+        self._running.add(tenant, -1)
+        if not self._running.of(tenant):
+            self._turns.pop(tenant, None)
+            self._arriving.pop(tenant, None)
 
     @contextmanager
     def connected(self, tenant: str, limits: LimitsTable) -> Generator[None]:
@@ -238,6 +233,14 @@ class Admission:
         self.held: int = 0
         self.is_large: bool = False
         """Whether the work on the body belongs in a thread."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.lease is not None:
+            self.lease.end()
+        self._intake.end(self.tenant, self.held)
 
     async def read_body(self, receive: Receive, headers: Mapping[str, str]) -> bytes:
         """Read the body; wait for another turn if it took long.

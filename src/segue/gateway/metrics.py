@@ -8,7 +8,7 @@ Facts:
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias, final
 
@@ -48,35 +48,36 @@ class Metrics:
 
     def __init__(self) -> None:
         self._counters: dict[str, Counter[_Labels]] = {name: Counter() for name in _COUNTERS}
-        self._histograms: dict[str, dict[_Labels, _Histogram]] = {name: {} for name in _HISTOGRAMS}
+        self._histograms = {name: defaultdict[_Labels, _Histogram](_Histogram) for name in _HISTOGRAMS}
         self._models: set[str] = set()
 
     def add(self, row: RequestRow) -> None:
         """Count a request."""
-        model = self.label(row.model)
-        self._count("requests", 1, protocol=row.protocol, model=model, status=str(row.status), outcome=row.outcome)
+        model = ("model", self.label(row.model))
+        status, outcome = ("status", str(row.status)), ("outcome", row.outcome)
+        self._count("requests", 1, ("protocol", row.protocol), model, status, outcome)
         for attempt in row.attempts:
             if attempt.kind is not None:
-                self._count("failed_attempts", 1, model=self.label(attempt.model), kind=attempt.kind)
-        self._count("changes", sum(change.loss != "none" for change in row.changes), model=model)
+                self._count("failed_attempts", 1, ("model", self.label(attempt.model)), ("kind", attempt.kind))
+        self._count("changes", sum([change.loss != "none" for change in row.changes]), model)
         self._count("unstored", row.unstored)
-        self._count("drift", len(row.drift), model=model)
+        self._count("drift", len(row.drift), model)
         if row.key and (billed := row.spent or row.usage) is not None:
-            key = row.key  # a name that the operator gave: there are as many as keys
-            self._count("key_tokens", billed.input + billed.output + billed.cache_read + billed.cache_write, key=key)
+            key = ("key", row.key)  # a name that the operator gave: there are as many as keys
+            self._count("key_tokens", billed.input + billed.output + billed.cache_read + billed.cache_write, key)
             dollars = 0.0 if billed.cost is None else billed.cost.total
-            self._count("key_cost_dollars", dollars, key=key)
-            self._count("key_estimated_dollars", dollars if row.figures == "estimated" else 0.0, key=key)
-            self._count("key_unpriced", billed.cost is None, key=key)
+            self._count("key_cost_dollars", dollars, key)
+            self._count("key_estimated_dollars", dollars if row.figures == "estimated" else 0.0, key)
+            self._count("key_unpriced", billed.cost is None, key)
         if (usage := row.usage) is not None:
             for kind in ("input", "output", "cache_read", "cache_write"):
-                self._count("tokens", getattr(usage, kind), model=model, type=kind)
+                self._count("tokens", getattr(usage, kind), model, ("type", kind))
             if usage.cost is not None:
-                self._count("cost_dollars", usage.cost.total, model=model)
-            self._count("cache_saved_dollars", max(0.0, row.saved or 0.0), model=model)
-        self._time("request_seconds", row.duration_ms, model=model)
+                self._count("cost_dollars", usage.cost.total, model)
+            self._count("cache_saved_dollars", max(0.0, row.saved or 0.0), model)
+        self._time("request_seconds", row.duration_ms, model)
         if row.first_byte_ms is not None:
-            self._time("first_byte_seconds", row.first_byte_ms, model=model)
+            self._time("first_byte_seconds", row.first_byte_ms, model)
 
     def dump(self) -> Dump:
         """Return all of it as data, for another process."""
@@ -96,7 +97,7 @@ class Metrics:
                 self._counters[name][labels] += value  # pyright: ignore[reportArgumentType] - dollars too
         for name, found in dump.histograms.items():
             for labels, counts, seconds in found:
-                histogram = self._histograms[name].setdefault(labels, _Histogram())
+                histogram = self._histograms[name][labels]
                 histogram.counts = [mine + theirs for mine, theirs in zip(histogram.counts, counts, strict=True)]
                 histogram.sum += seconds
 
@@ -122,13 +123,12 @@ class Metrics:
             yield from _head(name, "gauge", _GAUGES[name])
             yield f"segue_{name} {value:g}"
 
-    def _count(self, name: str, value: float, **labels: str) -> None:
+    def _count(self, name: str, value: float, *labels: tuple[str, str]) -> None:
         if value:
-            self._counters[name][tuple(labels.items())] += value  # pyright: ignore[reportArgumentType] - dollars too
+            self._counters[name][labels] += value  # pyright: ignore[reportArgumentType] - dollars too
 
-    def _time(self, name: str, milliseconds: int, **labels: str) -> None:
-        key = tuple(labels.items())
-        self._histograms[name].setdefault(key, _Histogram()).add(milliseconds / 1000)
+    def _time(self, name: str, milliseconds: int, *labels: tuple[str, str]) -> None:
+        self._histograms[name][labels].add(milliseconds / 1000)
 
     def label(self, model: str | None) -> str:
         """Return the label of a model: its name, as long as there are few of them."""

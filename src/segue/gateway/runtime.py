@@ -6,9 +6,8 @@ is complete before it replaces another one: a file with any error changes nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Self
 
 from segue.client.flow.backoff import Retry
 from segue.client.http.clients import AsyncClient
@@ -89,15 +88,17 @@ class Runtime:
         """The digests of the keys of the file."""
         return frozenset(self.keys)
 
-    @contextmanager
-    def used(self) -> Generator[None]:
-        """Count a request that uses this runtime."""
+    def used(self) -> Self:
+        """Count a request that uses this runtime, until the end of the `with` block."""
         self._users += 1
-        try:
-            yield
-        finally:
-            self._users -= 1
-            self._call_if_idle()
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._users -= 1
+        self._call_if_idle()
 
     def when_idle(self, call: Callable[[], None]) -> None:
         """Call a function, once, when no request uses this runtime."""

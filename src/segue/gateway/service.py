@@ -196,7 +196,7 @@ class Gateway:
         Without keys, clients of this machine are named by their connection: they have the address in common.
         """
         host, port = cast("tuple[str, int]", client) if client else ("", 0)
-        if find_digest(headers, "") in self.runtime.admin_digests:
+        if (admins := self.runtime.admin_digests) and find_digest(headers, "") in admins:
             return "admin"
         try:
             key = self.authenticate(headers, path.partition("?")[2], self.runtime)

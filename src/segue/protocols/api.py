@@ -57,7 +57,7 @@ _named: Final[dict[tuple[str, str], tuple[Catalogue, Model]]] = {}
 
 
 @final
-class _Same:
+class OneModel:
     """A model that is compared by identity, because its mappings cannot be hashed."""
 
     __slots__ = ("model",)
@@ -69,7 +69,7 @@ class _Same:
         return id(self.model)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.model is other.model
+        return isinstance(other, OneModel) and self.model is other.model
 
 
 def resolve_endpoint(model: Model, *, cautious: bool = False) -> Endpoint:
@@ -78,11 +78,11 @@ def resolve_endpoint(model: Model, *, cautious: bool = False) -> Endpoint:
     if cautious or None in overrides:
         rules = resolve_rules(model, cautious=cautious)
         return Endpoint(model, rules, resolve_dialect(model), cautious=cautious)
-    return _resolve(_Same(model), overrides)
+    return _resolve(OneModel(model), overrides)
 
 
 @lru_cache(maxsize=32)  # each request resolves its model three times
-def _resolve(given: _Same, overrides: tuple[bytes | None, bytes | None]) -> Endpoint:  # noqa: ARG001 - for the cache
+def _resolve(given: OneModel, overrides: tuple[bytes | None, bytes | None]) -> Endpoint:  # noqa: ARG001 - for the cache
     return Endpoint(given.model, resolve_rules(given.model), resolve_dialect(given.model))
 
 
@@ -312,11 +312,11 @@ def find_checked(
 
 def resolve_described(model: Model) -> Endpoint:
     """Return the endpoint of a model; one that was made of an id alone reads and writes what `check` expects of it."""
-    return resolve_endpoint(model if is_described(model) else _described(_Same(model)))
+    return resolve_endpoint(model if is_described(model) else _described(OneModel(model)))
 
 
 @lru_cache(maxsize=32)
-def _described(given: _Same) -> Model:
+def _described(given: OneModel) -> Model:
     model = given.model
     known = _known_abilities(model.provider, model.id, None)
     return model if known is None else replace(model, input=known.input, max_tokens=known.max_tokens, flags=known.flags)

@@ -7,10 +7,10 @@ not known may be repeated. The functions block; `StoreService` calls them withou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from secrets import token_hex
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias, cast, final
 
 from segue.envelope.canonical import text_bytes
 from segue.envelope.state import State, dump_state, load_state
@@ -60,6 +60,8 @@ _PUT_CONVERSATION: Final = (
 )
 _WRITES: Final = (_PUT_STATE, _USE_STATE, _PUT_KEY, _PUT_REQUEST, _PUT_REPLY, _PUT_CONTENT)
 """In the order in which they are run, before conversations and accounts."""
+_SIZES: Final = {_PUT_STATE: 4, _PUT_REQUEST: 5, _PUT_REPLY: 3, _PUT_CONTENT: 4}
+"""Which value of their rows is the number of bytes."""
 
 
 @final
@@ -264,9 +266,8 @@ class Store:
             accounts.write(transaction, now, is_local=self.database.is_local)
             for name, value in sorted(values.items()):
                 _set_meta(transaction, name, value)
-        self.grown += sum(
-            len(value) for rows in tables.values() for row in rows.values() for value in row if isinstance(value, bytes)
-        )
+        sizes = (row[at] for statement, at in _SIZES.items() for row in tables.get(statement, {}).values())
+        self.grown += sum(cast("Iterator[int]", sizes))
 
     def get_value(self, name: str) -> str | None:
         """Return a value of the gateway itself."""

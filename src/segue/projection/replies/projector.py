@@ -59,10 +59,12 @@ from segue.projection.replies.shared import (
 from segue.projection.replies.shown import Delta, Parts, ReplyClient, Sign, refusal_in
 from segue.projection.report import ChangeCode, Loss, Report
 from segue.protocols.kit.json_values import EMPTY
+from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.server_tools import merged
 from segue.protocols.kit.sources import CitedPage
+from segue.protocols.registry import get_protocol
 from segue.protocols.shared_replies import moved
 
 _Treatment: TypeAlias = Literal["thinking", "text", "drop"]
@@ -103,6 +105,9 @@ def project_reply(
         ProjectionRefused: the policy refuses a change that is needed.
         UnknownProtocol: there is no such protocol.
     """
+    if isinstance(model, Model) and _is_unchanged(message, get_protocol(protocol), model, tools):
+        shown = replace(message, response_model=model.id)
+        return Reply(message=shown, report=Report(()), tool_names={}, ids={})
     projector = ReplyProjector(protocol=protocol, model=model, policy=policy, source=message, tools=tools, sign=sign)
     shown = message
     for event in message_events(message, with_deltas=False):
@@ -110,6 +115,22 @@ def project_reply(
             if isinstance(made, (DoneEvent, ErrorEvent)):
                 shown = made.message
     return Reply(message=shown, report=projector.report, tool_names=projector.tool_names, ids=projector.ids)
+
+
+def _is_unchanged(message: AssistantMessage, record: Protocol, model: Model, tools: Sequence[Tool]) -> bool:
+    """Whether a client of the model itself is sure to get a reply as it is, which is so for nearly all."""
+    origin, form, calls = (message.protocol, message.provider, message.model), record.reply_form, message.tool_calls()
+    if origin != (record.name, model.provider, model.id) or model.router or not (record.rules.tools or not calls):
+        return False
+    ids = {call.id for call in calls}
+    if len(ids) < len(calls) or "" in ids or not (form.thinking or all(p.kind != "thinking" for p in message.content)):
+        return False
+    if "arguments_text" in record.not_carried and any(call.arguments_text is not None for call in calls):
+        return False
+    if form.as_declared is None or not calls:
+        return True
+    named = {tool.name: tool for tool in tools if tool.kind == "function"}
+    return all(form.as_declared(call, named[call.name])[0] is call for call in calls if call.name in named)
 
 
 @final

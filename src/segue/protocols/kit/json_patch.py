@@ -30,6 +30,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from segue.protocols.kit.json_values import (
+    ATOMS,
     EMPTY,
     MISSING,
     Block,
@@ -86,7 +87,7 @@ def split_object(received: Block, default: Block, keys: Keys, parent: str) -> tu
                 entry.update(_entry(current, value, keys) or EMPTY)
                 patch[key] = entry
                 continue
-        elif current is value:
+        elif current is value or (type(current) is type(value) in ATOMS and current == value):
             continue
         else:
             entry = None
@@ -196,6 +197,8 @@ def _entry(default: object, received: object, keys: Keys) -> Wire | None:
     is_equal = default == received  # many times faster than `same`, and nearly always the same
     if is_equal and same_if_equal(default, received):
         return None
+    if type(default) is int:
+        return {**_from(default), "to": received}
     if is_object(default) and is_object(received):
         every = keys if keys.known is None else keys._replace(known=None)
         return _compare(default, received, every, "")[1]

@@ -14,6 +14,8 @@ Block: TypeAlias = Mapping[str, object]
 """A JSON object that is only read."""
 Wire: TypeAlias = dict[str, object]
 """A JSON object under construction."""
+ATOMS: Final = frozenset[type]({str, int, float, bool, type(None)})
+"""Types of values that are the same JSON if they are equal and of one type."""
 MISSING: Final = object()
 """The value of an absent key, where null is a possible value."""
 EMPTY: Final[Block] = {}
@@ -84,7 +86,7 @@ def same_if_equal(one: object, other: object) -> bool:
             if kind is dict or kind is list:
                 if value is not held and not same_if_equal(value, held):
                     return False
-            elif not same(value, held):
+            elif (kind is not type(held) or kind not in ATOMS) and not same(value, held):
                 return False
         return True
     if is_list(one) and is_list(other):

@@ -262,7 +262,7 @@ class StorableResponses(msgspec.Struct, frozen=True):
         Raises:
             DecodeError: the body does not follow the protocol.
         """
-        if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(body, (dict, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise DecodeError(f"a reply has to be an object, not {type(body).__name__}")
         try:
             if is_plain([body]):

@@ -86,7 +86,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     Raises:
         DecodeError: messages or tools are not in the format of the protocol; names the place.
     """
-    whole: Block = body if isinstance(body, Mapping) else {"messages": list(body)}
+    whole: Block = body if isinstance(body, (dict, Mapping)) else {"messages": list(body)}
     model = text_of(whole.get("model"))
     target = _target(model, endpoint)
     wires = expect_objects(whole.get("messages"), ("messages",))
@@ -103,7 +103,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     extra = _keep_frame(context, wires[0] if has_system else None, whole, endpoint, target)
     if extra is not None:
         context = replace(context, extra=extra)
-    if not isinstance(body, Mapping):
+    if not isinstance(body, (dict, Mapping)):
         return Prompt(context=context)
     received = {key: value for key, value in whole.items() if key not in _FRAME_KEYS}
     default: Wire = {"model": endpoint.model.id if model is None else model}

@@ -174,7 +174,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     if choices:
         choice = expect_object(expect_list(choices, ("choices",))[0], ("choices", 0))
         fields = _read_choice(choice, endpoint, tool_names)
-        if not isinstance(usage, Mapping):
+        if not isinstance(usage, (dict, Mapping)):
             usage = choice.get("usage")
     else:
         reason = decode_error(body, None).message if is_error else "the reply has no choices"
@@ -185,7 +185,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         protocol=PROTOCOL,
         response_id=response_id if isinstance(response_id, str) and response_id else None,
         response_model=model if isinstance(model, str) and model else None,
-        usage=decode_usage(cast("Block", usage), endpoint.model, body) if isinstance(usage, Mapping) else None,
+        usage=decode_usage(cast("Block", usage), endpoint.model, body) if isinstance(usage, (dict, Mapping)) else None,
         **fields,
     )
     try:
