@@ -28,6 +28,7 @@ from segue.calls.replies import encode_error
 from segue.client.http.reply_bytes import LARGEST_REPLY, decompressed, decompressed_async
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
+from segue.gateway.answers import _is_error  # pyright: ignore[reportPrivateUsage]
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.logs import find_logger
@@ -359,3 +360,19 @@ def test_lists_of_models_name_what_a_key_may_ask_for(route: str, rights: str) ->
             asked = Client(gateway, b"")
             asyncio.run(asked.ask(f"/v1/models/{quote(names[0], safe='')}", headers, "GET"))
             assert asked.status == 200, names[0]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_error"),
+    [
+        ({"message": "no", "type": "invalid"}, True),
+        ({"message": "no", "code": None}, True),
+        ({"message": "no"}, False),
+        ({"type": "invalid"}, False),
+        ({"message": 5, "type": "invalid"}, False),
+    ],
+)
+def test_a_body_is_an_error_of_a_provider_only_with_a_message_and_a_kind(
+    error: dict[str, object], is_error: bool
+) -> None:
+    assert _is_error(json.dumps({"error": error}).encode()) is is_error

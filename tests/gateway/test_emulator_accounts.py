@@ -172,6 +172,22 @@ def test_what_is_appended_needs_its_header_and_keeps_thinking(name: str, message
 
 
 @pytest.mark.parametrize(
+    ("tool", "status"),
+    [
+        ({"type": "tool_reference", "name": "read"}, 200),
+        ({"type": "tool_reference", "name": "missing"}, 400),
+        ({"type": "tool", "name": "read"}, 400),
+    ],
+)
+def test_an_added_tool_is_one_that_the_request_has(tool: dict[str, str], status: int) -> None:
+    talk = turns(2, strict=False)
+    change = {"type": "tool_addition", "tool": tool}
+    talk.messages += [{"role": "user", "content": "more"}, {"role": "system", "content": [change]}]
+    talk.betas.add("mid-conversation-tool-changes-2026-07-01")
+    assert talk.post().status == status
+
+
+@pytest.mark.parametrize(
     ("place", "model", "status"),
     [
         (1, "claude-opus-5-5", 200),

@@ -14,7 +14,15 @@ import pytest
 from protocols import traffic
 from segue.errors import ModelError, UnknownModel
 from segue.models.built_in import BUILT_IN, ECHO
-from segue.models.catalogue import Catalogue, CatalogueSource, find_models, find_provider, get_model, packaged_catalogue
+from segue.models.catalogue import (  # pyright: ignore[reportPrivateUsage]
+    Catalogue,
+    CatalogueSource,
+    _grams,
+    find_models,
+    find_provider,
+    get_model,
+    packaged_catalogue,
+)
 from segue.models.dialect import Dialect
 from segue.models.model import Model, Price
 from segue.models.provider import Provider
@@ -669,3 +677,8 @@ def test_a_mistake_is_still_one(name):
 
 def test_a_listed_model_is_not_guessed():
     assert not any(model.guessed_from for model in packaged_catalogue().models)
+
+
+def test_similar_names_are_found_by_groups_of_three_characters():
+    assert _grams("abcd") == {"abc", "bcd"}
+    assert _grams("ab") == set()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from segue.conversation.messages import Usage, UsageCost
+from segue.models.catalogue import get_model
 from segue.models.model import Price, PriceTier
-from segue.models.price import compute_cost
+from segue.models.price import compute_cost, find_fees
 
 OPUS = Price(input=5, output=25, cache_read=0.5, cache_write=6.25, cache_write_long=10)
 TIERED = Price(
@@ -95,3 +96,18 @@ def test_writes_that_are_kept_for_longer(price, long, cost):
     found = compute_cost(price, Usage(cache_write=MILLION), cache_write_long=long)
     assert found.cache_write == pytest.approx(cost)
     assert found.total == pytest.approx(cost)
+
+
+def test_runs_of_a_providers_tools_are_counted_or_found_among_the_blocks():
+    claude, gpt, gemini = (get_model(name) for name in ("claude-sonnet-4-5", "openai/gpt-5.4", "gemini-2.5-pro"))
+    counts = {"server_tool_use": {"web_search_requests": 3}}
+    searched = [{"type": "server_tool_use", "name": "web_search"}, {"type": "server_tool_use", "name": "other"}]
+    assert find_fees(claude, counts=counts) == pytest.approx(0.03)
+    assert find_fees(claude, blocks=searched) == pytest.approx(0.01)
+    assert find_fees(claude, counts=counts, blocks=searched) == pytest.approx(0.03), (
+        "the number counts, if there is one"
+    )
+    assert find_fees(claude, blocks=[{"type": "text"}]) == 0
+    assert find_fees(gemini, counts={"webSearchQueries": ["a", "b"]}) == pytest.approx(0.035), "once for a reply"
+    calls = [{"type": "web_search_call", "action": {"type": each}} for each in ("search", "open_page", "search")]
+    assert find_fees(gpt, blocks=calls) == pytest.approx(0.02)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from segue.conversation.content import CacheMark, TextContent, ThinkingContent, ToolCall
+from projection.building import PNG
+from segue.conversation.content import CacheMark, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.models.model import Model
+from segue.projection.passes.cache_marks import last_mark, moved_mark
 from segue.projection.projector import Projector, project
 from segue.projection.report import ChangeCode
 from segue.protocols.api import check, decode_request, encode_request
@@ -302,3 +304,14 @@ def test_a_breakpoint_is_written_back(breakpoint_):
     body = {"model": "gpt-5.6-sol", "input": [{"role": "user", "content": [part]}]}
     request = convert(body, source="openai-responses", target="openai/gpt-5.6-sol")
     assert request.body["input"] == body["input"]
+
+
+def test_the_last_mark_of_joined_texts_stays():
+    short, long = CacheMark(), CacheMark(ttl="1h")
+    texts = [TextContent(text="a", cache_mark=long), TextContent(text="b", cache_mark=short), TextContent(text="c")]
+    assert last_mark(texts) == short
+    assert last_mark(texts[:1]) == long
+    assert last_mark(texts[2:]) is None
+    assert last_mark([ImageContent(data=PNG, mime_type="image/png", cache_mark=long), texts[2]]) is None
+    assert moved_mark(texts[2], short) == replace(texts[2], cache_mark=short)
+    assert moved_mark(texts[0], short) == texts[0], "its own stays"

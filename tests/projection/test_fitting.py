@@ -7,6 +7,7 @@ reported.
 from __future__ import annotations
 
 import random
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -18,12 +19,22 @@ from projection.compare import idle, unreported
 from projection.histories import fresh, options, own_contexts, plain, targets, ugly_contexts
 from projection.validity import find_faults
 from property_testing import scaled_examples, tiers
-from segue.conversation.content import CacheMark, ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.content import (
+    CacheMark,
+    FileContent,
+    ImageContent,
+    NativeContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
 from segue.conversation.context import Context, Options, Summary, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
+from segue.counting.media import count_pages
 from segue.errors import DoesNotFit, SettingsError
+from segue.models.catalogue import get_model
 from segue.models.model import Model, Price
-from segue.projection.fitting.plan import FitPlan
+from segue.projection.fitting.plan import FitPlan, _quotas  # pyright: ignore[reportPrivateUsage]
 from segue.projection.fitting.shortening import _without_thinking  # pyright: ignore[reportPrivateUsage]
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projection, Projector, project
@@ -723,3 +734,16 @@ def test_a_result_as_text_belongs_to_its_call_when_it_is_projected_again():
 def test_thinking_is_left_out_unless_what_follows_is_bound_to_it(rest: Any, is_shorter: bool):
     message = AssistantMessage(content=(ThinkingContent(thinking="Hm."), rest))
     assert _without_thinking(message) == (replace(message, content=(rest,)) if is_shorter else message)
+
+
+def test_quotas_count_pages_of_pdf_files_alone():
+    data = b64encode(b"%PDF-1.4\n<< /Type /Page >>\n<< /Type /Page >>\n").decode()
+    pages = next(
+        quota.amount
+        for quota in _quotas(resolve_endpoint(get_model("claude-sonnet-4-5")).rules)
+        if quota.name == "pages"
+    )
+    assert pages(FileContent(data=data, mime_type="application/pdf")) == count_pages(data) > 0
+    assert pages(FileContent(data=data, mime_type="text/plain")) == 0
+    assert pages(FileContent(file_id="f", mime_type="application/pdf")) == 0
+    assert pages(ImageContent(data=data, mime_type="image/png")) == 0

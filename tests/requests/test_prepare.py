@@ -50,8 +50,10 @@ from segue import (
     transcribe,
 )
 from segue.projection.policy import Texts
+from segue.projection.report import Change, ChangeCode, Report
 from segue.protocols.kit.json_values import detached
 from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rules
+from segue.requests.fitting import _explain_empty  # pyright: ignore[reportPrivateUsage]
 from segue.requests.outbox import Outbox
 
 CLAUDE = get_model("anthropic/claude-sonnet-4-5")
@@ -665,3 +667,17 @@ def test_other_bodies_are_projected(body, target, policy):
     made = convert(body, source="openai-chat", source_model=_NANO, target=target, policy=policy)
     assert "temperature" not in made.body
     assert made.report.changes
+
+
+@pytest.mark.parametrize(
+    ("code", "detail", "told"),
+    [
+        (ChangeCode.PROVIDER_HISTORY, "conv_1", "held by another provider (conv_1); add that content"),
+        (ChangeCode.RESULT_ORPHANED, "", 'Policy(orphan_results="text")'),
+        (ChangeCode.UNFINISHED_TURN, "", "ended in an error or were aborted"),
+        (ChangeCode.TEXT_BLANK, "", "no instructions and no messages"),
+    ],
+)
+def test_what_leaves_nothing_to_send_is_explained(code: ChangeCode, detail: str, told: str):
+    change = Change(code=code, path=("messages", 0), loss=Loss.CONTENT, detail=detail)
+    assert told in _explain_empty(Report((change,)))
