@@ -27,7 +27,7 @@ from projection.building import (
     user,
 )
 from segue.conversation.content import Extra
-from segue.conversation.context import Context
+from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message, UserMessage
 from segue.models.model import Model
 from segue.projection.passes import extra
@@ -189,3 +189,14 @@ def test_only_the_start_of_a_removed_value_is_read(value: object, monkeypatch: p
     monkeypatch.setattr(extra, "_start", seen.append)
     extra.removal_of({"odd": value})
     assert len(json.dumps(seen)) < 3000
+
+
+def test_the_format_of_options_is_kept_for_other_protocols_and_data_next_to_it_is_reported():
+    given = Options(extra=FORMAT)
+    projection = project(conversation(user("hi")), SONNET, options=given)
+    assert projection.options is given
+    assert projection.report.lossless
+    data = Options(extra={"openai-chat": {**FORMAT["openai-chat"], "private": 1}})
+    projection = project(conversation(user("hi")), SONNET, options=data)
+    assert projection.options.extra is None
+    assert [change.code for change in projection.report.changes] == [ChangeCode.EXTRA_REMOVED]

@@ -17,6 +17,7 @@ from segue.models.family import Family
 from segue.models.model import Model
 from segue.models.rule import Rule
 from segue.models.rules import Rules
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.bedrock_converse.media_types import FORMATS
 from segue.protocols.registry import PROTOCOLS, Protocol, get_protocol, resolve_dialect, resolve_rules
 
@@ -138,6 +139,17 @@ def test_cached_rules_of_a_model_are_never_stale():
     dialect["thinking_format"] = "level"
     assert resolve_rules(model).call_id_max == 13
     assert resolve_dialect(model).thinking_format == "level"
+
+
+def test_a_known_endpoint_of_a_model_is_never_stale():
+    overrides: dict[str, object] = {"max_images": 1}
+    model = Model("m", "acme", "openai-chat", rules=overrides)
+    assert resolve_endpoint(model) is resolve_endpoint(model)
+    assert resolve_endpoint(model, cautious=True).cautious
+    overrides["max_images"] = 2
+    assert resolve_endpoint(model).rules.max_images == 2
+    for number in range(100):  # models that are dropped at once: others get their addresses
+        assert resolve_endpoint(Model(f"m{number}", "acme", "openai-chat")).model.id == f"m{number}"
 
 
 def test_overrides_that_are_not_json_are_refused():

@@ -26,6 +26,7 @@ from segue.corpus.summary import ChangeSample, Summary, sample_key, smallest
 from segue.counting.counter import TokenCounter
 from segue.errors import SegueError, render_path
 from segue.foundation.json_text import encode_json, encode_valid_json
+from segue.histories.reading import without_collection
 from segue.models.price import batch_share, find_cost
 from segue.projection.projector import Projection
 from segue.projection.report import Change, Report
@@ -161,6 +162,7 @@ def _prepared(request: Request, row: CorpusRow) -> Prepared:
     return Prepared(request, request.content, row.id)
 
 
+@without_collection()
 def convert_piece(converter: RowConverter, piece: ShardPiece) -> Batch:
     """Convert the rows of a piece, in order.
 

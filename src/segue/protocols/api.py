@@ -56,6 +56,10 @@ _named: Final[dict[tuple[str, str], tuple[Catalogue, Model]]] = {}
 """The models that bodies named before; emptied when it is full. A corpus has the same models in all rows."""
 
 
+_resolved: Final[dict[int, tuple[Endpoint, tuple[bytes | None, bytes | None]]]] = {}
+"""Endpoints by the identity of their model, which they hold, and its overrides; emptied when it is full."""
+
+
 @final
 class OneModel:
     """A model that is compared by identity, because its mappings cannot be hashed."""
@@ -75,15 +79,14 @@ class OneModel:
 def resolve_endpoint(model: Model, *, cautious: bool = False) -> Endpoint:
     """Return a model with its resolved rules and dialect; `cautious` as in `Endpoint`."""
     overrides = overrides_key(model)
-    if cautious or None in overrides:
-        rules = resolve_rules(model, cautious=cautious)
-        return Endpoint(model, rules, resolve_dialect(model), cautious=cautious)
-    return _resolve(OneModel(model), overrides)
-
-
-@lru_cache(maxsize=32)  # each request resolves its model three times
-def _resolve(given: OneModel, overrides: tuple[bytes | None, bytes | None]) -> Endpoint:  # noqa: ARG001 - for the cache
-    return Endpoint(given.model, resolve_rules(given.model), resolve_dialect(given.model))
+    if not cautious and (known := _resolved.get(id(model))) is not None and known[1] == overrides:
+        return known[0]
+    endpoint = Endpoint(model, resolve_rules(model, cautious=cautious), resolve_dialect(model), cautious=cautious)
+    if not cautious and None not in overrides:
+        if len(_resolved) >= _MOST_KNOWN:
+            _resolved.clear()
+        _resolved[id(model)] = endpoint, overrides
+    return endpoint
 
 
 def find_endpoint(

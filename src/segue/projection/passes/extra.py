@@ -76,6 +76,11 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
     return (kept or None) if changed else extra
 
 
+def is_format_alone(extra: Extra, protocol: str) -> bool:
+    """Whether an `extra` has nothing for a protocol, and no data for others: nothing of it is sent, moved or lost."""
+    return protocol not in extra and all(part.keys() <= FORMAT_KEYS for part in extra.values())
+
+
 class Shared(NamedTuple):
     """The shared fields of an `extra`: what is left without them, what the target has in their place, what differs."""
 

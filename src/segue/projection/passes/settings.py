@@ -26,7 +26,7 @@ from segue.conversation.shared_options import SharedOptions
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
-from segue.projection.passes.extra import Shared, kept_extra, lost_fields, removal_of, share_fields
+from segue.projection.passes.extra import Shared, is_format_alone, kept_extra, lost_fields, removal_of, share_fields
 from segue.projection.passes.held_content import lost_references, note_reference
 from segue.projection.passes.ids import digest
 from segue.projection.passes.names import wire_name
@@ -581,8 +581,9 @@ class _Options:
             self.remove("parallel_tool_calls", "there are no tools", Loss.NONE)
 
     def fit_extra(self, given: Options, *, thinks: bool) -> None:
-        if given.extra is not None:
-            given = self.with_shared(given, given.extra)
+        if given.extra is None or is_format_alone(given.extra, self.model.protocol):
+            return
+        given = self.with_shared(given, given.extra)
         if given.extra is not None:
             kept = own = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
             if kept is not None:

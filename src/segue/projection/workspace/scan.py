@@ -41,7 +41,6 @@ UNFINISHED: Final = frozenset({"error", "aborted"})
 
 _MEMO: Final = "_scan"
 """The name under which a `Context` remembers its scan."""
-_CONTAINERS: Final = frozenset({list, dict, set})
 _CALL: Final = 64
 """An upper bound of what a call counts in addition to its name and arguments, in characters."""
 
@@ -156,8 +155,10 @@ class Scan:
     def copy(self) -> Scan:
         """Return a scan that can be changed and continued; this one stays unchanged."""
         copied = Scan.__new__(Scan)
-        fields = {name: value.copy() if type(value) in _CONTAINERS else value for name, value in vars(self).items()}
-        vars(copied).update(fields)
+        fields = vars(copied)
+        fields.update(vars(self))
+        for name in _GROWING:
+            fields[name] = fields[name].copy()
         return copied
 
     def conclude(self, messages: Sequence[Message], ownership: Ownership) -> None:
@@ -218,6 +219,9 @@ class Scan:
                     self.extra = True
             else:
                 self.add_rare(piece)
+
+
+_GROWING: Final = [name for name, value in vars(Scan()).items() if type(value) in (list, dict, set)]
 
 
 def scan_context(context: Context) -> Scan:
