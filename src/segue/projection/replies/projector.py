@@ -123,14 +123,12 @@ def _is_unchanged(message: AssistantMessage, record: Protocol, model: Model, too
     if origin != (record.name, model.provider, model.id) or model.router or not (record.rules.tools or not calls):
         return False
     ids = {call.id for call in calls}
-    if len(ids) < len(calls) or "" in ids or not (form.thinking or all(p.kind != "thinking" for p in message.content)):
+    has_loss = "arguments_text" in record.not_carried and any(call.arguments_text is not None for call in calls)
+    thinks = not form.thinking and any(piece.kind == "thinking" for piece in message.content)
+    if len(ids) < len(calls) or "" in ids or has_loss or thinks:
         return False
-    if "arguments_text" in record.not_carried and any(call.arguments_text is not None for call in calls):
-        return False
-    if form.as_declared is None or not calls:
-        return True
-    named = {tool.name: tool for tool in tools if tool.kind == "function"}
-    return all(form.as_declared(call, named[call.name])[0] is call for call in calls if call.name in named)
+    declare, named = form.as_declared, {tool.name: tool for tool in tools if calls and tool.kind == "function"}
+    return declare is None or all(declare(call, named[call.name])[0] is call for call in calls if call.name in named)
 
 
 @final

@@ -15,15 +15,12 @@ import msgspec
 from segue.errors import Path
 from segue.protocols.kit.check_codes import CheckCode
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
-from segue.protocols.kit.json_values import Block, is_list, is_object
+from segue.protocols.kit.json_values import ATOMS, Block, is_list, is_object
 from segue.protocols.kit.reading import standard_base64
 
 _Given = TypeVar("_Given")
 
 Found: TypeAlias = Iterator[Violation]
-
-
-_SCALARS: Final = frozenset[type]({str, int, float, bool, type(None)})
 
 
 @final
@@ -52,7 +49,7 @@ class CheckedBody(dict[str, object]):
             names.update([kind for value in objects if type(kind := value.get("type")) is str])
             lists = [value for value in level if is_list(value)]
             inner = chain.from_iterable([*[value.values() for value in objects], *lists])
-            level = [value for value in inner if type(value) not in _SCALARS]
+            level = [value for value in inner if type(value) not in ATOMS]
         return names
 
 

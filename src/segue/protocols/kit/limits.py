@@ -132,10 +132,8 @@ class _Facts:
         places = self._found.get(keys)
         if places is None:
             key = keys[-1]
-            is_absent = (
-                self._names is not None and key not in self._names and key not in _SELECTORS and not key.isdigit()
-            )
-            places = self._found[keys] = _step(above, key) if not is_absent and (above := self.find(keys[:-1])) else []
+            may_be = self._names is None or key in self._names or key in _SELECTORS or key.isdigit()
+            places = self._found[keys] = _step(above, key) if may_be and (above := self.find(keys[:-1])) else []
         return places
 
     def hold(self, condition: Condition, holder: Block) -> bool:

@@ -94,8 +94,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
 
     def keys(self) -> set[str]:
         """Return the kinds of all halves of pairs, and the key of a block that names the call of a program."""
-        references = () if self.reference is None else self.reference[:1]
-        return {*references, *(kind for pair in self.pairs for kind in (pair.call, *pair.results))}
+        return {*(self.reference or ())[:1], *(kind for pair in self.pairs for kind in (pair.call, *pair.results))}
 
     def reference_of(self, holder: Mapping[str, object]) -> str | None:
         """Return the id of the call that an object points to; None if it points to none."""

@@ -266,11 +266,7 @@ class _Compiler:
                 return []
             if is_mapping and names:
                 given = cast("Block", value)
-                kind, role = given.get("type"), given.get("role")
-                chosen = fitting(
-                    kind[:_LONGEST] if isinstance(kind, str) else None,
-                    role[:_LONGEST] if isinstance(role, str) else None,
-                )
+                chosen = fitting(_mark(given.get("type")), _mark(given.get("role")))
                 if isinstance(chosen, tuple):
                     found = chosen[0](given, key)
                     return found and min((compare(given, key) for compare in chosen), key=len)
@@ -357,6 +353,10 @@ class _Compiler:
         """Whether an endpoint takes a key, or a `key=value`, that the SDK lacks."""
         added = self.scope.added
         return (f"#{name}" == self.body and key in added) or f"{name}.{key}" in added
+
+
+def _mark(value: object) -> str | None:
+    return value[:_LONGEST] if isinstance(value, str) else None
 
 
 _NO_TEXT: Final = frozenset[object]()
