@@ -248,7 +248,7 @@ def test_a_random_word_of_a_field_with_ids_stays_and_one_of_a_text_does_not():
 # -- segue's own files -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="skipped: 1 test of locks (Windows has none)")
+@pytest.mark.skipif(sys.platform == "win32", reason="of locks (Windows has none)")
 def test_a_session_file_is_free_after_the_block(tmp_path, monkeypatch):
     opened, closed = list[int](), list[int]()
     real_open, real_close = os.open, os.close
