@@ -26,7 +26,7 @@ from segue.histories.kit.history import History
 from segue.histories.kit.lines import object_of, task_id, text_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import UNKNOWN, find_origin, set_origin
-from segue.histories.kit.pieces import make_call, media_of, stop_of
+from segue.histories.kit.pieces import image_of, make_call, stop_of
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
@@ -73,7 +73,7 @@ class _Screen:
             self._record("partial", item, number)
         elif kind in _PERSON:
             self.close()
-            images = [media_of(data=each, url=each) for each in _list(item.get("images"))]
+            images = [image_of(url=each) for each in _list(item.get("images"))]
             content = (*((TextContent(text=text),) if text else ()), *(each for each in images if each is not None))
             self.messages.append(with_envelope(UserMessage(content=content, timestamp=time), NAME, {"kind": kind}))
         elif not text:
