@@ -237,6 +237,8 @@ ERRORS = [
     ("POST", "/v1/messages", {}, b"[" * 100_000, 400, "anthropic-messages", "JSON"),
     ("POST", "/v1beta/models/g:generateContent", {}, b'{"contents": 3}', 400, "google-genai", "contents"),
     ("POST", "/api/show", {}, b"3", 400, "ollama-chat", "object"),
+    ("POST", "/api/show", {}, {"name": "m" * 513}, 400, "ollama-chat", "the name of the model has 513 characters"),
+    ("GET", f"/v1/models/{'m' * 513}", {}, None, 400, "openai-chat", "the name of the model has 513 characters"),
 ]
 
 
@@ -248,6 +250,12 @@ def test_what_cannot_be_read_has_a_status_and_the_protocol_of_the_client(
         read_call(method, path, headers, body)
     assert (caught.value.status, caught.value.protocol) == (status, protocol)
     assert "\n" not in str(caught.value)
+
+
+def test_the_longest_name_of_a_model_is_read():
+    name = "m" * 512
+    assert read_call("GET", f"/v1/models/{name}", {}).model == name
+    assert read_call("POST", "/api/show", {}, {"name": name}).model == name
 
 
 def test_a_wrong_method_names_the_right_ones():

@@ -12,6 +12,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from queue import Queue
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,7 +22,7 @@ from cli.running import SESSION, run
 from cli.terminal import NO_KEYS, Terminal
 from client.wires import WIRES
 from segue import AssistantMessage, TextContent, UserMessage, append_message, read_session
-from segue.cli import answers, progress
+from segue.cli import answers, progress, prompt
 from segue.cli import chat as chat_command
 from segue.cli.answers import describe_waiting
 from segue.cli.chat_session import ChatSession
@@ -385,6 +386,29 @@ def test_tab_completes_commands_and_models():
             assert session.complete("hello ") == session.complete("") == session.complete("/undo x") == []
         finally:
             session.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "editor", "bound"),
+    [
+        ("Importing this module enables command line editing using GNU readline.", "readline", "tab: complete"),
+        ("Importing this module enables command line editing using libedit.", "libedit", "bind ^I rl_complete"),
+        (None, "readline", "tab: complete"),
+    ],
+)
+def test_the_key_that_completes_is_bound_as_the_library_of_the_system_has_it(monkeypatch, text, editor, bound):
+    lines: list[str] = []
+    library = SimpleNamespace(
+        __doc__=text,
+        set_completer=lambda _: None,
+        set_completer_delims=lambda _: None,
+        parse_and_bind=lines.append,
+    )
+    monkeypatch.setattr(prompt, "import_module", lambda _: library)
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setenv("TERM", "dumb")
+    assert prompt._load_editor(lambda _: []) == editor
+    assert lines == [bound]
 
 
 BLOCKS = {

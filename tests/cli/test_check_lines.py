@@ -88,6 +88,17 @@ def test_every_message_of_a_request_is_found_in_it(protocol, tmp_path):
     assert checked >= 2
 
 
+def test_every_message_of_a_bare_list_of_messages_is_found_in_it(tmp_path):
+    file = tmp_path / "messages.json"
+    turns = [("user", "one"), ("assistant", "two"), ("user", "three")]
+    file.write_text(json.dumps([{"role": role, "content": text} for role, text in turns], indent=2))
+    with file.open("rb") as opened:
+        document = open_source(opened, How(), name=file.name).document
+    assert document is not None
+    places = LinesOfPaths(document)
+    assert [places.find_line(("messages", at), is_wire=False) for at in range(3)] == [2, 6, 10]
+
+
 def test_a_terminal_shows_colours_and_the_progress(tmp_path):
     bad = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "top_k": "x"}
     many = tmp_path / "many.jsonl"

@@ -65,6 +65,16 @@ def test_an_unreadable_line_is_a_finding():
     assert "<stdin>:2: whole conversation: error: not valid JSON: column 2:" in found.out
 
 
+def test_what_only_the_provider_can_know_has_its_place():
+    picture = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
+    body = {**FINE, "messages": [{"role": "user", "content": [picture]}]}
+    shown = run("check", "-", "--for", "anthropic/claude-opus-4-8", "--explain", stdin=json.dumps(body))
+    lines = [line for line in shown.out.splitlines() if line.startswith("cannot know: ")]
+    place = "messages[0].content[0].source.url"
+    assert f"cannot know: {place}: whether the provider can fetch this address" in lines
+    assert "cannot know: whether anthropic still serves claude-opus-4-8" in lines
+
+
 def test_show_prints_turns_models_calls_media_and_costs():
     out = run("show", SESSION).out
     for given in (

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from counting import exact, texts
 from segue import Context, Model, Options, UserMessage
+from segue.counting import upper_estimates
 from segue.counting.counter import TokenCounter
 from segue.counting.text_estimates import bound_bytes, bound_text, estimate_text
 from segue.counting.tokenizers import TOKENIZERS, Tokenizer, name_of
@@ -137,6 +138,15 @@ def test_plain_text_takes_what_the_input_may_have(make, unused, window):
     model = replace(TARGETS["o200k"], context_window=window, max_input=0)
     text = longest_sent(make, model)
     assert exact.count(text, "o200k") >= window - min(16_384, window // 8) - unused * window
+
+
+def test_a_text_with_more_digits_is_no_prose():
+    """Of 2,000 characters, 100 digits are the first 5 % that prose does not have."""
+    prose = texts.SENTENCES["English"] * 40
+    for digits, is_prose in ((0, True), (99, True), (100, False), (101, False)):
+        text = prose[: 2000 - digits] + "7" * digits
+        _, sure, _ = upper_estimates._weigh(text.encode(), (0.0,) * 99)
+        assert (sure < upper_estimates._SURE[2]) is is_prose, digits
 
 
 @exact.needed

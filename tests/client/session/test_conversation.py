@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from client.both_clients import AT_ONCE
 from client.wires import TEXT, WIRES
@@ -178,6 +179,20 @@ def test_a_sticky_client_starts_at_the_model_that_answered_last(server: Scripted
     paths = [request.path for request in server.requests]
     assert paths == ["/chat/completions", "/v1/messages", "/v1/messages", "/v1/messages", "/chat/completions"]
     assert "key-of-openai" not in str([request.headers for request in server.requests if "messages" in request.path])
+
+
+def test_a_sticky_client_starts_at_the_first_model_where_the_candidates_are_others(server: ScriptedServer):
+    down = Reply.json({"error": {"message": "no such model", "type": "not_found_error"}}, status=404)
+    server.reply(down, CLAUDE.answer(), CHAT.answer(), CLAUDE.answer())
+    mine, other = CHAT.model(server.url), CLAUDE.model(server.url)
+    third = replace(mine, id="a-third-model")
+    hello = Context(messages=(UserMessage.of("hello"),))
+    with Client(sticky=True, retry=0, api_key="nobody") as client:
+        client.complete(hello, mine, fallback_models=[other])
+        client.complete(hello, mine, fallback_models=[third, other])
+        client.complete(hello, mine, fallback_models=[other])
+    paths = [request.path for request in server.requests]
+    assert paths == ["/chat/completions", "/v1/messages", "/chat/completions", "/v1/messages"]
 
 
 def test_a_failed_request_is_stored(server: ScriptedServer, client: Client, tmp_path):
