@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from protocols.bedrock_converse.endpoints import KIMI, OSS, SONNET
 from protocols.exchanges import BEDROCK
-from segue.conversation.content import TextContent, ThinkingContent, ToolCall
+from segue.calls.replies import stream_encoder
+from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.events import NativeEvent, ToolCallDelta, ToolCallStart
 from segue.conversation.messages import StopReason, Usage
 from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 
@@ -306,3 +308,34 @@ def test_a_broken_frame_ends_the_reply():
         events, message = run(BEGIN, broken)
         assert kinds(events) == ["start", "error"]
         assert message.stop_reason == StopReason.ERROR
+
+
+WRITTEN = {
+    "a result": (
+        {"toolResult": {"toolUseId": "t", "content": [{"text": "a"}]}},
+        [start(0, toolResult={"toolUseId": "t"}), delta(0, toolResult=[{"text": "a"}]), stop(0)],
+    ),
+    "an image": (
+        {"image": {"format": "png", "source": {"bytes": "AAAA"}}},
+        [start(0, image={"format": "png"}), delta(0, image={"source": {"bytes": "AAAA"}}), stop(0)],
+    ),
+    "an image without its source": ({"image": {"format": "png"}}, [start(0, image={"format": "png"}), stop(0)]),
+    "a server's call": (
+        {"toolUse": {**CALL, "type": "server_tool_use", "input": {"a": 1}}},
+        [start(0, toolUse={**CALL, "type": "server_tool_use"}), delta(0, toolUse={"input": '{"a":1}'}), stop(0)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("block", "frames"), WRITTEN.values(), ids=WRITTEN.keys())
+def test_a_block_of_this_protocol_alone_is_written_with_what_it_holds(block, frames):
+    encoder = stream_encoder(protocol=CODEC.name, model=CODEC.example)
+    content = NativeContent(protocol=CODEC.name, block=block)
+    assert encoder.feed(NativeEvent(index=0, content=content)) == [BEGIN, *frames]
+
+
+def test_every_piece_of_arguments_is_written():
+    encoder = stream_encoder(protocol=CODEC.name, model=CODEC.example)
+    encoder.feed(ToolCallStart(index=0, id="t", name="f"))
+    frames = [encoder.feed(ToolCallDelta(index=0, delta=piece)) for piece in ('{"a":', "1", "}")]
+    assert frames == [[delta(0, toolUse={"input": piece})] for piece in ('{"a":', "1", "}")]

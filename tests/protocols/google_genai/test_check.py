@@ -191,6 +191,7 @@ ACCEPTED = {
         "systemInstruction": {"parts": [{"text": "x"}]},
     },
     "a turn of the model's that is empty": {"contents": [user(), model({"text": ""}), user()]},
+    "a call that has no result yet": {"contents": [user(), model(call(**SIGNATURE))]},
     "how to look at a video, behind it": {
         "contents": [user({"inlineData": {"mimeType": "video/mp4", "data": "AAAA"}}, {"videoMetadata": {"fps": 1}})]
     },

@@ -245,3 +245,21 @@ def test_an_end_mark_ends_it():
     decoder = CODEC.stream_decoder(NEWER, {})
     events = [*decoder.feed(chunk({"text": "x"}, reason="STOP")), *decoder.feed("[DONE]"), *decoder.finish()]
     assert [event.type for event in events][-1] == "done"
+
+
+def test_another_candidate_is_kept_with_the_parts_of_all_chunks():
+    def other(text, **beside):
+        return {"content": {"role": "model", "parts": [{"text": text}]}, "index": 1, **beside}
+
+    first, last = chunk({"text": "a"}), chunk({"text": "b"}, reason="STOP")
+    first["candidates"].append(other("x"))
+    last["candidates"].append(other("z", finishReason="MAX_TOKENS"))
+    _, message = decoded(first, {"candidates": [other("y")]}, {"candidates": [{"index": 1, "avgLogprobs": -1}]}, last)
+    assert message.text() == "ab"
+    parts = [{"text": "x"}, {"text": "y"}, {"text": "z"}]
+    assert CODEC.encode_response(message, VERTEX)["candidates"][1] == {
+        "content": {"role": "model", "parts": parts},
+        "index": 1,
+        "avgLogprobs": -1,
+        "finishReason": "MAX_TOKENS",
+    }

@@ -170,6 +170,14 @@ FAULTS = {
         {"input": "hi", "tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "f"}]},
         {"value_duplicate"},
     ),
+    "a tool that takes a list": (
+        {"input": "hi", "tools": [{"type": "function", "name": "f", "parameters": {"type": "array"}}]},
+        {"schema_root_invalid"},
+    ),
+    "a tool that takes an object, in any case": (
+        {"input": "hi", "tools": [{"type": "function", "name": "f", "parameters": {"type": "OBJECT"}}]},
+        set(),
+    ),
 }
 
 
@@ -273,3 +281,13 @@ def test_the_kind_of_a_file_is_that_of_its_type_in_any_case():
     model = segue.Model("gemini-3-pro-preview", "google", "google-interactions", input=("text", "video"))
     (step,) = segue.prepare(context, model).body["input"]
     assert step["content"] == [{"type": "video", "data": "AAAA", "mime_type": "video/mp4"}]
+
+
+TYPES = {None: {}, "image/*": {}, "image/png": {"mime_type": "image/png"}, "Image/PNG; x=1": {"mime_type": "image/png"}}
+
+
+@pytest.mark.parametrize(("given", "written"), TYPES.items())
+def test_an_image_is_written_with_its_type_if_that_is_known(given, written):
+    image = segue.ImageContent(url="https://e.org/a", mime_type=given)
+    (step,) = segue.encode_request(Context().add(UserMessage.of(image)), protocol=NAME)["input"]
+    assert step["content"] == [{"type": "image", "uri": "https://e.org/a", **written}]

@@ -9,7 +9,7 @@ import pytest
 import segue
 from segue.models.model import Model
 from segue.protocols.api import decode_request, resolve_endpoint
-from segue.protocols.kit.schemas import find_faults, is_closed, schema_name
+from segue.protocols.kit.schemas import find_faults, is_closed, refused_in, schema_name
 from segue.requests.prepare import convert
 
 CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
@@ -157,3 +157,19 @@ def test_a_strict_schema_that_is_too_large_is_named(name):
         schema = {"type": "object", "properties": {"a": schema}}
     faults = find_faults(schema, resolve_endpoint(GPT).rules, strict=True)
     assert "schema_too_large" in {fault.code for fault in faults}
+
+
+REFUSED_KEYWORDS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "a number above the limit": ({"minItems": 2}, ["minItems"]),
+    "a number at the limit": ({"minItems": 1}, []),
+    "a number below the limit": ({"minItems": 0}, []),
+    "no number": ({"minItems": "many"}, []),
+    "a keyword without a limit": ({"maxItems": 1, "minItems": 1, "items": {"maxItems": 1}}, ["maxItems"]),
+    "a keyword that is null": ({"maxItems": None}, ["maxItems"]),
+    "none of them": ({"items": {"maxItems": 1, "minItems": 2}}, []),
+}
+
+
+@pytest.mark.parametrize(("schema", "refused"), REFUSED_KEYWORDS.values(), ids=REFUSED_KEYWORDS.keys())
+def test_the_refused_keywords_of_a_schema_are_listed(schema: dict[str, Any], refused: list[str]):
+    assert refused_in(schema, frozenset({"minItems>1", "maxItems"})) == refused

@@ -46,6 +46,9 @@ class Script:
             case "usage":
                 usage = Usage(input=1_000_000, output=100_000)
                 out.usage = replace(usage, cost=find_cost(out.model.cost, usage))
+            case "report":
+                out.usage = Usage(input=frame["input"])
+                out.report_usage()
             case "nonsense":
                 raise DecodeError("not that")
 
@@ -187,3 +190,10 @@ def test_a_deep_path_of_streamed_arguments_can_be_stored(path):
     decoder.finish()
     assert [call.name for call in decoder.message.tool_calls()] == ["f"]
     assert load_message(dump_message(decoder.message)) == decoder.message
+
+
+def test_counts_are_reported_when_they_change_until_the_reply_ends():
+    counts = [{"do": "report", "input": count} for count in (1, 2, 2, 3)]
+    frames = [counts[0], {"do": "text"}, *counts[1:], {"do": "close"}, STOP, {"do": "finish"}, counts[0]]
+    events, _ = run(*frames)
+    assert [event.usage.input for event in events if event.type == "usage"] == [2, 3]

@@ -223,3 +223,27 @@ def test_added_keys_are_stored_together():
         "in": {"a": {"add": {"b": 1, "c": [2]}}},
         "add": {"d": 3},
     }
+
+
+DIGITS = "a+/b" * 20
+URL_SAFE = "a-_b" * 20
+FORMS = {
+    "the URL alphabet without padding": (DIGITS + "YQ==", URL_SAFE + "YQ", ["url", "bare"]),
+    "the URL alphabet": (DIGITS + "YQ==", URL_SAFE + "YQ==", ["url"]),
+    "no padding": (DIGITS + "YQ==", DIGITS + "YQ", ["bare"]),
+    "a data URL": ("data:image/png;base64," + DIGITS, "data:image/png;base64," + URL_SAFE, ["url"]),
+    "half of the padding": (DIGITS + "YQ==", DIGITS + "YQ=", None),
+    "a text that is not base64": ("x y" + DIGITS, "x y" + URL_SAFE, None),
+    "other data": (DIGITS, "c" + DIGITS[1:], None),
+    "more padding than the default": (DIGITS + "YQ", DIGITS + "YQ==", None),
+    "a short text": ("a+/b", "a-_b", None),
+}
+
+
+@pytest.mark.parametrize(("default", "received", "form"), FORMS.values(), ids=FORMS.keys())
+def test_base64_in_another_form_is_kept_as_its_form(default, received, form):
+    entry = difference(default, received)
+    assert entry is not None
+    assert entry.get("base64") == form
+    assert ("to" in entry) == (form is None)
+    assert apply(default, entry) == received

@@ -307,3 +307,23 @@ def test_what_is_no_request_is_refused_with_its_path(body, path):
     with pytest.raises(DecodeError) as caught:
         CODEC.decode_request(body, LARGE)
     assert caught.value.path == path
+
+
+KEPT = {M: {"vendor": 1}}
+WITH_KEYS = {
+    "a text": (TextContent(text="a", extra=KEPT), {"content": [{"type": "text", "text": "a", "vendor": 1}]}),
+    "thinking": (
+        ThinkingContent(thinking="hm", extra=KEPT),
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "vendor": 1}]},
+    ),
+    "a call": (
+        ToolCall(id="abcdef123", name="f", arguments={"a": 1}, extra=KEPT),
+        {"content": "", "tool_calls": [{**CALL, "vendor": 1}]},
+    ),
+    "a text of another protocol": (TextContent(text="a", extra={"openai-chat": {"vendor": 1}}), {"content": "a"}),
+}
+
+
+@pytest.mark.parametrize(("piece", "wire"), WITH_KEYS.values(), ids=WITH_KEYS.keys())
+def test_content_of_an_assistant_is_written_with_its_own_keys(piece, wire):
+    assert written(AssistantMessage(content=(piece,))) == [{"role": "assistant", **wire}]

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from protocols.ollama_chat.endpoints import GPT_OSS, QWEN
-from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.context import Context, Options, Prompt, ToolDefinition
 from segue.conversation.messages import UserMessage
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
@@ -143,3 +143,16 @@ def test_another_model_gets_options_in_the_default_format():
         "stream": True,
         "options": {"num_predict": -1, "temperature": 0.5},
     }
+
+
+PARAMETERS = {"type": "object", "properties": {"a": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(("given", "parameters"), [(PARAMETERS, PARAMETERS), ({}, {}), (None, {})])
+def test_the_parameters_of_a_tool_are_read_and_written_as_received(given, parameters):
+    wire = {"type": "function", "function": {"name": "f", "description": "x", "parameters": given}}
+    prompt = CODEC.decode_request({"model": QWEN.model.id, "messages": [], "tools": [wire]}, QWEN)
+    (tool,) = prompt.context.tools
+    assert isinstance(tool, ToolDefinition)
+    assert (tool.name, tool.description, tool.parameters) == ("f", "x", parameters)
+    assert CODEC.encode_request(prompt, QWEN)["tools"] == [wire]

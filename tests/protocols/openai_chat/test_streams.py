@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from protocols.openai_chat.endpoints import GPT, calling, chunk, endpoint, fold, reply
+from segue.calls.replies import stream_encoder
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.events import ThinkingDelta, ThinkingStart
 from segue.framing.sse import SseDecoder
 from segue.protocols.kit.verbatim import choose
 from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
@@ -817,3 +819,15 @@ def decoded(frames):
         decoder.feed(frame)
     decoder.finish()
     return decoder.message
+
+
+@pytest.mark.parametrize(
+    ("field", "written"),
+    [("reasoning", "reasoning"), ("thoughts", "reasoning_content"), (["reasoning"], "reasoning_content")],
+    ids=str,
+)
+def test_thinking_is_written_in_its_field_if_that_is_one_for_thinking(field, written):
+    encoder = stream_encoder(protocol=CODEC.name, model=CODEC.example)
+    encoder.feed(ThinkingStart(index=0, extra={CODEC.name: {"field": field}}))
+    (frame,) = encoder.feed(ThinkingDelta(index=0, delta="hm"))
+    assert frame["choices"][0]["delta"] == {written: "hm"}  # pyright: ignore[reportArgumentType, reportCallIssue]

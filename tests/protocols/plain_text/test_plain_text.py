@@ -195,6 +195,10 @@ VIOLATIONS = {
     "an unknown role": ({"messages": [{"role": "tool", "content": "x"}]}, ["role_unknown"]),
     "a list as content": ({"messages": [{"role": "user", "content": []}]}, ["type_wrong"]),
     "a turn without text": ({"messages": [{"role": "user", "content": " "}]}, ["text_blank"]),
+    "several faults": (
+        {"messages": ["x", {"role": "boss", "content": 1}, None, {"role": "user", "content": "x"}]},
+        ["type_wrong", "role_unknown", "type_wrong", "type_wrong"],
+    ),
     "half a surrogate pair": ({"messages": [{"role": "user", "content": "\ud800"}]}, ["body_not_json"]),
     "text": ({"messages": [{"role": "user", "content": "x", "name": "bob"}], "n": 1}, []),
 }
