@@ -13,12 +13,12 @@ import pytest
 
 from projection.histories import ALL_TARGETS
 from property_testing import tiers
-from segue.conversation.context import Context, Options, ToolDefinition
+from segue.conversation.context import Context, Options, Prompt, ToolDefinition
 from segue.conversation.messages import UserMessage
 from segue.models.catalogue import packaged_catalogue
 from segue.models.model import Model
 from segue.models.thinking import THINKING_LEVELS
-from segue.protocols.api import resolve_endpoint
+from segue.protocols.api import encode_request, resolve_endpoint
 from segue.protocols.registry import PROTOCOLS, get_protocol
 from segue.requests.prepare import Request, prepare
 
@@ -152,3 +152,17 @@ def test_a_value_out_of_range_is_clamped_or_removed_and_reported(protocol, optio
         assert kept.temperature is None or kept.temperature >= 0, model.full_name()
         assert kept.top_p is None or 0 <= kept.top_p <= 1, model.full_name()
         assert all(kept.stop or ()), model.full_name()
+
+
+PLACED: Final = {
+    "anthropic/claude-sonnet-4-5": {"top_k": 5},
+    "google/gemini-2.5-flash": {"generationConfig": {"topK": 5}},
+}
+
+
+@pytest.mark.parametrize(("name", "fields"), PLACED.items())
+def test_an_option_of_any_model_is_written_where_the_model_has_it(name, fields):
+    model = packaged_catalogue().get(name)
+    assert model is not None
+    body = encode_request(Prompt(context=HELLO, options=Options(shared={"top_k": 5})), model=model)
+    assert body == encode_request(HELLO, model=model) | fields

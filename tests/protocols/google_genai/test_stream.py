@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocols.google_genai.endpoints import NEWER, VERTEX
@@ -257,7 +259,8 @@ def test_another_candidate_is_kept_with_the_parts_of_all_chunks():
     _, message = decoded(first, {"candidates": [other("y")]}, {"candidates": [{"index": 1, "avgLogprobs": -1}]}, last)
     assert message.text() == "ab"
     parts = [{"text": "x"}, {"text": "y"}, {"text": "z"}]
-    assert CODEC.encode_response(message, VERTEX)["candidates"][1] == {
+    written: Any = CODEC.encode_response(message, VERTEX)
+    assert written["candidates"][1] == {
         "content": {"role": "model", "parts": parts},
         "index": 1,
         "avgLogprobs": -1,
