@@ -118,6 +118,13 @@ def test_a_file_below_a_root_is_read_in_any_format(outside):
     assert "cannot be read" in ask(server, "read_session", source=f"codex:{outside / 'crush.db'}")
 
 
+def test_the_newest_file_of_a_folder_below_a_root_is_read(outside):
+    folder = outside / "project"
+    folder.mkdir()
+    (folder / "session.jsonl").write_bytes(SESSION.read_bytes())
+    assert "[0]" in ask(build_server(roots=[outside]), "read_session", source=str(folder))
+
+
 @pytest.mark.parametrize(
     ("name", "target"),
     [(".aider.chat.history.md", ".env"), (".specstory/history/x.md", ".env"), (".crush/crush.db", "crush.db")],

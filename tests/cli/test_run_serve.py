@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import tomllib
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import Ran, run
+from segue.cli.listening import listen
 from segue.cli.run import own_folder
 from segue.gateway.config import SETUP_NAMES
 from segue.gateway.setup_lines import CLIENTS, setup_text
@@ -209,3 +211,13 @@ def test_under_a_wide_umask_only_the_user_can_write_to_the_folder_of_a_program(
             assert not [each for each in above if each.stat().st_mode & 0o022]
     finally:
         os.umask(before)
+
+
+def test_the_sockets_of_a_listener_send_at_once() -> None:
+    """Without it the second part of a reply waits for an acknowledgement of the client."""
+    with listen("127.0.0.1", 0, another="--port") as listener:
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        with socket.create_connection(listener.getsockname()):
+            connection, _ = listener.accept()
+            with connection:
+                assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

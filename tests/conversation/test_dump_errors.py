@@ -400,6 +400,20 @@ BESIDES: Final[Mapping[str, tuple[Context, tuple[str | int, ...]]]] = {
 }
 
 
+class Foreign(msgspec.Struct, tag="user", tag_field="role"):
+    """A message of another library, with the fields of one."""
+
+    content: tuple[TextContent, ...] = ()
+    extra: None = None
+
+
+def test_a_message_of_another_class_is_not_written():
+    for content in ((), (TextContent(text="hi"),)):
+        with pytest.raises(DumpError, match="a value of type Foreign") as caught:
+            dump(Context(messages=(Foreign(content=content),)))  # type: ignore[arg-type]
+        assert caught.value.path == ("messages", 0)
+
+
 @pytest.mark.parametrize(("context", "path"), BESIDES.values(), ids=BESIDES.keys())
 def test_a_conversation_is_not_written_with(context, path):
     with pytest.raises(DumpError) as caught:

@@ -16,7 +16,7 @@ SAME = {
     "bytes": b"one",
     "a list": [1000, [2000.5, "x"]],
     "an object": {"a": 1000, "b": {"c": ["x"]}},
-    "content": TextContent(text="one", extra={"a": 1000}),
+    "content": TextContent(text="one", extra={"openai-chat": {"a": 1000}}),
 }
 DIFFERENT = {
     "a text": ("one", "two"),

@@ -16,7 +16,7 @@ import pytest
 from corpus.building import TARGET, TO, chat, folder_of, hidden, joined, lines, segue, start_segue, write, zipped
 from segue import Policy, convert
 from segue.cli import corpora, progress
-from segue.corpus import Job, Shard, Summary, convert_shard, merge, plan, read_notes
+from segue.corpus import Job, Shard, Summary, convert_shard, merge, plan, read_notes, workers
 from segue.errors import CorpusError
 from segue.models.catalogue import get_model
 
@@ -380,3 +380,13 @@ def test_a_line_about_a_row_stands_above_the_bar(monkeypatch):
     assert '\x1b[2K{"line": 1}' in lines_shown
     progress.print_line("without a bar")
     assert shown.getvalue().endswith("without a bar\n")
+
+
+def test_output_that_the_shared_memory_cannot_hold_is_sent(tmp_path, monkeypatch):
+    source = folder_of(tmp_path / "in", 3)
+    for name, size in (("held", workers._SLOT), ("sent", 1)):
+        monkeypatch.setattr(workers, "_SLOT", size)
+        made = segue("convert", source, *TO, "--jobs", 2, "-o", tmp_path / name)
+        assert made.status == 0, made.err
+    assert joined(tmp_path / "held")
+    assert joined(tmp_path / "sent") == joined(tmp_path / "held")

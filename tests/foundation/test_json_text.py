@@ -63,3 +63,11 @@ def test_a_piece_that_is_read_at_once_is_written_like_its_characters(given: str)
 def test_a_comma_is_held_back_until_the_next_value():
     growing = GrowingJson()
     assert [growing.add(piece) for piece in ('{"a":1,', '"b":"x"', ", ", "}")] == ['{"a":1', ',"b":"x"', "", "}"]
+
+
+@pytest.mark.parametrize("last", ['"b}', '"b},}', '"b": "}'])
+def test_a_bracket_at_the_end_of_a_piece_may_be_in_a_string(last: str):
+    """The comma before it was held back until the value that comes with it."""
+    growing = GrowingJson()
+    written = [growing.add(piece) for piece in ('{"a":1', ",", last)]
+    assert written == ['{"a":1', "", f",{last}"]
