@@ -104,7 +104,8 @@ def command_of(*arguments: object, before: str = "", python: str = sys.executabl
 
 
 def environment(env: dict[str, str] | None = None) -> dict[str, str]:
-    paths = [*(env or {}).get("PYTHONPATH", "").split(os.pathsep), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    given = (env or {}).get("PYTHONPATH", ""), os.environ.get("PYTHONPATH", "")  # a copy with planted faults is there
+    paths = [path for paths in given for path in paths.split(os.pathsep)] + [str(ROOT / "src")]
     return {**os.environ, **(env or {}), "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
 
