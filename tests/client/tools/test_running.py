@@ -120,7 +120,9 @@ def test_calls_run_until_an_answer_has_none_and_errors_are_results(way):
     place = Place(LOOK, FAIL, DONE, **way)
     run = place.run()
     assert run.text() == "Done."
-    assert [bool(each.body.get("stream")) for each in place.emulator.requests] == [way["is_streamed"]] * 3
+    assert [bool(cast("dict[str, Any]", each.body).get("stream")) for each in place.emulator.requests] == [
+        way["is_streamed"]
+    ] * 3
     assert (run.requests, run.calls) == (3, 3)
     assert results_of(run) == [("seen a", False), ("seen b", False), ("LookupError: there is nothing", True)]
     roles = ["user", "assistant", "toolResult", "toolResult", "assistant", "toolResult", "assistant"]
