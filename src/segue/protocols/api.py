@@ -83,7 +83,7 @@ def resolve_endpoint(model: Model, *, cautious: bool = False) -> Endpoint:
         return known[0]
     endpoint = Endpoint(model, resolve_rules(model, cautious=cautious), resolve_dialect(model), cautious=cautious)
     if not cautious and None not in overrides:
-        if len(_resolved) >= _MOST_KNOWN:
+        if len(_resolved) >= _MOST_KNOWN // 8:  # most models are made for one request
             _resolved.clear()
         _resolved[id(model)] = endpoint, overrides
     return endpoint
