@@ -3,8 +3,8 @@
 Every function runs on a small input and on one eight times as large, in one process and in CPU time, without the
 garbage collector. The time for each item may grow by caches and hash tables, so a function fails only if it grows to
 `TOLERATED` times; a quadratic function grows to eight times as soon as its quadratic part is most of it. A suspect is
-measured again, at once and after all others, and the best times count, so that load of other programs raises no
-alarm. Nothing depends on how fast the machine is.
+measured again, at once and up to three times after all others, and the best times count, so that load of other
+programs raises no alarm. Nothing depends on how fast the machine is.
 
 Tokens are counted only in conversations that are nearly as long as the window of the target, which costs several times
 as much as the rest. So the windows are unlimited, or they grow with the input: then everything is counted and cut in
@@ -21,6 +21,7 @@ from __future__ import annotations
 import gc
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,6 +76,8 @@ LARGE: Final = 8 * SMALL
 TOLERATED: Final = 2.5
 """How much the time for one item may grow from the small to the large input."""
 _TRIES: Final = 3
+_PAUSES: Final = (0, 10, 20)
+"""Seconds before a suspect is measured again: other programs may take the caches of the processor for seconds."""
 _NEGLIGIBLE_NS: Final = 3_000_000
 """A large input that takes less is not judged: the fixed part of the small one is most of its time."""
 
@@ -472,10 +475,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(_describe(function, growth))
             if growth > TOLERATED:
                 suspects.append(function)
-        for function in suspects:  # once more, later: other programs may take the caches of the processor for seconds
-            growth = measure_growth_of(function)
-            if growth is not None and growth > TOLERATED:
-                failed.append(_describe(function, growth))
+        for pause in _PAUSES:
+            time.sleep(pause if suspects else 0)
+            again = [(function, measure_growth_of(function)) for function in suspects]
+            still = [(function, growth) for function, growth in again if growth is not None and growth > TOLERATED]
+            suspects = [function for function, _ in still]
+            failed = [_describe(function, growth) for function, growth in still]
     for line in failed:
         print(line, file=sys.stderr)
     if failed:

@@ -511,6 +511,7 @@ def test_the_guard_of_growth_covers_every_protocol_history_and_sample(module_of,
 def test_the_guard_of_growth_names_what_grows(module_of, monkeypatch, capsys):
     guard = module_of("growth_guard")
     monkeypatch.setattr(guard, "measure_growth_of", lambda function: 8.0 if function.name == "read_session" else 1.0)
+    monkeypatch.setattr(guard, "_PAUSES", (0, 0))
     with pytest.raises(SystemExit, match=r"^1 of \d+ functions grow faster than their input$"):
         guard.main([])
     assert capsys.readouterr().err.startswith("read_session: ")
