@@ -86,7 +86,7 @@ demo: $(LIBRARY) ## show an example conversation that ran over several providers
 quick: $(TOOLS) ## run the tests of the core with few examples, to run between edits (under a minute)
 	$(PY) -m pytest -n auto -q --merge-cases --hypothesis-profile=quick -m 'not proof and not traffic' $(QUICK) $(PYTEST)
 
-test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time (about 5 minutes on two cores)
+test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time (about 8 minutes on two cores)
 	$(PY) -m pytest -n auto --merge-cases --durations=8 --durations-min=5 $(PYTEST)
 
 explore: $(TOOLS) ## look for failing examples of the property tests, at random, for EXPLORE_MINUTES
@@ -114,7 +114,7 @@ check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, bu
 	$(call timed,$(PY) scripts/check_growth.py)
 	@echo "What took longest:"; sort -rn $(TIMES) | head -5
 
-$(STEPS): check-%:
+$(STEPS): check-%: $(TOOLS)
 	$(call timed,$(STEP_$*))
 
 format: $(TOOLS) ## format the code and fix what the linter can

@@ -121,7 +121,7 @@ def test_the_question_for_a_key_is_not_part_of_the_output(env, monkeypatch, caps
     keys.set_key.main(["mistral"], standalone_mode=False)
     shown = capsys.readouterr()
     assert shown.out.strip() == ""
-    assert "API key of mistral: " in shown.err
+    assert "API key of mistral:" in shown.err
     assert read_stored_key("mistral", os.environ) == KEY
 
 

@@ -62,7 +62,6 @@ class _OneWrite:
         self._transport = transport
         self._loop = loop
         self._head: bytes = b""
-        self.is_closing: Callable[[], bool] = transport.is_closing
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - everything else is the transport's own
         return getattr(self._transport, name)

@@ -204,6 +204,6 @@ def read_whole(body: bytes, request: Request, account: str | None = None, key: s
         DecodeError: the body does not fit the protocol.
     """
     parsed = parse_body(body)
-    if not isinstance(parsed, dict):
+    if not isinstance(parsed, Mapping):
         raise DecodeError("the reply is not a JSON object")
     return request.decode(cast("Mapping[str, object]", parsed), account=account, key=key)

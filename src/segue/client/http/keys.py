@@ -52,7 +52,7 @@ _SHORTEST_SECRET: Final = 6
 
 def choose_for(given: _Value | Mapping[str, _Value] | None, provider: str, first: str) -> _Value | None:
     """Find the value for a provider: its entry in a mapping, or a single value if it is the `first` provider."""
-    if isinstance(given, (dict, Mapping)):
+    if isinstance(given, Mapping):
         return cast("Mapping[str, _Value]", given).get(provider)
     return given if provider == first else None
 

@@ -118,10 +118,6 @@ _LARGEST = 1 << 63
 
 def number_of(value: object) -> int:
     """Return a count of tokens; 0 for a value that is not a number, or is larger than any count."""
-    if value is None:
-        return 0
-    if type(value) is int:
-        return value if -_LARGEST < value < _LARGEST else 0
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_LARGEST < value < _LARGEST:
         return 0
     return int(value)

@@ -186,7 +186,7 @@ def chosen(extra: Extra | None, protocol: str, name: str, default: object, *, mo
     """
     part = extra.get(protocol) if extra is not None else None
     patch = part.get(VERBATIM) if part is not None else None
-    if patch is None or not isinstance(patch, (dict, Mapping)):
+    if not isinstance(patch, (dict, Mapping)):
         return default
     rules = cast("Block", patch)
     if model is not None and rules.get(_ONLY_FOR, model) != model:
