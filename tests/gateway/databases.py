@@ -10,12 +10,15 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import final
+
+from segue.envelope.state import State
+from segue.gateway.store.store import Store
 
 REASON = "with PostgreSQL (no server program or no psycopg)"
 
@@ -79,3 +82,11 @@ def postgresql() -> Iterator[str]:
     """Start a server in a temporary folder, and give the URL of its database."""
     with postgresql_server() as server:
         yield server.url
+
+
+def states_of(store: Store, keys: Iterable[str], now: int) -> dict[str, list[State]]:
+    """Return the states of keys, and note that they were used."""
+    found = store.find(keys, "", now)
+    if found.used.ids:
+        store.put_all((found.used,), now)
+    return found.states

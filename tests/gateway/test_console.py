@@ -425,7 +425,7 @@ def fill(store: Store, count: int) -> None:
         )
         for at in range(count)
     ]
-    store.put_requests(rows, 1_800_000_000_000)
+    store.put_all(rows, 1_800_000_000_000)
 
 
 @pytest.mark.parametrize("words", [[], ["codex"], ["opus", "claude-code"], ["nothing"]])

@@ -371,7 +371,7 @@ def test_replies_that_an_older_version_stored_are_continued(model: str, tmp_path
         kept = msgspec.msgpack.decode(data, type=KeptReply)
         old = Context(messages=(UserMessage.of("one"), load_message(kept.messages)))
         row = msgspec.msgpack.encode((None, dump(old), kept.made, "", ""))
-        store.put_response(StoredReply(chain.previous or "", "", row), 1)
+        store.put_all([StoredReply(chain.previous or "", "", row)], 1)
         store.close()
         chain.send({"input": [developer("Be brief."), user("two")]}, "http")
         turns = chain.send({"input": [user("three")]}, "http")

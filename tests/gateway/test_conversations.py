@@ -108,7 +108,7 @@ def test_gateways_that_share_a_store_see_what_the_others_choose(tmp_path: Path) 
     asyncio.run(run())
     stored = open_store(name)
     assert stored is not None
-    row = stored.get_conversation("c")
+    row = stored.find((), "c", 1).conversation
     stored.close()
     assert row is not None
     assert b'"refused":["a","b"]' in row.data

@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from gateway.databases import REASON, find_programs, postgresql_server
+from gateway.databases import REASON, find_programs, postgresql_server, states_of
 from segue.conversation.content import ThinkingContent
 from segue.envelope.state import Piece, State
 from segue.gateway.store.opening import open_store
@@ -68,7 +68,7 @@ def _open(address: str) -> Store:
 
 def _missing(address: str, names: list[str]) -> list[str]:
     store = _open(address)
-    found = store.get_states([f"call:{name}" for name in names], NOW)
+    found = states_of(store, [f"call:{name}" for name in names], NOW)
     store.close()
     return [name for name in names if f"call:{name}" not in found]
 
@@ -97,7 +97,7 @@ def test_a_database_that_stops_under_load_loses_nothing_that_was_acknowledged() 
                 is_durable = await service.put(item(name), NOW, is_kept=True)
                 slowest = max(slowest, time.monotonic() - began)
                 (acknowledged if is_durable else refused).append(name)
-                await service.get_states([f"call:{name}"], NOW)
+                await service.find([f"call:{name}"], "", NOW)
                 number += 1
                 await asyncio.sleep(0.01)
 

@@ -101,7 +101,7 @@ def test_the_doctor_looks_at_the_store(tmp_path: Path) -> None:
 
 def test_the_doctor_says_how_far_the_store_is_ahead(tmp_path: Path) -> None:
     store = opened(tmp_path / "g.db")
-    store.put_requests([StoredRow("first", "t", b"{}")], time.time_ns() // 1_000_000 + 3_600_000)
+    store.put_all([StoredRow("first", "t", b"{}")], time.time_ns() // 1_000_000 + 3_600_000)
     store.close()
     config = load_config(f'[state]\nstore = "sqlite:{tmp_path}/g.db"')
     (found,) = (each for each in examine(config, {**KEYS, "HOME": "/nowhere"}, None) if each.subject == "clock")
@@ -134,14 +134,14 @@ def count(store: Store, table: str = "requests") -> int:
 
 def test_a_backup_is_whole_while_the_store_is_written(tmp_path: Path) -> None:
     store, source, target = opened(tmp_path / "g.db"), tmp_path / "g.db", tmp_path / "copies" / "b.db"
-    store.put_requests([StoredRow(f"first{n}", "t", b"{}") for n in range(500)], NOW)
+    store.put_all([StoredRow(f"first{n}", "t", b"{}") for n in range(500)], NOW)
     key = store.envelope_key()
     is_over = threading.Event()
 
     def write() -> None:
         number = 0
         while not is_over.is_set():
-            store.put_requests([StoredRow(f"r{number}-{n}", "t", b"{}") for n in range(10)], NOW)
+            store.put_all([StoredRow(f"r{number}-{n}", "t", b"{}") for n in range(10)], NOW)
             number += 1
 
     thread = threading.Thread(target=write)
@@ -170,9 +170,9 @@ def test_a_backup_is_whole_while_the_store_is_written(tmp_path: Path) -> None:
 
 def test_a_restored_store_replaces_the_old_one_with_its_log(tmp_path: Path) -> None:
     store = opened(tmp_path / "g.db")
-    store.put_requests([StoredRow("old", "t", b"{}")], NOW)
+    store.put_all([StoredRow("old", "t", b"{}")], NOW)
     back_up(tmp_path / "g.db", tmp_path / "b.db")
-    store.put_requests([StoredRow("new", "t", b"{}")], NOW)
+    store.put_all([StoredRow("new", "t", b"{}")], NOW)
     store.close()
     (tmp_path / "g.db-wal").write_bytes(b"of the old store")
     ran = run("gateway", "restore", tmp_path / "b.db", "--store", f"sqlite:{tmp_path}/g.db")
@@ -187,7 +187,7 @@ def test_a_restored_store_replaces_the_old_one_with_its_log(tmp_path: Path) -> N
 @pytest.mark.parametrize("kind", ["no store", "damaged", "later", "no database"])
 def test_what_is_no_backup_changes_nothing(tmp_path: Path, kind: str) -> None:
     store = opened(tmp_path / "g.db")
-    store.put_requests([StoredRow(f"r{n}", "t", b"x" * 2000) for n in range(50)], NOW)
+    store.put_all([StoredRow(f"r{n}", "t", b"x" * 2000) for n in range(50)], NOW)
     store.close()
     before, bad = (tmp_path / "g.db").read_bytes(), tmp_path / "bad.db"
     if kind == "no database":
@@ -213,7 +213,7 @@ def test_gc_deletes_what_has_expired_and_shrinks_the_file(tmp_path: Path) -> Non
     now = time.time_ns() // 1_000_000
     store = opened(tmp_path / "g.db")
     store.put_all([StoredContent(f"c{n}", "t", os.urandom(20_000), "x") for n in range(100)], now - 9 * DAY)
-    store.put_requests([StoredRow("new", "t", b"{}")], now)
+    store.put_all([StoredRow("new", "t", b"{}")], now)
     store.close()
     size = (tmp_path / "g.db").stat().st_size
     ran = run("gateway", "gc", "--store", f"sqlite:{tmp_path}/g.db")
@@ -227,7 +227,7 @@ def test_gc_deletes_what_has_expired_and_shrinks_the_file(tmp_path: Path) -> Non
 def test_the_program_erases_a_conversation_or_a_key(tmp_path: Path) -> None:
     store = opened(tmp_path / "g.db")
     rows = [StoredRow(f"r{n}", "alice" if n % 2 else "bob", b"{}", NOW, f"c{n}") for n in range(4)]
-    store.put_requests(rows, NOW)
+    store.put_all(rows, NOW)
     where = ("--store", f"sqlite:{tmp_path}/g.db", "--yes")
     assert run("gateway", "erase", *where).status == 2
     assert "erased 1 row" in run("gateway", "erase", "--conversation", "c0", *where).out

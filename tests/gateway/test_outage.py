@@ -159,7 +159,7 @@ def test_a_stored_reply_that_is_its_own_ancestor_is_not_followed(tmp_path: Path)
         assert store is not None
         for name, previous in (("resp_a", "resp_b"), ("resp_b", "resp_a")):
             kept = KeptReply(previous, dump(Context(messages=())))
-            store.put_response(StoredReply(name, "", msgspec.msgpack.encode(kept)), 1)
+            store.put_all([StoredReply(name, "", msgspec.msgpack.encode(kept))], 1)
         assert store.get_response("resp_a", "") is not None
         before = database.calls
         reply = _ask(gateway, previous_response_id="resp_a")

@@ -37,7 +37,7 @@ def test_a_database_and_its_folder_are_created_for_the_owner_alone(tmp_path: Pat
     store = open_store(f"sqlite:{path}")
     assert store is not None
     store.envelope_key()
-    store.put_response(StoredReply("r", "t", b"secret"), 1)
+    store.put_all([StoredReply("r", "t", b"secret")], 1)
     assert sorted(file.name for file in path.parent.iterdir()) == ["gateway.db", "gateway.db-shm", "gateway.db-wal"]
     assert {_mode(file) for file in path.parent.iterdir()} == {0o600}
     assert {_mode(path.parent), _mode(path.parent.parent)} == {0o700}
@@ -48,7 +48,7 @@ def test_a_file_that_others_may_read_is_narrowed_and_reported(tmp_path: Path, ca
     path = tmp_path / "gateway.db"
     first = open_store(f"sqlite:{path}")
     assert first is not None
-    first.put_response(StoredReply("r", "t", b"secret"), 1)
+    first.put_all([StoredReply("r", "t", b"secret")], 1)
     files = [path, tmp_path / "gateway.db-wal", tmp_path / "gateway.db-shm"]
     for file in files:
         file.chmod(0o644)

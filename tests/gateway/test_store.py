@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.databases import REASON, find_programs, postgresql
+from gateway.databases import REASON, find_programs, postgresql, states_of
 from segue.conversation.content import ThinkingContent
 from segue.envelope.state import Piece, State
 from segue.errors import SettingsError
@@ -76,68 +76,78 @@ def _state(name: str, size: int = 10) -> State:
 
 
 def test_a_state_is_found_by_each_of_its_keys(store: Store) -> None:
-    store.put_states([StoredState("t", ("call:1", "chain:2"), _state("a"))], NOW)
-    assert store.get_states(["call:1", "chain:2", "near:3"], NOW) == {"call:1": [_state("a")], "chain:2": [_state("a")]}
+    store.put_all([StoredState("t", ("call:1", "chain:2"), _state("a"))], NOW)
+    assert states_of(store, ["call:1", "chain:2", "near:3"], NOW) == {"call:1": [_state("a")], "chain:2": [_state("a")]}
 
 
 def test_the_newest_state_of_a_key_comes_first(store: Store) -> None:
     for number in range(3):
-        store.put_states([StoredState("t", ("chain:1",), _state(str(number)))], NOW + number)
-    assert store.get_states(["chain:1"], NOW)["chain:1"] == [_state("2"), _state("1"), _state("0")]
+        store.put_all([StoredState("t", ("chain:1",), _state(str(number)))], NOW + number)
+    assert states_of(store, ["chain:1"], NOW)["chain:1"] == [_state("2"), _state("1"), _state("0")]
 
 
 def test_the_same_state_is_stored_once(store: Store) -> None:
     for number in range(3):
-        store.put_states([StoredState("t", ("chain:1", f"near:{number}"), _state("a"))], NOW + number)
-    assert len(store.get_states(["chain:1"], NOW)["chain:1"]) == 1
+        store.put_all([StoredState("t", ("chain:1", f"near:{number}"), _state("a"))], NOW + number)
+    assert len(states_of(store, ["chain:1"], NOW)["chain:1"]) == 1
     assert store.database.query("select count(*) from states") == [(1,)]
 
 
 def test_more_keys_than_a_statement_has_room_for(store: Store) -> None:
-    store.put_states([StoredState("t", tuple(f"call:{n}" for n in range(1300)), _state("a"))], NOW)
-    assert len(store.get_states([f"call:{n}" for n in range(2000)], NOW)) == 1300
+    store.put_all([StoredState("t", tuple(f"call:{n}" for n in range(1300)), _state("a"))], NOW)
+    assert len(states_of(store, [f"call:{n}" for n in range(2000)], NOW)) == 1300
+
+
+def test_states_and_a_conversation_are_found_together(store: Store) -> None:
+    keys = [f"call:{n}" for n in range(700)]
+    store.put_all([StoredState("t", (each,), _state("old")) for each in keys], NOW)
+    store.put_all([StoredState("t", (keys[0], keys[-1]), _state("new")), StoredConversation("c", "t", b"row")], NOW + 1)
+    for some in ([], keys[:1], keys):
+        found = store.find(some, "c", NOW)
+        assert found.conversation == StoredConversation("c", "t", b"row")
+        assert found.states.keys() == set(some)
+        assert all(found.states[key] == [_state("new"), _state("old")] for key in some if key in (keys[0], keys[-1]))
+    assert store.find(keys[:1], "d", NOW).conversation is None
 
 
 def test_hostile_values_are_only_values(store: Store) -> None:
     evil = "'; drop table states; -- \x00 \ud800 ?%s"
-    store.put_requests([StoredRow("r1", evil, b"{}")], NOW)
-    store.put_states([StoredState(evil, ("call:1",), _state("a"))], NOW)
+    store.put_all([StoredRow("r1", evil, b"{}")], NOW)
+    store.put_all([StoredState(evil, ("call:1",), _state("a"))], NOW)
     assert store.get_request(evil, evil) is None
     assert store.get_request("r1", evil) == b"{}"
-    assert store.get_states([evil.replace("\x00", "").replace("\ud800", "")], NOW) == {}
+    assert states_of(store, [evil.replace("\x00", "").replace("\ud800", "")], NOW) == {}
     store.delete_tenant(evil)
-    assert store.get_states(["call:1"], NOW) == {}
+    assert states_of(store, ["call:1"], NOW) == {}
     assert store.get_request("r1", evil) is None
 
 
 def test_what_was_not_used_for_long_expires(store: Store) -> None:
-    store.put_states(
-        [StoredState("t", ("call:old",), _state("old")), StoredState("t", ("call:used",), _state("u"))], NOW
-    )
-    store.get_states(["call:used"], NOW + 20 * DAY)
-    store.put_requests([StoredRow("r1", "t", b"{}")], NOW)
+    store.put_all([StoredState("t", ("call:old",), _state("old")), StoredState("t", ("call:used",), _state("u"))], NOW)
+    states_of(store, ["call:used"], NOW + 20 * DAY)
+    store.put_all([StoredRow("r1", "t", b"{}")], NOW)
     assert sum(store.sweep(StoreLimits(), NOW + day * DAY) for day in range(32)) == 1
-    assert list(store.get_states(["call:old", "call:used"], NOW)) == ["call:used"]
+    assert list(states_of(store, ["call:old", "call:used"], NOW)) == ["call:used"]
     assert store.database.query("select count(*) from state_keys") == [(1,)]
     assert listed(store, "t", 5) == []
 
 
 def test_the_oldest_states_make_room(store: Store) -> None:
     for number in range(10):
-        store.put_states([StoredState("t", (f"call:{number}",), _state(str(number), 1000))], NOW + number)
+        store.put_all([StoredState("t", (f"call:{number}",), _state(str(number), 1000))], NOW + number)
     store.sweep(StoreLimits(state_bytes=4500), NOW + 10)
-    assert sorted(store.get_states([f"call:{n}" for n in range(10)], NOW)) == [f"call:{n}" for n in range(6, 10)]
+    assert sorted(states_of(store, [f"call:{n}" for n in range(10)], NOW)) == [f"call:{n}" for n in range(6, 10)]
 
 
 def test_responses_belong_to_a_tenant(store: Store) -> None:
-    store.put_response(StoredReply("resp_1", "alice", b"items"), NOW)
+    store.put_all([StoredReply("resp_1", "alice", b"items")], NOW)
     assert store.get_response("resp_1", "alice") == b"items"
     assert store.get_response("resp_1", "bob") is None
 
 
 def test_requests_are_listed_newest_first(store: Store) -> None:
     for number in range(5):
-        store.put_requests([StoredRow(f"r{number}", "t", b"%d" % number)], NOW + number)
+        store.put_all([StoredRow(f"r{number}", "t", b"%d" % number)], NOW + number)
     assert listed(store, "t", 2) == [b"4", b"3"]
     assert listed(store, "t", 2, before=(NOW + 3, "~")) == [b"2", b"1"]
 
@@ -155,10 +165,10 @@ def test_requests_and_conversations_belong_to_a_tenant(store: Store) -> None:
     assert listed(store, "bob", 5) == []
     assert store.list_conversations("bob", 5) == []
     assert store.list_conversations("alice", 5) == [StoredConversation("c", "alice", b"2")]
-    assert store.get_conversation("c") == StoredConversation("c", "alice", b"2")
+    assert store.find((), "c", NOW).conversation == StoredConversation("c", "alice", b"2")
     for day in range(32):
         store.sweep(StoreLimits(), NOW + day * DAY)
-    assert store.get_conversation("c") is None
+    assert store.find((), "c", NOW).conversation is None
 
 
 def test_all_gateways_of_a_store_have_one_key_and_one_schema(address: str) -> None:
@@ -194,7 +204,7 @@ def test_a_service_writes_before_it_returns_and_reads_back(address: str) -> None
         service.start()
         await asyncio.gather(*(service.put(StoredState("t", (f"call:{n}",), _state(str(n))), NOW) for n in range(150)))
         service.put_later(StoredRow("r", "t", b"row"), NOW)
-        found = await service.get_states([f"call:{n}" for n in range(150)], NOW)
+        found, _ = await service.find([f"call:{n}" for n in range(150)], "", NOW)
         assert len(found) == 150
         await service.close()
 
@@ -217,7 +227,7 @@ def test_a_store_that_fails_fails_no_reply(tmp_path: Path) -> None:
         with store.database.transaction() as transaction:
             transaction.run("drop table state_keys")
         await service.put(StoredState("t", ("call:1",), _state("a")), NOW)
-        assert await service.get_states(["call:1"], NOW) == {}
+        assert (await service.find(["call:1"], "", NOW))[0] == {}
         await service.close()
 
     asyncio.run(run())
@@ -230,7 +240,7 @@ def test_without_a_store_nothing_is_kept() -> None:
         service = StoreService(open_store("none"), StoreLimits(), print)
         service.start()
         await service.put(StoredState("t", ("call:1",), _state("a")), NOW)
-        assert await service.get_states(["call:1"], NOW) == {}
+        assert (await service.find(["call:1"], "", NOW))[0] == {}
         await service.close()
 
     asyncio.run(run())

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gateway.databases import REASON, find_programs, postgresql
+from gateway.databases import REASON, find_programs, postgresql, states_of
 from gateway.faults import FaultyDatabase
 from segue.conversation.content import ThinkingContent
 from segue.envelope.state import Piece, State
@@ -108,7 +108,7 @@ def test_an_item_that_is_refused_harms_no_other(faulty: FaultyDatabase) -> None:
     async def work(service: StoreService) -> None:
         durable = await asyncio.gather(*(service.put(_item(number), NOW) for number in range(100)))
         assert durable == [number != 37 for number in range(100)]
-        assert len(store.get_states([f"call:{number}" for number in range(100)], NOW)) == 99
+        assert len(states_of(store, [f"call:{number}" for number in range(100)], NOW)) == 99
         assert service.is_available
 
     assert _serve(store, work) == ["one item cannot be stored: this value is refused"]
@@ -121,7 +121,7 @@ def test_a_state_that_cannot_be_written_harms_no_other(store: Store) -> None:
         good = [service.put(_item(number), NOW) for number in range(30)]
         durable = await asyncio.gather(*good, service.put(bad, NOW))
         assert durable == [True] * 30 + [False]
-        assert len(store.get_states([f"call:{number}" for number in range(30)], NOW)) == 30
+        assert len(states_of(store, [f"call:{number}" for number in range(30)], NOW)) == 30
 
     assert len(_serve(store, work)) == 1
 
@@ -139,7 +139,7 @@ def test_characters_that_a_database_cannot_store_harm_nobody(store: Store, name:
         assert all(durable)
         assert store.get_response(name, name) == b"3"
         assert store.get_request(name, name) == b"2"
-        found = store.get_conversation(name)
+        found = store.find((), name, NOW).conversation
         assert found is not None
         assert found.data == b"1"
         assert store.get_response(name, "t") is None
@@ -186,7 +186,7 @@ def test_while_the_database_is_away_nobody_waits_and_nothing_is_acknowledged(fau
         first = await asyncio.gather(*(service.put(_item(number), NOW, is_kept=True) for number in range(5)))
         assert first == [False] * 5
         assert not service.is_available
-        assert await service.get_states(["call:0"], NOW) == {"call:0": [_state("0")]}  # from memory
+        assert (await service.find(["call:0"], "", NOW))[0] == {"call:0": [_state("0")]}  # from memory
         await _until(lambda: service._reads.is_open)
         # The thread that probes is the only one that calls the database now.
         callers: set[str] = set()
@@ -196,7 +196,7 @@ def test_while_the_database_is_away_nobody_waits_and_nothing_is_acknowledged(fau
         assert await service.put(_item(5), NOW, is_kept=True) is False
         assert await service.put(StoredReply("resp", "t", b"x"), NOW) is False
         faulty.write_failure = None
-        await _until(lambda: len(store.get_states([f"call:{number}" for number in range(6)], NOW)) == 6)
+        await _until(lambda: len(states_of(store, [f"call:{number}" for number in range(6)], NOW)) == 6)
         assert callers == {"segue-store"}
         assert store.get_response("resp", "t") is None  # its caller was told that it is not stored
 
@@ -291,7 +291,7 @@ def test_an_item_that_breaks_the_connection_does_not_stop_the_backlog(faulty: Fa
         waiting = [service.put(_item(number), NOW, is_kept=True) for number in range(3)]
         assert await asyncio.gather(*waiting) == [False] * 3
         await _until(lambda: service.is_available and not _waiting_for(service))
-        assert sorted(store.get_states([f"call:{number}" for number in range(3)], NOW)) == ["call:0", "call:2"]
+        assert sorted(states_of(store, [f"call:{number}" for number in range(3)], NOW)) == ["call:0", "call:2"]
 
     _serve(store, work)
 
@@ -355,7 +355,7 @@ def test_on_a_full_disk_nothing_is_acknowledged(tmp_path: Path, monkeypatch: pyt
         assert not all(durable)
         for connection in opened:
             connection.execute("pragma max_page_count=1000000")
-        await _until(lambda: len(store.get_states([f"call:{number}" for number in range(10)], NOW)) == 10)
+        await _until(lambda: len(states_of(store, [f"call:{number}" for number in range(10)], NOW)) == 10)
         await _until(lambda: service.is_available)
         assert await service.put(_item(99), NOW)
 
@@ -409,19 +409,19 @@ def test_two_gateways_that_write_the_same_rows_do_not_block_each_other(store: St
 
 
 def test_a_clock_that_jumps_deletes_nothing(store: Store) -> None:
-    store.put_states([_item(1)], NOW)
+    store.put_all([_item(1)], NOW)
     store.sweep(StoreLimits(), NOW)
     for hour in range(3):
         store.sweep(StoreLimits(), NOW + 400 * DAY + hour)  # wrong for some hours
-        store.put_states([_item(2)], NOW + 400 * DAY + hour)  # and used meanwhile
+        store.put_all([_item(2)], NOW + 400 * DAY + hour)  # and used meanwhile
     store.sweep(StoreLimits(), NOW + 1)  # right again
-    assert sorted(store.get_states(["call:1", "call:2"], NOW)) == ["call:1", "call:2"]
+    assert sorted(states_of(store, ["call:1", "call:2"], NOW)) == ["call:1", "call:2"]
 
 
 def test_a_store_without_a_noted_clock_is_measured_by_its_newest_row(store: Store) -> None:
-    store.put_states([_item(1)], NOW)
+    store.put_all([_item(1)], NOW)
     store.sweep(StoreLimits(), NOW + 400 * DAY)
-    assert store.get_states(["call:1"], NOW)
+    assert states_of(store, ["call:1"], NOW)
 
 
 # -- commits on the event loop -----------------------------------------------------------------------------------------
@@ -512,7 +512,7 @@ def test_items_are_written_in_their_order_on_the_loop_and_in_the_thread(
         await asyncio.sleep(0)
         assert await service.put(StoredConversation("c", "t", b"2"), 2)
         assert await first
-        found = store.get_conversation("c")
+        found = store.find((), "c", NOW).conversation
         assert found is not None
         assert found.data == b"2"
 

@@ -136,12 +136,10 @@ async def read_asked(
     router, key = runtime.router, admission.key
     check_name(name, key, call.protocol)
     named = router.find(name, call.protocol)
-    await gateway.conversations.load(conversation)
     if identity.is_sure:
-        chosen = gateway.conversations.chosen(conversation)
+        chosen = gateway.conversations.chosen(conversation)  # as far as it is known without the store
     else:
         chosen = gateway.conversations.chosen_after(prompt.context.messages, tenant)
-    routed = named if chosen is None or not key.rights.may_ask(chosen) else router.find(chosen, call.protocol)
     author = named.author
     is_known = author is not None and author.protocol == call.body_protocol
     may_pass = (
@@ -151,10 +149,10 @@ async def read_asked(
         and is_known
         and call.protocol == call.body_protocol
         and call.transport == resolve_dialect(author).transport
-        and routed is named
+        and (chosen is None or not key.rights.may_ask(chosen))
         and author.id == name
         and gateway.store.is_available
-        and has_no_options(routed.route)
+        and has_no_options(named.route)
         and (not tenant or _names_model(call, name))
         and not left_out
     )
@@ -171,6 +169,9 @@ async def read_asked(
         left_out=(left_out, call.body_protocol),
     )
     whole = restored.context
+    if identity.is_sure:
+        chosen = gateway.conversations.chosen(conversation)
+    routed = named if chosen is None or not key.rights.may_ask(chosen) else router.find(chosen, call.protocol)
     route = routed.route
     options = replace(
         given,
@@ -179,7 +180,7 @@ async def read_asked(
         max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
         temperature=given.temperature if route.temperature is None else route.temperature,
     )
-    passed = raw if restored.passes else b""
+    passed = raw if restored.passes and routed is named else b""
     if passed and tenant:
         passed = await admission.run(checked_bytes, raw, call.body)
     policy = _make_policy(route.reasoning, route.instructions, route.fit)
@@ -304,7 +305,7 @@ async def _restore(
     elif seam is not None:
         after, given = seam.chain, replace(given, messages=given.messages[seam.messages :])
     sent = open_compactions(given, gateway.envelopes, admission.tenant)
-    found, stored = await _find_states(gateway, admission, sent, after)
+    found, stored = await _find_states(gateway, admission, sent, after, conversation)
 
     def base_url(state: State) -> str | None:
         return router.base_url_of(state.provider, state.model, state.endpoint)
@@ -338,16 +339,18 @@ async def _restore(
 
 
 async def _find_states(
-    gateway: Gateway, admission: Admission, new: Context, after: Chain
+    gateway: Gateway, admission: Admission, new: Context, after: Chain, conversation: str
 ) -> tuple[FoundStates, Stored]:
-    limits = admission.limits
+    """Look up the states of a history, and its conversation with the same query."""
     found = await admission.run(
         find_states,
         new,
         gateway.envelopes,
         admission.tenant,
-        most=limits.envelopes,
-        most_bytes=round(limits.envelope_megabytes * 1_000_000),
+        most=admission.limits.envelopes,
+        most_bytes=round(admission.limits.envelope_megabytes * 1_000_000),
         after=after,
     )
-    return found, await gateway.store.get_states(found.wanted(), now_ms())
+    stored, kept = await gateway.store.find(found.wanted(), conversation, now_ms())
+    gateway.conversations.keep(kept)
+    return found, stored

@@ -86,12 +86,7 @@ class Conversations:
 
     async def load(self, conversation: str) -> None:
         """Read a conversation from the store: another gateway may have written it."""
-        store = self._store.store
-        if store is None:
-            return
-        found = await self._store.read(lambda: store.get_conversation(conversation))
-        if found is not None:
-            self._keep(found)
+        self.keep((await self._store.find((), conversation, 0))[1])
 
     def note(
         self, conversation: str, model: Model, *, client: str, tenant: str, now: int, is_sure: bool = True
@@ -254,10 +249,11 @@ class Conversations:
         rows = [known.row for _, owner, known in self._rows.items() if tenant in (None, owner)]
         return sorted(rows, key=lambda row: (-row.time, row.id))[:_MOST_LISTED]
 
-    def _keep(self, found: StoredConversation) -> None:
-        known, mine = _read_known(found), self._rows.get(found.id)
-        if known is None:
+    def keep(self, found: StoredConversation | None) -> None:
+        """Keep what the store has of a conversation."""
+        if found is None or (known := _read_known(found)) is None:
             return
+        mine = self._rows.get(found.id)
         if mine is not None and mine.row.time > known.row.time:  # it is not written yet
             known = mine._replace(row=replace(mine.row, chosen=known.row.chosen))
         self._put(known)

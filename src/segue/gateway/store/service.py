@@ -19,7 +19,7 @@ from segue.envelope.keys import UNIQUE, kind_of
 from segue.envelope.state import State
 from segue.gateway.store.circuit import Circuit
 from segue.gateway.store.database import StoreAway, StoreBusy, StoreError
-from segue.gateway.store.store import Store, Stored, StoredState, StoreLimits
+from segue.gateway.store.store import Store, Stored, StoredConversation, StoredState, StoreLimits
 from segue.gateway.store.writer import Item, Writer
 
 _Result = TypeVar("_Result")
@@ -89,19 +89,20 @@ class StoreService:
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
-    async def get_states(self, keys: Sequence[str], now: int) -> dict[str, list[State]]:
-        """Return the states of keys; none if the store fails."""
+    async def find(
+        self, keys: Sequence[str], conversation: str, now: int
+    ) -> tuple[dict[str, list[State]], StoredConversation | None]:
+        """Return the states of keys, and a conversation; none if the store fails."""
         store = self.store
-        if store is None or not keys:
-            return {}
-        read = await self.read(lambda: store.find_states(keys, now), is_long=len(keys) > _MANY_KEYS)
+        if store is None:
+            return {}, None
+        read = await self.read(lambda: store.find(keys, conversation, now), is_long=len(keys) > _MANY_KEYS)
         if read is None:
             # Whether a weak key has one state alone is not known without the database.
-            return self._with_waiting({}, [key for key in keys if kind_of(key) not in UNIQUE])
-        found, used = read
-        if used.ids:
-            self.put_later(used, now)
-        return self._with_waiting(found, keys)
+            return self._with_waiting({}, [key for key in keys if kind_of(key) not in UNIQUE]), None
+        if read.used.ids:
+            self.put_later(read.used, now)
+        return self._with_waiting(read.states, keys), read.conversation
 
     def _with_waiting(self, found: dict[str, list[State]], keys: Sequence[str]) -> dict[str, list[State]]:
         """Add the states that wait for the database."""

@@ -7,7 +7,7 @@ not known may be repeated. The functions block; `StoreService` calls them withou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from secrets import token_hex
 from typing import Final, NamedTuple, TypeAlias, cast, final
@@ -53,6 +53,12 @@ _PUT_REPLY: Final = (
 _PUT_CONTENT: Final = (
     "insert into contents (id, tenant, conversation, seen, size, data) values (?, ?, ?, ?, ?, ?) on conflict do nothing"
 )
+_FIND_STATES: Final = (
+    "select k.key, s.id, s.seen, s.data, k.made from state_keys k join states s on s.id = k.state"
+    " where k.key in ({}) union all "
+)
+_FIND_CONVERSATION: Final = "select '', tenant, 0, data, 0 from conversations where id = ? order by 5 desc, 2"
+"""Both at once: two queries take twice as long."""
 _READ_CONVERSATION: Final = "select data from conversations where id = ?"
 _PUT_CONVERSATION: Final = (
     "insert into conversations (id, tenant, seen, data, size) values (?, ?, ?, ?, ?)"
@@ -146,6 +152,15 @@ class UsedStates(NamedTuple):
 
 
 @final
+class Found(NamedTuple):
+    """The states of keys, those whose use has to be noted, and a conversation if it is in the store."""
+
+    states: dict[str, list[State]]
+    used: UsedStates
+    conversation: StoredConversation | None
+
+
+@final
 class StoredValue(NamedTuple):
     """A value of the gateway itself under its name; it replaces the one before."""
 
@@ -211,10 +226,6 @@ class Store:
             return bytes.fromhex(str(transaction.read("select value from meta where name = ?", (_KEY_NAME,))[0][0]))
 
     # -- states --------------------------------------------------------------------------------------------------------
-
-    def put_states(self, states: Sequence[StoredState], now: int) -> None:
-        """Store states under their keys."""
-        self.put_all(states, now)
 
     def put_all(self, work: Iterable[Stored], now: int, *, waits: bool = True) -> None:
         """Store states, rows of requests, replies, conversations, contents and accounts, in one transaction.
@@ -284,42 +295,31 @@ class Store:
         newest = self.database.query(_NEWEST)[0][0]
         return newest if isinstance(newest, int) else None
 
-    def get_states(self, keys: Iterable[str], now: int) -> dict[str, list[State]]:
-        """Return the states of keys, the newest first, and note that they were used."""
-        found, used = self.find_states(keys, now)
-        if used.ids:
-            self.put_all((used,), now)
-        return found
-
-    def find_states(self, keys: Iterable[str], now: int) -> tuple[dict[str, list[State]], UsedStates]:
-        """Return the states of keys, the newest first, and those whose use has to be noted."""
+    def find(self, keys: Iterable[str], conversation: str, now: int) -> Found:
+        """Return the states of keys, the newest first, those whose use has to be noted, and a conversation."""
         wanted = list(dict.fromkeys(keys))
         found: dict[str, list[State]] = {}
         read: dict[str, State | None] = {}
         stale: list[str] = []
-        for start in range(0, len(wanted), _MOST_PARAMETERS):
+        kept: StoredConversation | None = None
+        for start in range(0, len(wanted) or 1, _MOST_PARAMETERS):
             some = wanted[start : start + _MOST_PARAMETERS]
-            marks = ", ".join("?" * len(some))
-            rows = self.database.query(
-                "select k.key, s.id, s.seen, s.data from state_keys k join states s on s.id = k.state"  # noqa: S608
-                f" where k.key in ({marks}) order by k.made desc, s.id",
-                some,
-            )
-            for key, given, seen, data in rows:
+            statement = _FIND_STATES.format(", ".join("?" * len(some))) if some else ""
+            rows = self.database.query(statement + _FIND_CONVERSATION, (*some, conversation))
+            for key, given, seen, data, _ in rows:
                 name = str(given)
+                if not key:
+                    kept = StoredConversation(conversation, name, _bytes(data))
+                    continue
                 if name not in read:
                     read[name] = load_state(bytes(data)) if isinstance(data, (bytes, memoryview)) else None
                     if isinstance(seen, int) and now - seen > DAY:
                         stale.append(name)
                 if (state := read[name]) is not None:
                     found.setdefault(str(key), []).append(state)
-        return found, UsedStates(tuple(stale))
+        return Found(found, UsedStates(tuple(stale)), kept)
 
     # -- rows of requests ----------------------------------------------------------------------------------------------
-
-    def put_requests(self, rows: Sequence[StoredRow], now: int) -> None:
-        """Store rows of requests."""
-        self.put_all(rows, now)
 
     def list_requests(
         self, tenant: str | None, limit: int, before: tuple[int, str] | None = None, conversation: str | None = None
@@ -354,11 +354,6 @@ class Store:
 
     # -- conversations -------------------------------------------------------------------------------------------------
 
-    def get_conversation(self, name: str) -> StoredConversation | None:
-        """Return a conversation."""
-        rows = self.database.query("select id, tenant, data from conversations where id = ?", (name,))
-        return next(iter(_conversations(rows)), None)
-
     def list_conversations(self, tenant: str | None, limit: int) -> list[StoredConversation]:
         """Return the conversations of a tenant, or of all, that were used last."""
         of_tenant, values = ("", (limit,)) if tenant is None else (" where tenant = ?", (tenant, limit))
@@ -366,13 +361,9 @@ class Store:
             f"select id, tenant, data from conversations{of_tenant} order by seen desc, id limit ?",  # noqa: S608
             values,
         )
-        return _conversations(rows)
+        return [StoredConversation(str(name), str(owner), _bytes(data)) for name, owner, data in rows]
 
     # -- responses -----------------------------------------------------------------------------------------------------
-
-    def put_response(self, row: StoredReply, now: int) -> None:
-        """Store a response of the Responses protocol."""
-        self.put_all((row,), now)
 
     def get_response(self, name: str, tenant: str) -> bytes | None:
         """Return a stored response of the tenant."""
@@ -479,10 +470,6 @@ def _advance_clock(transaction: Transaction, now: int) -> int:
         )
     _set_meta(transaction, _CLOCK_NAME, str(clock))
     return clock
-
-
-def _conversations(rows: Iterable[Sequence[object]]) -> list[StoredConversation]:
-    return [StoredConversation(str(name), str(tenant), _bytes(data)) for name, tenant, data in rows]
 
 
 def _bytes(data: object) -> bytes:

@@ -254,7 +254,8 @@ class Writer:
             self.wake()
         elif self._unhurried:
             self._is_announced = True
-            self._later(self._take_unhurried)
+            if not self._soon(self._take_unhurried):  # what came since then is more than a batch
+                self._later(self._take_unhurried)
 
     def waiting(self) -> list[Stored]:
         """Return what is in the backlog, the oldest first."""
