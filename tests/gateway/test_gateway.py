@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 import socket
@@ -17,6 +18,7 @@ import httpx2
 import pytest
 
 from gateway.running import KEYS, UPSTREAMS, Running, config_text, make_gateway, running
+from segue.client.http.async_streams import AsyncStream
 from segue.gateway import exchange
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config, read_config
@@ -772,3 +774,50 @@ def test_a_reply_that_the_provider_keeps_is_continued_by_its_own_client_alone(tm
             sent = upstream.emulator.requests[-1].body
             assert isinstance(sent, dict)
             assert sent["previous_response_id"] == value["id"]
+
+
+SENT: list[Step] = [
+    Step(thinking="hm", calls=(EmulatedCall(name="read", arguments={"n": 1}),)),
+    Step(status=529),
+    Step(text="Done."),
+    Step(status=400),
+    Step(fail_after=4),
+]
+"""Replies, replies that another model has to give, and failures. A connection that breaks leaves a traceback."""
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions", "/v1/responses"])
+def test_nothing_of_a_request_waits_for_the_collector(tmp_path: Path, path: str, stream: bool) -> None:
+    more = """
+[models."claude-opus-4-8"]
+try = ["anthropic/claude-opus-4-8"]
+[limits]
+retries = 0
+[keys.one]
+key = "env:ONE"
+tokens_per_minute = 1_000_000
+"""
+    with emulate() as upstream:
+        config = load_config(config_text(upstream.url, store=f"sqlite:{tmp_path}/g.db", more=more))
+        gateway = Gateway(config, environment={**KEYS, "ONE": "sgw-" + "a" * 40})
+        with serve_in_thread(create_app(gateway=gateway)) as url:
+
+            def ask(model: str) -> None:
+                body = {"model": model, "input": "hi"} if path == "/v1/responses" else {"model": model, **ASK}
+                _post(url, path, body | {"stream": stream}, authorization="Bearer sgw-" + "a" * 40)
+
+            ask("auto")
+            gc.collect()
+            gc.disable()
+            try:
+                for step in SENT:
+                    for model in ("auto", "m-chat", "m-anthropic", "claude-opus-4-8", "gpt-5.4"):
+                        upstream.emulator.script.add(step)
+                        ask(model)
+                until = time.monotonic() + 10  # the client has the reply a moment before the request ends
+                while left := sum(type(each) in (exchange.Exchange, AsyncStream) for each in gc.get_objects()):
+                    assert time.monotonic() < until, left
+                    time.sleep(0.05)
+            finally:
+                gc.enable()

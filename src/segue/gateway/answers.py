@@ -287,8 +287,9 @@ class _Leaving:
         """Stop waiting."""
         if self._connection is not None:
             self._connection.remove(self._note)
-        if self._task is not None:
-            self._task.cancel()
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
         if self._closing is not None:
             self._closing.cancel()
 
@@ -368,6 +369,7 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
     finally:
         writer.close()
         leaving.end()
+        current.clear()
 
 
 _CLOSING: Final[set[asyncio.Future[None]]] = set()

@@ -242,11 +242,11 @@ class ProtocolApp:
                     asked = await read_asked(self._gateway, admission, call, headers, raw=raw, read=read)
                 else:
                     asked = await read_asked(self._gateway, admission, whole.call, headers, raw=raw, is_continued=True)
-                exchange = Exchange(self._gateway, asked, "req_" + random_name())
-                if call.stream:
-                    await answer_stream(exchange, send, receive)
-                else:
-                    await answer_whole(exchange, send, receive)
+                with Exchange(self._gateway, asked, "req_" + random_name()) as exchange:
+                    if call.stream:
+                        await answer_stream(exchange, send, receive)
+                    else:
+                        await answer_whole(exchange, send, receive)
             case "count":
                 whole = await find_whole(self._gateway, admission, call)
                 counted = call if whole is None else whole.call

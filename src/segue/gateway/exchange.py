@@ -12,7 +12,7 @@ from binascii import b2a_base64
 from contextlib import nullcontext, suppress
 from functools import lru_cache, partial
 from time import monotonic
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from msgspec.structs import replace
 
@@ -86,7 +86,11 @@ _Given: TypeAlias = "tuple[Context, Model, Options | None, Policy | None, str | 
 
 
 class Exchange:
-    """The exchange of one request: attempts, the state of the reply, and the row that is kept."""
+    """The exchange of one request: attempts, the state of the reply, and the row that is kept.
+
+    At the end of its `with` block it drops what refers to it: in a cycle, a body and all that was made of it would wait
+    for the collector.
+    """
 
     def __init__(self, gateway: Gateway, asked: RestoredRequest, request_id: str) -> None:
         self.gateway: Gateway = gateway
@@ -139,6 +143,14 @@ class Exchange:
                 began=self._began,
             )
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._attachment = self._stream = self._first = self._request = self.look_ups = None
+        if (lease := self.asked.admission.lease) is not None:
+            lease.progress = None
 
     # -- the provider --------------------------------------------------------------------------------------------------
 

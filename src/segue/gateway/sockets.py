@@ -278,15 +278,15 @@ class Socket:
             continued=continued,
             outboxes=self._outboxes,
         )
-        exchange = Exchange(self._gateway, asked, "req_" + random_name())
         is_new = self._latest is None or self._latest[0] != name
         self._latest = None  # whatever happens now, the reply before is not the newest any more
-        if event.get("generate") is False:
-            made = await self._prepare_only(exchange, call)
-        else:
-            reply = _Reply(self._send)
-            await answer_stream(exchange, reply, self._wait_until_gone)
-            made = None if reply.has_failed else exchange.continuation()
+        with Exchange(self._gateway, asked, "req_" + random_name()) as exchange:
+            if event.get("generate") is False:
+                made = await self._prepare_only(exchange, call)
+            else:
+                reply = _Reply(self._send)
+                await answer_stream(exchange, reply, self._wait_until_gone)
+                made = None if reply.has_failed else exchange.continuation()
         if made is not None:
             self._remember(exchange.reply_id, replace(made, turns=whole.turns), admission, is_new=is_new)
 
