@@ -305,8 +305,7 @@ class Store:
         for start in range(0, len(wanted) or 1, _MOST_PARAMETERS):
             some = wanted[start : start + _MOST_PARAMETERS]
             statement = _FIND_STATES.format(", ".join("?" * len(some))) if some else ""
-            rows = self.database.query(statement + _FIND_CONVERSATION, (*some, conversation))
-            for key, given, seen, data, _ in rows:
+            for key, given, seen, data, _ in self.database.query(statement + _FIND_CONVERSATION, (*some, conversation)):
                 name = str(given)
                 if not key:
                     kept = StoredConversation(conversation, name, _bytes(data))
