@@ -23,6 +23,7 @@ from segue.gateway import exchange
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config, read_config
 from segue.gateway.service import Gateway
+from segue.gateway.store.sqlite import SqliteDatabase
 from segue.testing.emulator import EmulatedCall, Step, emulate, serve_in_thread
 
 ASK: dict[str, Any] = {"max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
@@ -774,6 +775,28 @@ def test_a_reply_that_the_provider_keeps_is_continued_by_its_own_client_alone(tm
             sent = upstream.emulator.requests[-1].body
             assert isinstance(sent, dict)
             assert sent["previous_response_id"] == value["id"]
+
+
+@pytest.mark.parametrize("model", ["m-anthropic", "claude-opus-4-8"])
+def test_a_request_asks_the_store_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    asked: list[str] = []
+    query = SqliteDatabase.query
+
+    def count(database: SqliteDatabase, statement: str, values: Any = ()) -> Any:
+        if " meta " not in statement:  # which a sweep may read at the same time
+            asked.append(statement)
+        return query(database, statement, values)
+
+    more = '[models."claude-opus-4-8"]\ntry = ["anthropic/claude-opus-4-8"]'
+    with running(store=f"sqlite:{tmp_path}/g.db", more=more) as gateway:
+        turns: list[dict[str, Any]] = [{"role": "user", "content": "hi"}]
+        for _ in range(2):
+            monkeypatch.setattr(SqliteDatabase, "query", count)
+            reply = _post(gateway.url, "/v1/messages", {"model": model, "max_tokens": 100, "messages": turns})
+            monkeypatch.undo()
+            turns += [{"role": "assistant", "content": reply.json()["content"]}, {"role": "user", "content": "on"}]
+            assert len(asked) == 1, asked
+            asked.clear()
 
 
 SENT: list[Step] = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +13,14 @@ from gateway.databases import REASON, find_programs, postgresql, states_of
 from segue.conversation.content import ThinkingContent
 from segue.envelope.state import Piece, State
 from segue.errors import SettingsError
+from segue.gateway.store.circuit import Circuit
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.schema import MIGRATIONS
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.sqlite import SqliteDatabase
 from segue.gateway.store.store import DAY, Store, StoredConversation, StoredReply, StoredRow, StoredState, StoreLimits
+from segue.gateway.store.writer import Item, Writer
 
 NOW = 1_800_000_000_000
 
@@ -214,6 +216,28 @@ def test_a_service_writes_before_it_returns_and_reads_back(address: str) -> None
     assert again is not None
     assert again.get_request("r", "t") == b"row"
     again.close()
+
+
+def test_what_nobody_waits_for_is_written_in_as_many_batches_as_have_come(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path / 'x.db'}")
+    assert store is not None
+    later: list[Callable[[], None]] = []
+    soon: list[Callable[[], None]] = []
+
+    def next_turn(call: Callable[[], None]) -> bool:
+        soon.append(call)
+        return True
+
+    circuits = Circuit(lambda: None), Circuit(lambda: None)
+    writer = Writer(store, *circuits, print, later=later.append, soon=next_turn)
+    for number in range(250):
+        writer.put(Item(StoredRow(f"r{number}", "t", b"row"), NOW, None, is_kept=True))
+    assert len(later) == 1
+    later[0]()
+    while soon:
+        soon.pop()()
+    assert (len(later), store.database.query("select count(*) from requests")) == (1, [(250,)])
+    store.close()
 
 
 def test_a_store_that_fails_fails_no_reply(tmp_path: Path) -> None:
