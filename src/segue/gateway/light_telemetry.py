@@ -59,7 +59,6 @@ _SECONDS: Final = 60.0
 _CLOSE_SECONDS: Final = 30.0
 _MOST_POINTS: Final = 2_000
 _OVERFLOW: Final[Mapping[str, Any]] = {"otel.metric.overflow": True}
-_UNSET: Final = Status(StatusCode.UNSET)
 _NEW_FLAGS: Final = TraceFlags(TraceFlags.SAMPLED | 0x02)
 
 
@@ -140,7 +139,12 @@ class _LightTracer(Tracer):
 
 
 @final
-class _LightSpan(Span):
+class _LightSpan(ReadableSpan, Span):  # pyright: ignore[reportIncompatibleMethodOverride] - as the SDK's own
+    """A span that is exported itself once it has ended."""
+
+    _attributes: dict[str, Any]
+    _end_time: int | None
+
     def __init__(  # noqa: PLR0917 - all of a span
         self,
         tracer: _LightTracer,
@@ -151,44 +155,22 @@ class _LightSpan(Span):
         attributes: Mapping[str, Any] | None,
         start: int | None,
     ) -> None:
+        given: dict[str, Any] = {} if attributes is None else {**attributes}
+        super().__init__(name, context, parent, tracer.resource, given, kind=kind, instrumentation_scope=tracer.scope)
         self._tracer = tracer
-        self._name = name
-        self._context = context
-        self._parent = parent
-        self._kind = kind
-        self._attributes: dict[str, Any] = {} if attributes is None else {**attributes}
-        self._start = time.time_ns() if start is None else start
-        self._status = _UNSET
-        self._is_ended = False
+        self._start_time = time.time_ns() if start is None else start
 
     def end(self, end_time: int | None = None) -> None:
-        if self._is_ended:
-            return
-        self._is_ended = True
-        self._tracer.end(
-            ReadableSpan(
-                self._name,
-                self._context,
-                self._parent,
-                self._tracer.resource,
-                self._attributes,
-                kind=self._kind,
-                status=self._status,
-                start_time=self._start,
-                end_time=time.time_ns() if end_time is None else end_time,
-                instrumentation_scope=self._tracer.scope,
-            )
-        )
-
-    def get_span_context(self) -> SpanContext:
-        return self._context
+        if self._end_time is None:
+            self._end_time = time.time_ns() if end_time is None else end_time
+            self._tracer.end(self)
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        if not self._is_ended:
+        if self._end_time is None:
             self._attributes.update(attributes)
 
     def set_attribute(self, key: str, value: Any) -> None:  # noqa: ANN401 - of the API
-        if not self._is_ended:
+        if self._end_time is None:
             self._attributes[key] = value
 
     def add_event(self, name: str, attributes: Any = None, timestamp: int | None = None) -> None:  # noqa: ANN401 - of the API
@@ -198,10 +180,10 @@ class _LightSpan(Span):
         self._name = name
 
     def is_recording(self) -> bool:
-        return not self._is_ended
+        return self._end_time is None
 
     def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:
-        if not self._is_ended:
+        if self._end_time is None:
             self._status = status if isinstance(status, Status) else Status(status, description)
 
     def record_exception(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - of the API
