@@ -16,10 +16,11 @@ from gateway.asgi_client import Client
 from gateway.collecting import Memory, collector
 from gateway.running import KEYS, config_text, running
 from segue.errors import SettingsError
-from segue.gateway import tracing
+from segue.gateway import light_telemetry, tracing
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.exchange import Exchange
+from segue.gateway.light_telemetry import encode_light_spans
 from segue.gateway.service import Gateway
 from segue.gateway.tracing import REQUESTS, JsonLines
 from segue.testing.emulator import Step, emulate, serve_in_thread
@@ -193,7 +194,14 @@ def test_the_clients_trace_context_reaches_a_provider_only_if_that_is_set(more: 
         assert request.headers.get("traceparent") == (TRACE if is_sent else None)
 
 
-def test_a_collector_gets_spans_and_metrics_over_http() -> None:
+def test_a_collector_gets_spans_and_metrics_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[int] = []
+
+    def encode(spans: Any) -> Any:
+        encoded.append(len(spans))
+        return encode_light_spans(spans)
+
+    monkeypatch.setattr(light_telemetry, "encode_light_spans", encode)
     with collector() as (address, got):
         with running(store="none", more=f'[telemetry]\nendpoint = "{address}"\n') as made:
             assert ask(made.url).status_code == 200
@@ -203,6 +211,7 @@ def test_a_collector_gets_spans_and_metrics_over_http() -> None:
         names = {each.key: each.value.string_value for each in resources[0].resource.attributes}
         assert names["service.name"] == "segue-gateway"
         spans = [(span.name, span.kind) for each in resources for scope in each.scope_spans for span in scope.spans]
+        assert sum(encoded) == 4
         assert sorted(spans) == [("chat claude-opus-4-8", 3)] * 2 + [("chat m-anthropic", 2)] * 2
         counts = {
             metric.name: sum(point.count for point in metric.histogram.data_points)

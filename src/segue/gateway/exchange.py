@@ -125,20 +125,9 @@ class Exchange:
         """The look-ups of the model in what was cut, if the route lets it look up."""
         self._given: _Given | None = None
         """What the last request was made of."""
-        tracing = gateway.tracing
-        self._trace: RequestTrace | None = (
-            None
-            if tracing is None
-            else RequestTrace(
-                tracing,
-                asked.candidates[0],
-                asked=asked.name,
-                conversation=asked.conversation,
-                request=request_id,
-                headers=asked.headers,
-                began=self._began,
-            )
-        )
+        self._trace: RequestTrace | None = None
+        if gateway.tracing is not None:
+            self._trace = RequestTrace(gateway.tracing, asked, request_id, self._began)
 
     # -- the provider --------------------------------------------------------------------------------------------------
 
