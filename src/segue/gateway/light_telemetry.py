@@ -141,9 +141,7 @@ class _LightTracer(Tracer):
         self.resource = resource
         self.scope = scope
         self.end: Any = processor.on_end
-        ids = RandomIdGenerator()
-        self._new_trace_id = ids.generate_trace_id
-        self._new_span_id = ids.generate_span_id
+        self._ids = RandomIdGenerator()
 
     def start_span(  # noqa: PLR0917 - of the API
         self,
@@ -161,8 +159,8 @@ class _LightTracer(Tracer):
         if parent.is_valid:
             trace, flags, state = parent.trace_id, parent.trace_flags, parent.trace_state
         else:
-            parent, trace, flags, state = None, self._new_trace_id(), _NEW_FLAGS, None
-        made = SpanContext(trace, self._new_span_id(), is_remote=False, trace_flags=flags, trace_state=state)
+            parent, trace, flags, state = None, self._ids.generate_trace_id(), _NEW_FLAGS, None
+        made = SpanContext(trace, self._ids.generate_span_id(), is_remote=False, trace_flags=flags, trace_state=state)
         if not flags & TraceFlags.SAMPLED:
             return NonRecordingSpan(made)
         given, start = {**(attributes or {})}, start_time or time.time_ns()
@@ -253,8 +251,7 @@ def encode_light_spans(spans: Sequence[Any]) -> Any:  # noqa: ANN401 - spans and
 
 def _encode_attribute(name: str, value: Any) -> bytes:  # noqa: ANN401 - of a span
     """Encode an attribute as the field of a span."""
-    encode = _encode_short if len(str(value)) <= _SHORT else _encode_anew
-    return encode(name, value)
+    return (_encode_short if len(str(value)) <= _SHORT else _encode_anew)(name, value)
 
 
 def _encode_anew(name: str, value: Any) -> bytes:  # noqa: ANN401 - of a span

@@ -144,9 +144,8 @@ def _describe(row: RequestRow) -> dict[str, Any]:
 def log_request(row: RequestRow, trace_id: str | None) -> None:
     """Write the line of a request, if the log takes it."""
     if REQUESTS.isEnabledFor(logging.INFO):
-        text = "%s %s -> %s %s %d in %d ms"
         given = (row.id, row.asked, row.model, row.outcome, row.status, row.duration_ms)
-        REQUESTS.info(text, *given, extra={"row": row, "trace_id": trace_id})
+        REQUESTS.info("%s %s -> %s %s %d in %d ms", *given, extra={"row": row, "trace_id": trace_id})
 
 
 class JsonLines(logging.Formatter):
