@@ -47,8 +47,7 @@ def open_telemetry(table: TelemetryTable) -> tuple[Telemetry | None, Callable[[]
         from segue.gateway.light_telemetry import open_providers
     except ModuleNotFoundError as error:
         raise MissingExtra("telemetry.endpoint needs OpenTelemetry, which is not installed", extra="otel") from error
-    name = os.environ.get("OTEL_SERVICE_NAME") or "segue-gateway"
-    given = {"service.name": name, "service.version": __version__}
+    given = {"service.name": os.environ.get("OTEL_SERVICE_NAME") or "segue-gateway", "service.version": __version__}
     tracer, meter, ends = open_providers(table.endpoint.rstrip("/"), given, os.environ, timeout=_EXPORT_SECONDS)
 
     def close() -> None:
