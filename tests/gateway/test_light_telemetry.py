@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -25,7 +28,14 @@ from segue.client.http.telemetry import SECONDS, TOKENS
 from segue.gateway import light_telemetry
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
-from segue.gateway.light_telemetry import LightMeters, LightReader, LightTracers, is_enough
+from segue.gateway.light_telemetry import (
+    LightMeters,
+    LightReader,
+    LightTracers,
+    encode_light_spans,
+    is_enough,
+    with_light_encoding,
+)
 from segue.gateway.service import Gateway
 from segue.testing.emulator import Step, emulate, serve_in_thread
 
@@ -97,6 +107,86 @@ def test_spans_are_those_of_the_sdk(headers: dict[str, str]) -> None:
         server.end(9)
 
     assert describe(light_spans(work)) == describe(sdk_spans(work))
+
+
+ATTRIBUTES: list[dict[str, Any]] = [
+    {},
+    {"a": 1, "b": True, "c": False, "d": 0, "e": 1.0, "f": 0.0, "g": "1", "h": ""},
+    {"a": True, "b": 1, "c": 0, "d": False, "e": 1, "f": 0, "g": 1, "h": ("",)},
+    {"a": -1, "b": 2**63 - 1, "c": -(2**63), "d": 1e300, "e": -0.5, "f": float("inf")},
+    {"a": ("stop",), "b": ("one", "two"), "c": (), "d": "grün 🎨", "e": "x" * 500, "f": ("y" * 500,)},
+    {"segue.usage.cost": 0.000123, "gen_ai.response.id": "chatcmpl-1", "port": 443},
+]
+
+
+@pytest.mark.parametrize("headers", PARENTS[:2])
+def test_spans_are_encoded_as_the_sdk_does(headers: dict[str, str]) -> None:
+    parent = TraceContextTextMapPropagator().extract(headers, Context())
+
+    def work(tracers: Any) -> None:
+        tracer = tracers.get_tracer("segue", "1", "https://schema.example")
+        for number, attributes in enumerate(ATTRIBUTES * 2):
+            server = tracer.start_span(f"chat {number}", parent, SpanKind.SERVER, attributes)
+            for kind in SpanKind:
+                call = tracer.start_span("call", set_span_in_context(server, parent), kind, {"n": number})
+                if kind == SpanKind.CLIENT:
+                    call.set_status(StatusCode.ERROR, "why" if number % 2 else None)
+                call.set_attributes(attributes)
+                call.end()
+            if number % 2:
+                server.set_status(StatusCode.OK)
+            server.end()
+
+    spans = light_spans(work)
+    expected = encode_spans(spans)
+    assert len(expected.resource_spans[0].scope_spans[0].spans) == len(ATTRIBUTES) * 2 * 6
+    for _ in range(2):  # the second time most of the bytes are known
+        assert ExportTraceServiceRequest.FromString(encode_light_spans(spans).SerializeToString()) == expected
+
+
+def test_an_attribute_that_cannot_be_encoded_is_left_out() -> None:
+    def work(tracers: Any) -> None:
+        given = {"a": 1, "half": "\ud800", "long": "\ud800" * 500, "too large": 2**64, "other": object(), "z": 2}
+        tracers.get_tracer("segue").start_span("chat", None, SpanKind.SERVER, given).end()
+
+    spans = light_spans(work)
+    assert encode_light_spans(spans) == encode_spans(spans)
+    assert [each.key for each in encode_light_spans(spans).resource_spans[0].scope_spans[0].spans[0].attributes] == [
+        *("a", "z")
+    ]
+
+
+def test_bytes_of_long_values_are_not_kept() -> None:
+    light_telemetry._encode_short.cache_clear()
+
+    def work(tracers: Any) -> None:
+        given = {"text": "x" * 101, "texts": ("x" * 101,), "short": "x"}
+        tracers.get_tracer("segue").start_span("chat", None, SpanKind.SERVER, given).end()
+
+    encode_light_spans(light_spans(work))
+    assert light_telemetry._encode_short.cache_info().currsize == 1
+
+
+class Encoding(SpanExporter):
+    def export(self, spans: Any) -> Any:
+        return encode_spans(spans)
+
+
+class Other(SpanExporter):
+    def export(self, spans: Any) -> Any:
+        return len(spans)
+
+
+def test_only_the_encoder_of_an_exporter_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert with_light_encoding(Other) is Other
+    made = with_light_encoding(OTLPSpanExporter)
+    assert made is not OTLPSpanExporter
+    assert issubclass(made, OTLPSpanExporter)
+    assert OTLPSpanExporter.export.__globals__["encode_spans"] is encode_spans
+    spans = light_spans(lambda tracers: tracers.get_tracer("segue").start_span("chat").end())
+    monkeypatch.setattr(light_telemetry, "encode_light_spans", lambda _: "light")
+    assert with_light_encoding(Encoding)().export(spans) == "light"
+    assert Encoding().export(spans) == encode_spans(spans)
 
 
 def points_of(data: Any) -> list[Any]:

@@ -11,16 +11,23 @@ from typing import Any
 import httpx2
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from gateway.asgi_client import KEY, OTHER, Client, has_form
 from gateway.running import KEYS
+from segue.calls.reading import read_call
 from segue.client.http.outgoing_request import OutgoingRequest
+from segue.conversation.content import NativeContent
+from segue.conversation.messages import AssistantMessage
 from segue.gateway.config import load_config
 from segue.gateway.keys import Rights, digest_of, make_key
 from segue.gateway.object_places import ObjectPlaces
+from segue.gateway.responses import keep_made_ids
 from segue.gateway.service import Gateway
 from segue.gateway.store.key_table import put_key
 from segue.gateway.transport import AiohttpTransport
+from segue.models.model import Model
+from segue.models.origin import new_assistant_message
 
 HI = {"role": "user", "content": "hi"}
 GEMINI = "/v1beta/models/gemini-3.1-pro-preview:generateContent"
@@ -1048,3 +1055,25 @@ def test_only_what_was_accepted_is_not_checked_again(
         return found
 
     assert asyncio.run(run()) == statuses
+
+
+def test_the_ids_of_a_reply_and_of_what_its_client_sees_are_kept() -> None:
+    call = read_call("POST", "/v1/responses", {}, {"model": "m", "input": "hi", "store": False})
+    given, shown = ({"type": "container_upload", "file_id": name} for name in ("file_1", "file_2"))
+    model = Model("m", "anthropic", "anthropic-messages")
+
+    def reply(block: Mapping[str, Any]) -> AssistantMessage:
+        content = (NativeContent(protocol="anthropic-messages", block=block),)
+        return replace(new_assistant_message(model), content=content)
+
+    def ids(message: AssistantMessage, seen: AssistantMessage, by: Model = model) -> list[str]:
+        return [each.id for each in keep_made_ids(message, seen, call, "tenant", by, made=0)]
+
+    message, responses = reply(given), Model("m", "openai", "openai-responses")
+    assert ids(message, reply(shown)) == ["file_1", "file_2"]
+    assert ids(message, reply(shown), responses) == ["file_1", "file_2"]
+    assert ids(message, replace(message, response_id="other"), responses) == ["file_1"]
+    stores = reply({"type": "file_search", "vector_store_ids": ["vs_1"]})
+    assert ids(stores, stores) == ["vs_1"]  # its client's protocol has such names
+    later = replace(message, extra={"openai-responses": {"container_id": "cntr_1"}})
+    assert ids(message, later, responses) == ["cntr_1", "file_1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +36,7 @@ from segue.gateway.store.ledger import (
     advance,
     decide,
     find_denial,
+    is_recent,
     write_part,
     write_recent,
 )
@@ -324,6 +326,36 @@ def _ledger(*slots: Slot, held: int = 0) -> Ledger:
     write_part(ledger, "one", LedgerPart(until=NOON + LEASE, held=Amount(held, 0)), LedgerPart())
     write_recent(ledger, "one", Recent(slots=slots), Recent())
     return ledger
+
+
+def test_an_account_counts_its_last_minute_by_slots() -> None:
+    chance, account, now = random.Random(7), Account("tenant", "one"), NOON
+    counted: dict[int, tuple[int, int]] = {}
+
+    def add(when: int, requests: int, tokens: int) -> None:
+        slot = when - when % SLOT
+        before = counted.get(slot, (0, 0))
+        counted[slot] = (before[0] + requests, before[1] + tokens)
+
+    for _ in range(2_000):
+        now += chance.choice([0, 1, 300, SLOT, chance.randrange(5 * SLOT)])
+        lease = Lease(account, Rights(), Wanted(), lambda: None)
+        account.take(lease, now)
+        add(now, 1, 0)
+        if chance.random() < 0.2:
+            account.give_back(lease)
+            add(lease.slot, -1, 0)
+        else:
+            account.count(lease, Amount(1, 5), now, is_priced=True)
+            add(now, 0, 5)
+            account.end(lease)
+        slots = account.snapshot(now).recent.slots
+        recent = [Slot(slot, *counted[slot]) for slot in sorted(counted) if slot + SLOT + MINUTE > now]
+        assert [slot for slot in slots if is_recent(slot, now)] == recent
+        assert len(slots) <= MINUTE // SLOT + 2
+    account.take(Lease(account, Rights(), Wanted(), lambda: None), now - 2 * MINUTE)  # the clock was set back
+    slots = account.snapshot(now).recent.slots
+    assert [*slots] == sorted(slots)
 
 
 def test_the_limits_of_a_minute_slide() -> None:

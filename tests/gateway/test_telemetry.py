@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
+from contextlib import suppress
 from typing import Any
 
 import httpx2
 import pytest
 
+from gateway.asgi_client import Client
 from gateway.collecting import Memory, collector
 from gateway.running import KEYS, config_text, running
 from segue.errors import SettingsError
-from segue.gateway import tracing
+from segue.gateway import light_telemetry, tracing
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
+from segue.gateway.exchange import Exchange
+from segue.gateway.light_telemetry import encode_light_spans
 from segue.gateway.service import Gateway
 from segue.gateway.tracing import REQUESTS, JsonLines
 from segue.testing.emulator import Step, emulate, serve_in_thread
+from servers.script import Phase, Reply
+from servers.scripted import ScriptedServer
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SECRET = "the colour is mauve"
@@ -63,6 +70,110 @@ def test_a_request_is_a_span_in_the_trace_of_its_client_with_a_child_for_each_at
     assert "mauve" not in "".join(span.to_json() for span in memory.spans())
 
 
+REPLY = {"role": "assistant", "content": "Hello."}
+CHAT = {"id": "c", "object": "chat.completion", "created": 0, "model": "a"}
+USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+
+
+def chat(content: str) -> dict[str, Any]:
+    choice = {"index": 0, "message": {**REPLY, "content": content}, "finish_reason": "stop"}
+    return {**CHAT, "choices": [choice], "usage": USAGE}
+
+
+FIRST = {
+    "a reply": Reply.json(chat("Hello."), headers={"x-request-id": "up-1"}),
+    "a refusal": Reply.json({"error": {"message": "overloaded", "type": "server_error"}}, status=503),
+    "a refusal for good": Reply.json({"error": {"message": "no", "type": "invalid_request_error"}}, status=400),
+    "an empty reply": Reply.json(chat("")),
+    "no JSON": Reply.json(b"<html>"),
+    "a body that is cut": Reply.json(chat("Cut.")).broken(Phase.END, "close"),
+    "a connection that is cut": Reply.json(chat("Cut.")).broken(Phase.ASKED, "close"),
+    "a stream": Reply.sse(b'data: {"error": {"message": "overloaded"}}\n\n'),
+}
+
+
+def observe(*replies: Reply, leaves: bool = False) -> tuple[list[Any], dict[str, Any]]:
+    """Give the spans and metrics of a request that is not streamed."""
+    memory = Memory(propagate=True)
+    with ScriptedServer(Reply.json(chat("Late."))) as upstream:
+        upstream.reply(*replies)
+        text = f'[providers.mine]\nbase_url = "{upstream.url}"\nprotocol = "openai-chat"\n'
+        more = '[models."a"]\ntry = ["mine/a", "mine/b"]\n[limits]\nretries = 0\n[state]\nstore = "none"\n'
+        gateway = Gateway(load_config(text + more), environment={"XDG_STATE_HOME": "/tmp"}, telemetry=memory.telemetry)
+        if leaves:
+            asyncio.run(cancel(gateway, upstream))
+        else:
+            with serve_in_thread(create_app(gateway=gateway)) as url:
+                ask(url, "a", traceparent=TRACE)
+        sent = {each.headers["traceparent"].split("-")[2] for each in upstream.requests}
+    spans = memory.spans()
+    assert all(span.context is not None and f"{span.context.trace_id:032x}" in TRACE for span in spans)
+    calls = [f"{span.context.span_id:016x}" for span in memory.spans("CLIENT") if span.context is not None]
+    assert len(calls) == len(sent)  # each attempt has one span, and the provider knows it
+    assert set(calls) == sent
+    found = [
+        (
+            span.name,
+            span.kind,
+            span.status.status_code,
+            span.parent and span.parent.span_id in {each.context and each.context.span_id for each in spans},
+            {name: "" if name in BY_CHANCE else value for name, value in (span.attributes or {}).items()},
+        )
+        for span in spans
+    ]
+    points = {
+        name: sorted(
+            (
+                point.count,
+                0 if "duration" in name else point.sum,
+                sorted((key, "" if key in BY_CHANCE else value) for key, value in point.attributes.items()),
+            )
+            for point in memory.points(name)
+        )
+        for name in METRICS
+    }
+    return found, points
+
+
+BY_CHANCE = {
+    "server.port",
+    "gen_ai.conversation.id",
+    "segue.request.id",
+    "gen_ai.response.time_to_first_chunk",
+}
+METRICS = ("gen_ai.client.operation.duration", "gen_ai.client.token.usage", "gen_ai.server.request.duration")
+
+
+async def cancel(gateway: Gateway, upstream: ScriptedServer) -> None:
+    body = {"model": "a", "messages": [{"role": "user", "content": SECRET}]}
+    client = Client(gateway, json.dumps(body).encode(), stays=True)
+    task = asyncio.create_task(client.ask("/v1/chat/completions", {"traceparent": TRACE}))
+    await asyncio.to_thread(upstream.wait_until, lambda server: bool(server.requests))
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    await gateway.close()
+
+
+@pytest.mark.parametrize("reply", FIRST.values(), ids=FIRST.keys())
+def test_a_first_attempt_without_a_flow_has_the_spans_and_metrics_of_one(
+    reply: Reply, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = observe(reply)
+    monkeypatch.setattr(Exchange, "try_first", lambda _: None)
+    assert found == observe(reply)
+
+
+@pytest.mark.parametrize("phase", [Phase.ASKED, Phase.BODY])
+def test_a_first_attempt_that_is_cancelled_has_its_span(phase: Phase, monkeypatch: pytest.MonkeyPatch) -> None:
+    stalled = Reply.json(chat("Late.")).broken(phase, "stall")
+    found, points = observe(stalled, leaves=True)
+    assert [attributes["error.type"] for *_, attributes in found] == ["cancelled"]
+    assert [count for count, *_ in points["gen_ai.client.operation.duration"]] == [1]
+    monkeypatch.setattr(Exchange, "try_first", lambda _: None)
+    assert observe(stalled, leaves=True) == (found, points)
+
+
 def test_a_failed_request_is_a_failed_span() -> None:
     memory = Memory()
     with emulate(Step(status=400, message="no " + SECRET)) as upstream, serve(memory, upstream.url) as url:
@@ -83,7 +194,14 @@ def test_the_clients_trace_context_reaches_a_provider_only_if_that_is_set(more: 
         assert request.headers.get("traceparent") == (TRACE if is_sent else None)
 
 
-def test_a_collector_gets_spans_and_metrics_over_http() -> None:
+def test_a_collector_gets_spans_and_metrics_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[int] = []
+
+    def encode(spans: Any) -> Any:
+        encoded.append(len(spans))
+        return encode_light_spans(spans)
+
+    monkeypatch.setattr(light_telemetry, "encode_light_spans", encode)
     with collector() as (address, got):
         with running(store="none", more=f'[telemetry]\nendpoint = "{address}"\n') as made:
             assert ask(made.url).status_code == 200
@@ -93,6 +211,7 @@ def test_a_collector_gets_spans_and_metrics_over_http() -> None:
         names = {each.key: each.value.string_value for each in resources[0].resource.attributes}
         assert names["service.name"] == "segue-gateway"
         spans = [(span.name, span.kind) for each in resources for scope in each.scope_spans for span in scope.spans]
+        assert sum(encoded) == 4
         assert sorted(spans) == [("chat claude-opus-4-8", 3)] * 2 + [("chat m-anthropic", 2)] * 2
         counts = {
             metric.name: sum(point.count for point in metric.histogram.data_points)

@@ -174,8 +174,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
         if first is not None:
             exchange.asked.admission.turn.leave()
             leaving = _Leaving(exchange, first.wire.interrupt, receive)
-            await first.send()
-        message = None if first is None else exchange.take_first(first)
+        message = None if first is None else await exchange.send_first(first)
         if message is None:
             stream = await exchange.begin_apart(exchange.asked.candidates, first)
             model = stream.model

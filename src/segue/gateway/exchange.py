@@ -129,20 +129,9 @@ class Exchange:
         """The look-ups of the model in what was cut, if the route lets it look up."""
         self._given: _Given | None = None
         """What the last request was made of."""
-        tracing = gateway.tracing
-        self._trace: RequestTrace | None = (
-            None
-            if tracing is None
-            else RequestTrace(
-                tracing,
-                asked.candidates[0],
-                asked=asked.name,
-                conversation=asked.conversation,
-                request=request_id,
-                headers=asked.headers,
-                began=self._began,
-            )
-        )
+        self._trace: RequestTrace | None = None
+        if gateway.tracing is not None:
+            self._trace = RequestTrace(gateway.tracing, asked, request_id, self._began)
 
     def __enter__(self) -> Self:
         return self
@@ -179,21 +168,31 @@ class Exchange:
     def try_first(self) -> FirstAttempt | None:
         """Make the first attempt of a request whose reply is not streamed; None if a flow has to make it."""
         asked = self.asked
-        if asked.call.stream or self._trace is not None or self.look_ups is not None:
+        if asked.call.stream or self.look_ups is not None:
             return None
         client = asked.admission.runtime.client
         try:
-            first = client.try_first(
-                asked.context, asked.candidates[0], options=asked.options, policy=asked.policy, prepare=self._prepare
-            )
+            with nullcontext() if self._trace is None else self._trace:
+                first = client.try_first(
+                    asked.context,
+                    asked.candidates[0],
+                    options=asked.options,
+                    policy=asked.policy,
+                    prepare=self._prepare,
+                )
             if first is not None:
                 _ = first.request.content  # encoded here, in the thread of a large body
         except SegueError:  # another model may be asked, and the flow says what is wrong
             return None
         return first
 
-    def take_first(self, first: FirstAttempt) -> AssistantMessage | None:
-        """Note how the first attempt ended; None if a flow has to go on with it."""
+    async def send_first(self, first: FirstAttempt) -> AssistantMessage | None:
+        """Send the first attempt, and note how it ended; None if a flow has to go on with it."""
+        try:
+            await first.send()
+        except BaseException:
+            await self.begin(self.asked.candidates, first).close()  # what was sent is counted, and has a span
+            raise
         if first.message is None or first.attempt is None:
             return None
         self.message = first.message

@@ -68,8 +68,7 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def has_token_limit(self) -> bool:
         """Whether tokens are limited, of a period or of a minute."""
-        limited = any(budget.tokens is not None for budget in self.budgets.values())
-        return limited or self.tokens_per_minute is not None
+        return self.tokens_per_minute is not None or any(each.tokens is not None for each in self.budgets.values())
 
     @property
     def has_money_budget(self) -> bool:

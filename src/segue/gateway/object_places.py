@@ -303,14 +303,15 @@ class ObjectPlaces:
                 for key, each in block.items():
                     number = self.class_of(parent, key)
                     is_item = key == "id" and self._items_at is not None
-                    if is_item or number in _CHECKED:
+                    is_named = is_item or number in _CHECKED
+                    if is_named:
                         is_left = is_written and not is_item
                     else:
                         is_unknown = number is None and kind is not None
                         is_data = number == _DATA and key not in _REPLY_KEYS
                         is_left = is_written or is_unknown or is_data or key in _WRITTEN_KEYS
-                    if not is_left:
-                        waiting.append((each, key, is_item or number in _CHECKED))
+                    if not is_left and (is_named or not isinstance(each, str)):
+                        waiting.append((each, key, is_named))
             elif isinstance(value, (list, tuple)):
                 waiting += [(each, parent, is_name) for each in cast("list[object]", value)]
             elif is_name and isinstance(value, str) and value and not (value[:4] == "http" and is_public(value)):

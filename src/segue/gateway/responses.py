@@ -271,7 +271,8 @@ def keep_made_ids(
     `message` is the reply of the model, `seen` as the client got it. Ids of texts, reasoning and calls are names only
     where the provider keeps the reply, and the id of the reply itself where the request asks for that.
     """
-    found = _made_ids(message, model.protocol) | _made_ids(seen, call.protocol)
+    is_same = seen.content is message.content and seen.extra is message.extra and call.protocol == model.protocol
+    found = _made_ids(message, model.protocol) | (set[str]() if is_same else _made_ids(seen, call.protocol))
     record = find_protocol(call.protocol)
     if record is not None and record.item_ids is not None and is_stored(call):
         found |= {own for piece in seen.content if (own := record.item_ids.find(piece))}

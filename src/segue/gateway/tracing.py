@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from segue.client.http.telemetry import SECONDS, Telemetry, describe_model
@@ -25,6 +24,8 @@ from segue.models.model import Model
 if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram
     from opentelemetry.trace import Span
+
+    from segue.gateway.asking import RestoredRequest
 
 REQUESTS: Final = find_logger("segue.gateway.requests")
 """Gets one record of level INFO for each request; `record.row` is its row."""
@@ -43,33 +44,11 @@ def open_telemetry(table: TelemetryTable) -> tuple[Telemetry | None, Callable[[]
     if table.endpoint is None:
         return None, lambda: None
     try:
-        traces: Any = import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
-        figures: Any = import_module("opentelemetry.exporter.otlp.proto.http.metric_exporter")
-        trace: Any = import_module("opentelemetry.sdk.trace")
-        export: Any = import_module("opentelemetry.sdk.trace.export")
-        metrics: Any = import_module("opentelemetry.sdk.metrics")
-        readers: Any = import_module("opentelemetry.sdk.metrics.export")
-        resources: Any = import_module("opentelemetry.sdk.resources")
+        from segue.gateway.light_telemetry import open_providers
     except ModuleNotFoundError as error:
         raise MissingExtra("telemetry.endpoint needs OpenTelemetry, which is not installed", extra="otel") from error
-    from segue.gateway.light_telemetry import LightMeters, LightReader, LightTracers, is_enough
-
-    name = os.environ.get("OTEL_SERVICE_NAME") or "segue-gateway"
-    resource = resources.Resource.create({"service.name": name, "service.version": __version__})
-    address = table.endpoint.rstrip("/")
-    spans = export.BatchSpanProcessor(traces.OTLPSpanExporter(f"{address}/v1/traces", timeout=_EXPORT_SECONDS))
-    sender = figures.OTLPMetricExporter(f"{address}/v1/metrics", timeout=_EXPORT_SECONDS)
-    tracer: Any
-    meter: Any
-    ends: tuple[Callable[[], object], ...]
-    if is_enough(os.environ):
-        tracer, meter = LightTracers(resource, spans), LightMeters(resource)
-        ends = spans.shutdown, LightReader(sender, meter, os.environ).shutdown
-    else:
-        tracer = trace.TracerProvider(resource=resource)
-        tracer.add_span_processor(spans)
-        meter = metrics.MeterProvider([readers.PeriodicExportingMetricReader(sender)], resource=resource)
-        ends = tracer.shutdown, meter.shutdown
+    given = {"service.name": os.environ.get("OTEL_SERVICE_NAME") or "segue-gateway", "service.version": __version__}
+    tracer, meter, ends = open_providers(table.endpoint.rstrip("/"), given, os.environ, timeout=_EXPORT_SECONDS)
 
     def close() -> None:
         for end in ends:
@@ -95,24 +74,18 @@ class Tracing:
 class RequestTrace:
     """The span of one request of a client, which continues the trace of the client. `began` is Unix milliseconds."""
 
-    def __init__(
-        self,
-        tracing: Tracing,
-        model: Model,
-        *,
-        asked: str,
-        conversation: str,
-        request: str,
-        headers: Mapping[str, str],
-        began: int,
-    ) -> None:
+    def __init__(self, tracing: Tracing, asked: RestoredRequest, request: str, began: int) -> None:
         self._tracing = tracing
         telemetry = tracing.telemetry
-        self._parent = telemetry.propagator.extract(headers) if "traceparent" in headers else telemetry.no_parent
-        self._shared = {"gen_ai.conversation.id": conversation, "segue.request.id": request}
-        operation = describe_model(model)["gen_ai.operation.name"]
-        given = {"gen_ai.operation.name": operation, "gen_ai.request.model": asked, **self._shared}
-        self._span: Span = telemetry.start_span(f"{operation} {asked}", "SERVER", self._parent, given, began * _NANOS)
+        self._parent = (
+            telemetry.propagator.extract(asked.headers) if "traceparent" in asked.headers else telemetry.no_parent
+        )
+        self._shared = {"gen_ai.conversation.id": asked.conversation, "segue.request.id": request}
+        operation = describe_model(asked.candidates[0])["gen_ai.operation.name"]
+        given = {"gen_ai.operation.name": operation, "gen_ai.request.model": asked.name, **self._shared}
+        self._span: Span = telemetry.start_span(
+            f"{operation} {asked.name}", "SERVER", self._parent, given, began * _NANOS
+        )
         self._is_over = False
 
     @property
@@ -170,9 +143,8 @@ def _describe(row: RequestRow) -> dict[str, Any]:
 def log_request(row: RequestRow, trace_id: str | None) -> None:
     """Write the line of a request, if the log takes it."""
     if REQUESTS.isEnabledFor(logging.INFO):
-        text = "%s %s -> %s %s %d in %d ms"
         given = (row.id, row.asked, row.model, row.outcome, row.status, row.duration_ms)
-        REQUESTS.info(text, *given, extra={"row": row, "trace_id": trace_id})
+        REQUESTS.info("%s %s -> %s %s %d in %d ms", *given, extra={"row": row, "trace_id": trace_id})
 
 
 class JsonLines(logging.Formatter):

@@ -191,8 +191,8 @@ class AsyncWire:
                 raise
         return await post()
 
-    def rewind(self, head: Head | Broken, data: bytes) -> None:
-        """Let the next `send` return what was received: `head`, and a reply that begins with `data`."""
+    def rewind(self, head: Head | Broken | None, data: bytes) -> None:
+        """Let the next `send` return what was received, if anything: `head`, and a reply that begins with `data`."""
         self._sent = head
         if self._chunks is not None:
             self._chunks = _read_again(data, self._chunks, self._fault)

@@ -15,6 +15,7 @@ from segue.client.http.counting import SingleCall
 from segue.client.http.outgoing_request import OutgoingRequest, RequestBuilder
 from segue.client.http.settings import OnAttempt
 from segue.client.http.shell import GROWING, TERMINAL, OnEnd, Shell, read_moment
+from segue.client.http.telemetry import Observation
 from segue.conversation.context import Context
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, UserMessage
@@ -49,12 +50,15 @@ class AsyncStream(Shell):
         settle: Settle | None = None,
         summarise: AsyncSummariseStep | None = None,
         began: Moment | None = None,
+        observation: Observation | None = None,
     ) -> None:
         self._wire = wire
         self._summarise = summarise
         self._settle = settle
         self._is_busy = False
-        super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end, began=began)
+        super().__init__(
+            ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end, began=began, observation=observation
+        )
 
     def relay_by(self, relay: ChunkRelay) -> None:
         """Pass the bytes of the reply to `relay` before they are decoded, from the next ones on."""

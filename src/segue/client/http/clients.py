@@ -658,16 +658,16 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
         )
         notify, end = self._hooks(ask, on_attempt, on_end)
         kind = AsyncStream if output is None else AsyncTypedStream[Any]
-        wire, began = (self._wire(), None) if first is None else (first.rewind(), first.began)
         return kind(
             ask,
             self._builder,
-            wire,
+            self._wire() if first is None else first.rewind(),
             on_attempt=notify,
             on_end=end,
             settle=settle,
             summarise=summarise,
-            began=began,
+            began=None if first is None else first.began,
+            observation=None if first is None else first.observation,
         )
 
     def try_first(
@@ -675,13 +675,12 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
     ) -> FirstAttempt | None:
         """Make an attempt that is not streamed, without a flow and without sending it. Raises what `prepare` raises.
 
-        None if a flow is needed from the beginning: for hooks, telemetry, tokens of a function, signatures, or a window
-        that proved to be smaller.
+        None if a flow is needed from the beginning: for hooks, tokens of a function, signatures, or a window that
+        proved to be smaller.
         """
         setup, builder = self._setup, self._builder
         if (
-            setup.telemetry is not None
-            or setup.on_request is not None
+            setup.on_request is not None
             or setup.on_attempt is not None
             or setup.sticky
             or (self._windows and window_key(model) in self._windows)

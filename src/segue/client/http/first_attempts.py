@@ -17,8 +17,9 @@ from segue.client.flow.reading import is_streamed, read_whole
 from segue.client.flow.request_flow import KnownAccounts, find_request_id
 from segue.client.flow.steps import Broken, Head, Moment
 from segue.client.http.async_sending import AsyncWire
-from segue.client.http.outgoing_request import OutgoingRequest, RequestBuilder
+from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.shell import read_moment
+from segue.client.http.telemetry import Observation
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import DecodeError, SettingsError
@@ -33,11 +34,11 @@ _OK: Final = 200
 class FirstAttempt:
     """One request that was sent, and what was received. `message` is None if only a flow can decide what follows."""
 
-    __slots__ = ("_builder", "_context", "_head", "attempt", "began", "data", "message", "model", "request", "wire")
-
     def __init__(
         self, request: Request, model: Model, context: Context, wire: AsyncWire, builder: RequestBuilder
     ) -> None:
+        self.observation: Observation | None = builder.setup.observe()
+        """Writes the span of the attempt: at its end, or in the flow that goes on with it."""
         self.request: Request = request
         self.model: Model = model
         self.wire: AsyncWire = wire
@@ -52,7 +53,12 @@ class FirstAttempt:
 
     async def send(self) -> None:
         """Send the request, read the reply, and decode it."""
-        outgoing = self._write()
+        try:
+            outgoing = self._builder.write(self.request, None, None, self.model.provider)
+        except SettingsError as error:
+            outgoing = self._builder.explain(error)
+        if self.observation is not None and not isinstance(outgoing, Broken):
+            self.observation.begin(self.request, outgoing.headers, outgoing.url)
         head = self._head = outgoing if isinstance(outgoing, Broken) else await self.wire.send(outgoing)
         if isinstance(head, Broken) or head.status != _OK or is_streamed(self.request, head.headers):
             return
@@ -60,18 +66,10 @@ class FirstAttempt:
         while isinstance(chunk := await self.wire.read(), bytes):
             pieces.append(chunk)
         self.data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        if chunk is None:
-            message = self._decode(head, self._builder.accounts)
-            if message is not None and self._is_answer(message):
-                await self.wire.close()
-                self._end(head, message)
-
-    def _write(self) -> OutgoingRequest | Broken:
-        builder = self._builder
-        try:
-            return builder.write(self.request, None, None, self.model.provider)
-        except SettingsError as error:
-            return builder.explain(error)
+        message = None if chunk is not None else self._decode(head, self._builder.accounts)
+        if message is not None and self._is_answer(message):
+            await self.wire.close()
+            self._end(head, message)
 
     def _decode(self, head: Head, accounts: KnownAccounts) -> AssistantMessage | None:
         account = accounts.learn(self.model, self.request.account_in(head.headers))
@@ -101,9 +99,10 @@ class FirstAttempt:
             usage=usage,
             is_estimated=usage is not message.usage,
         )
+        if self.observation is not None:
+            self.observation.end(self.attempt, self.message)
 
     def rewind(self) -> AsyncWire:
         """Return what a flow reads from: what was received, again."""
-        if self._head is not None:
-            self.wire.rewind(self._head, self.data)
+        self.wire.rewind(self._head, self.data)
         return self.wire

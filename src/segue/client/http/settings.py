@@ -14,7 +14,7 @@ from segue.client.flow.attempts import Attempt
 from segue.client.flow.backoff import Retry
 from segue.client.http.base_urls import find_url
 from segue.client.http.keys import ApiKey, Auth, choose_for, find_key
-from segue.client.http.telemetry import Telemetry
+from segue.client.http.telemetry import Observation, Telemetry
 from segue.client.local.echo import NO_HTTP, echo_mounts
 from segue.client.local.gguf import local_mounts
 from segue.client.local.user_files import read_stored_key
@@ -111,6 +111,10 @@ class Setup:
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self.transport: object = settings.get("transport")
         self._stored_keys: dict[str, str | None] = {}
+
+    def observe(self) -> Observation | None:
+        """Observe a request; None without telemetry."""
+        return None if self.telemetry is None else self.telemetry.observe()
 
     def __repr__(self) -> str:
         return "Setup()"

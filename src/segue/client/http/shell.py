@@ -51,13 +51,13 @@ class Shell:
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
         began: Moment | None = None,
+        observation: Observation | None = None,
     ) -> None:
         self._builder = builder
         self._first = ask.owner or ask.candidates[0].provider
         self._on_attempt = on_attempt
         self._on_end = on_end
-        telemetry = builder.setup.telemetry
-        self._observation: Observation | None = None if telemetry is None else telemetry.observe()
+        self._observation = observation or builder.setup.observe()
         self._emits = ask.emits
         self._flow = Flow(ask, conceal)
         self._steps = self._flow.run()

@@ -176,7 +176,12 @@ class Observation:
         self._request: Request | None = None
 
     def begin(self, request: Request, headers: dict[str, str], url: str) -> None:
-        """Start the span of a request; the trace context goes into its headers, if it may."""
+        """Start the span of a request; the trace context goes into its headers, if it may.
+
+        The first attempt may have started it: then nothing is sent again.
+        """
+        if self._span is not None:
+            return
         telemetry, model, options = self._telemetry, request.model, request.projection.options
         common = {**describe_model(model), **_describe_server(url)}
         attributes = {**common, **self._given}
@@ -185,8 +190,7 @@ class Observation:
                 attributes[name] = value
         if options.stream:
             attributes["gen_ai.request.stream"] = True
-        self._common, self._request, self._first = common, request, None
-        self._began = perf_counter()
+        self._common, self._request, self._first, self._began = common, request, None, perf_counter()
         name = f"{common['gen_ai.operation.name']} {model.id}"
         self._span = telemetry.start_span(name, "CLIENT", self._parent, attributes)
         if telemetry.propagates:

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from math import ceil
 from typing import Final, NamedTuple, Self, final
 
-from msgspec.structs import replace
-
 from segue.conversation.messages import Usage
 from segue.gateway.keys import Rights
 from segue.gateway.store.database import Transaction
@@ -63,7 +61,8 @@ class Account:
         """Whether a write waits that will have the newest values."""
         self.leases: set[Lease] = set()
         self._part = LedgerPart()
-        self._recent = Recent()
+        self._slots: dict[int, Slot] = {}
+        self._estimated = Amount()
         self._held = Amount()
         self._known = Amount()
 
@@ -72,14 +71,14 @@ class Account:
         with self.lock:
             self.is_queued = False
             part = self._part._replace(until=now + LEASE, held=self._held, known=self._known)
-            return Snapshot(part, self._recent)
+            return Snapshot(part, self._recent())
 
     @property
     def is_written(self) -> bool:
         """Whether the store has all of it."""
         with self.lock:
             part = self._part._replace(held=self._held, known=self._known)
-            return self.written.part._replace(until=0) == part and self.written.recent == self._recent
+            return self.written.part._replace(until=0) == part and self.written.recent == self._recent()
 
     def take(self, lease: Lease, now: int) -> bool:
         """Begin a request; False if its client is gone."""
@@ -132,7 +131,7 @@ class Account:
             )
             self._add_recent(now, tokens=amount.tokens)
             if not is_measured:
-                self._recent = replace(self._recent, estimated=self._recent.estimated.plus(amount))
+                self._estimated = self._estimated.plus(amount)
 
     def _hold(self, lease: Lease, sign: int) -> None:
         self._held = Amount(
@@ -143,11 +142,14 @@ class Account:
     def _add_recent(self, now: int, *, requests: int = 0, tokens: int = 0) -> int:
         """Count in the slot of a time; give when it began."""
         start = now - now % SLOT
-        kept = {slot.start: slot for slot in self._recent.slots if is_recent(slot, now)}
-        slot = kept.get(start, Slot(start))
-        kept[start] = Slot(start, max(0, slot.requests + requests), slot.tokens + tokens)
-        self._recent = replace(self._recent, slots=tuple(kept[key] for key in sorted(kept)))
+        slot = self._slots.get(start)
+        if slot is None:
+            slot, self._slots = Slot(start), {key: each for key, each in self._slots.items() if is_recent(each, now)}
+        self._slots[start] = Slot(start, max(0, slot.requests + requests), slot.tokens + tokens)
         return start
+
+    def _recent(self) -> Recent:
+        return Recent(slots=tuple(sorted(self._slots.values())), estimated=self._estimated)
 
 
 @final
