@@ -41,9 +41,8 @@ def fill_window(options: Options, window: Window, endpoint: Endpoint) -> Options
     for field in fields if fields and asked_window(options, rules, endpoint.model.protocol) is None else ():
         options = _with_window(options, _window_size(window), field.split("."), endpoint.model.protocol)
     if options.max_tokens is None and rules.has("unset_max_tokens") and endpoint.model.max_tokens:
-        left = window.left(endpoint.model.max_tokens)
         budget = options.thinking if isinstance(options.thinking, int) else 0
-        if left is not None and left > budget:
+        if (left := window.left(endpoint.model.max_tokens)) is not None and left > budget:
             options = replace(options, max_tokens=left)
     return options
 
@@ -60,8 +59,7 @@ def ask_server(options: Options, plan: FitPlan, protocol: Protocol, messages: Se
     for block in native_blocks(messages, protocol.name):
         if (needed := form.needed(block)) is not None:
             edits[needed] = None
-    given: Mapping[str, object] = (options.extra or {}).get(protocol.name, {})
-    fields = given
+    fields = given = (options.extra or {}).get(protocol.name, {})
     for edit in edits:
         fields = form.ask(fields, edit, plan.above)
     return options if fields is given else replace(options, extra={**(options.extra or {}), protocol.name: fields})

@@ -41,6 +41,8 @@ UNFINISHED: Final = frozenset({"error", "aborted"})
 
 _MEMO: Final = "_scan"
 """The name under which a `Context` remembers its scan."""
+_FEW: Final = 8
+"""Fewer messages are scanned again: a copy of their scan, which most need once, takes as long."""
 _CALL: Final = 64
 """An upper bound of what a call counts in addition to its name and arguments, in characters."""
 
@@ -229,6 +231,8 @@ _GROWING: Final = [name for name, value in vars(Scan()).items() if type(value) i
 def scan_context(context: Context) -> Scan:
     """Scan the messages of a conversation that were not scanned before, and remember what they contain."""
     memo, messages = vars(context), context.messages
+    if len(messages) < _FEW:
+        return scan_messages(messages)
     known: Scan | None = memo.get(_MEMO)
     scanned = 0 if known is None else len(known.roles)
     if known is None or scanned < len(messages):
