@@ -242,6 +242,15 @@ def test_a_value_of_another_type_is_no_summary():
     assert caught.value.path == ("summaries", 0)
 
 
+@pytest.mark.parametrize("given", [{"role": "user"}, {"role": "user", "content": [{"type": "text", "text": "hi"}]}])
+def test_an_object_with_the_json_of_a_message_is_no_message(given):
+    with pytest.raises(DumpError, match="expected a message, got dict"):
+        dump_message(given)
+    with pytest.raises(DumpError, match="expected a message, got dict") as caught:
+        dump(Context(messages=(UserMessage.of("hi"), given)))
+    assert caught.value.path == ("messages", 1)
+
+
 def with_nesting(context: Context) -> bytes:
     """Put as many levels as possible, and one more, in place of the NaN of a case."""
     return msgspec.json.encode(Document(format="segue/1", **msgspec.structs.asdict(context)))

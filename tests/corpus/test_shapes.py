@@ -16,6 +16,8 @@ from corpus.building import TARGET, TO, TOOLS, chat, lines, needs_arrow, segue, 
 from segue import Model, Policy, convert
 from segue.corpus import Converter, Job, convert_shard, plan
 from segue.corpus.rows import Reader
+from segue.errors import SegueError
+from segue.histories.opening import BadLine, How, open_line
 from segue.models.catalogue import get_model
 
 CHATS = [chat(number) for number in range(12)]
@@ -128,6 +130,64 @@ def test_a_file_of_lines_in_any_format_is_converted_by_the_program(shape, tmp_pa
     assert (made.status, made.err) == (0, "")
     requests = (tmp_path / "out" / "a.jsonl").read_text().replace('{"id":"row-7",', "{").split("\n")[:-1]
     assert requests == [expected(meant(body))[0] for body in CHATS]
+
+
+HELLO = [{"role": "user", "content": "Hello"}]
+KINDS = [
+    {},
+    {"model": "gpt-5.4"},
+    {"model": "claude-sonnet-4-5"},
+    {"model": "anthropic.claude-3-haiku-20240307-v1:0"},
+    {"model": 3},
+    {"model": "gpt-5.4", "temperature": 0.5},
+    {"model": "claude-sonnet-4-5", "max_tokens": 9, "system": "Be brief."},
+    {"model": "claude-sonnet-4-5", "max_tokens": 9, "system": [{"type": "text", "text": "Be brief."}]},
+    {"model": "llama3.2", "options": 3},
+    {"model": "llama3.2", "options": {"num_ctx": 4096}},
+    {"model": "llama3.2", "options": {"toolMode": 1}},
+    {"model": "llama3.2", "keep_alive": "5m"},
+    {"model": "command-r", "k": 3, "p": 0.5},
+    {"model": "gpt-5.4", "input": None},
+    {"model": "gpt-5.4", "input": "Hello"},
+    {"model": "gpt-5.4", "tools": None},
+    {"model": "gpt-5.4", "tools": []},
+    {"model": "gpt-5.4", "tools": "[]"},
+    {"model": "gpt-5.4", "tools": [{"type": "function", "function": {"name": "f"}}]},
+    {"model": "gpt-5.4", "tools": [{"name": "f", "input_schema": {}}]},
+    {"model": "gpt-5.4", "prompt": 3},
+    {"model": "gpt-5.4", "prompt": "Hello"},
+]
+TURNS = [
+    HELLO,
+    [{"role": "developer", "content": "Be brief."}, *HELLO],
+    [{"role": "user", "content": ""}, *HELLO],
+    [{"role": "user", "content": None}, *HELLO],
+    [{"role": "user", "content": [{"text": "Hello"}]}],
+    [{"role": "user", "content": [{"type": "input_text", "text": "Hello"}]}],
+    [{"role": "human", "content": "Hello"}],
+    [{"role": "user", "parts": [{"text": "Hello"}]}],
+    [{"role": "user", "content": "Hello", "name": None}],
+    [{"type": "message", "content": "Hello"}],
+    ["Hello"],
+    [],
+]
+
+
+def read(line: bytes) -> object:
+    try:
+        document = Reader().read_line(line).document
+    except SegueError:
+        return "not read"
+    return document.protocol, document.prompt
+
+
+@pytest.mark.parametrize("turns", TURNS, ids=json.dumps)
+def test_a_row_is_read_alike_whatever_rows_were_read_before(turns):
+    for fields in (*KINDS, *KINDS):
+        row = json.dumps({**fields, "messages": turns}).encode()
+        opened = open_line(row, How(), 1)
+        alone = "not read" if isinstance(opened, BadLine) else (opened.protocol, opened.prompt)
+        assert read(row) == alone, row
 
 
 def test_ids_are_those_of_the_id_column_or_of_the_column_id():

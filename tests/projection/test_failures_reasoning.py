@@ -50,6 +50,7 @@ from projection.building import (
     user,
 )
 from projection.failure_rows import Row, prove
+from segue.conversation.content import AssistantContent, TextContent
 from segue.conversation.context import Options
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -496,3 +497,20 @@ def test_thinking_of_earlier_turns_is_not_rewritten(model: Model, writer: Model 
     sent = [project(conversation(*turns[:end]), model).context.messages for end in asked]
     for earlier, later in pairwise(sent):
         assert later[: len(earlier)] == earlier
+
+
+PHASE: Final = TextContent(text="first", phase="of OPUS")
+ALONE: Final[Mapping[str, tuple[AssistantContent, Model]]] = {
+    "a signature of a text": (text("a page", "of OPUS"), GPT),
+    "a signature of a call": (call("a", signature="of OPUS"), GPT_4O),
+    "a phase, which the target's own texts may have": (PHASE, GPT),
+    "thinking, which the target takes as it is": (thinking("of OPUS"), GEMINI),
+    "a phase of what is sent for a native block": (native("x-wire", {"type": "x"}, PHASE), GPT),
+}
+
+
+@pytest.mark.parametrize(("piece", "model"), ALONE.values(), ids=ALONE.keys())
+def test_what_only_another_model_may_send_is_removed_where_nothing_else_changes(piece: AssistantContent, model: Model):
+    given = conversation(user("hi"), assistant(OPUS, text("first"), piece), user("on"))
+    sent = project(given, model, policy=Policy(reasoning="drop")).context.messages[1]
+    assert "of OPUS" not in repr(sent.content)

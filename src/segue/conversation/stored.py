@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Final, Literal, NamedTuple, cast, final
+from typing import Annotated, Final, Literal, NamedTuple, cast, final, get_args
 
 import msgspec
 
@@ -43,7 +43,7 @@ from segue.conversation.foreign import (
 from segue.conversation.limits import ABOVE_A_MESSAGE, Stored, check_limits, find_fault, parse_json
 from segue.conversation.messages import Message
 from segue.conversation.retired import may_be_retired, upgrade_context, upgrade_message
-from segue.errors import DumpError, LoadError
+from segue.errors import DumpError, LoadError, Path
 
 
 @final
@@ -70,6 +70,7 @@ MODEL_LINE: Final = "model"
 """The `type` of such a line. Messages have a role and no type."""
 
 _ENCODER: Final = msgspec.json.Encoder()
+_MESSAGES: Final = get_args(Message)
 
 NOT_LOADABLE: Final = "this could not be loaded again: "
 """The first words of a `DumpError` about a value that JSON can represent and `load` refuses."""
@@ -131,8 +132,7 @@ def dump(context: Context) -> bytes:
         DumpError: a value cannot be stored as JSON, or could not be loaded again; `path` locates it.
     """
     if type(context) is not Context:
-        name = type(context).__name__
-        raise DumpError(f"expected a Context, got {name}; use dump_message() for a single message")
+        raise DumpError(f"expected a Context, got {type(context).__name__}; use dump_message() for a single message")
     document = Document(
         format=FORMAT,
         system_prompt=context.system_prompt,
@@ -155,6 +155,8 @@ def dump(context: Context) -> bytes:
         load(data)
     except LoadError as error:
         raise _not_loadable(error) from error
+    for index, message in enumerate(context.messages):
+        _check_is_message(message, ("messages", index))
     upgraded = upgrade_context(context)
     return data if upgraded is context else dump(upgraded)
 
@@ -197,6 +199,7 @@ def dump_message(message: Message) -> bytes:
         read_message(parse_json(data, above=ABOVE_A_MESSAGE), foreign=False)
     except LoadError as error:
         raise _not_loadable(error) from error
+    _check_is_message(message, ())
     upgraded = upgrade_message(message)
     return data if upgraded is message else dump_message(upgraded)
 
@@ -259,6 +262,12 @@ def _load_own_message(data: Stored) -> Message | None:
 
 
 # -- the slow path of dumping -----------------------------------------------------------------------------------------
+
+
+def _check_is_message(value: object, path: Path) -> None:
+    """Check that a value is a message, and not only an object with the same JSON."""
+    if not isinstance(value, _MESSAGES):
+        raise DumpError(f"expected a message, got {type(value).__name__}", path=path)
 
 
 def _encode_slowly(value: Document | Message | Summary, *, above: int = 0) -> bytes:

@@ -29,7 +29,12 @@ from segue.histories.data_rows import (
     parse_text,
 )
 from segue.histories.opening import How, OpenedDocument, open_history_row, open_source, open_value
+from segue.histories.recognition import is_plain_request
+from segue.histories.registry import FORMATS
 from segue.models.model import Model
+from segue.protocols.api import decode_request
+from segue.protocols.detection import detect_protocol
+from segue.protocols.registry import registered_count
 
 Fields: TypeAlias = dict[str, object]
 
@@ -37,6 +42,10 @@ ID_COLUMN: Final = "id"
 """The column with the id of a row, unless another one is named. No protocol has this key in a request."""
 _BESIDE: Final = (*TOOLS, *PICTURES, "system")
 """Fields that belong to a conversation although they are next to the column with its turns."""
+_ROLES: Final = ("system", "developer", "user", "assistant")
+_MOST_KNOWN: Final = 256
+_known: Final[dict[tuple[object, ...], str | None]] = {}
+"""The protocols of rows of texts by what decides about them; emptied when it is full. See `_protocol_of_texts`."""
 
 
 @final
@@ -78,10 +87,12 @@ class Reader(NamedTuple):
             protocol = self.protocol or line.protocol
             return CorpusRow(open_value(line.body, How(protocol=protocol, model=self.writer)), line.id, filled=False)
         # Most rows are requests verbatim: nothing has to be rearranged.
-        key = self.id_column or ID_COLUMN
-        if self.column is None and key not in row and is_as_sent(row):
-            return CorpusRow(self._read(row, data), None, filled=False)
-        return self.read_fields(row, data)
+        if self.column is not None or (self.id_column or ID_COLUMN) in row:
+            return self.read_fields(row, data)
+        if self.protocol is None and (protocol := _protocol_of_texts(row)) is not None:
+            prompt = decode_request(row, protocol=protocol, model=self.writer)
+            return CorpusRow(OpenedDocument(prompt, protocol, row), None, filled=False)
+        return CorpusRow(self._read(row, data), None, filled=False) if is_as_sent(row) else self.read_fields(row, data)
 
     def read_whole(self, data: bytes, name: str = "") -> CorpusRow:
         """Read a file that holds one conversation: a document, a session, or a session of an agent.
@@ -113,9 +124,7 @@ class Reader(NamedTuple):
             row = {field: value for field, value in row.items() if field != key}
             data = None
         body = self._body(row)
-        filled = False
-        if structs or has_filled_nulls(body):
-            body, filled = drop_nulls(body)
+        body, filled = drop_nulls(body) if structs or has_filled_nulls(body) else (body, False)
         is_given = body is row and data is not None
         return CorpusRow(self._read(body, data if is_given else None), None if name is None else str(name), filled)
 
@@ -141,7 +150,27 @@ class Reader(NamedTuple):
             return {**cast("Fields", value)}
         beside = {key: row[key] for key in _BESIDE if row.get(key) is not None}
         key = column if column in TURNS else "messages"
-        chosen: Fields = {key: value, **beside}
         if is_sharegpt({"conversations": value}):
-            chosen = {"conversations": value, **beside}
-        return chosen
+            key = "conversations"
+        return {key: value, **beside}
+
+
+def _protocol_of_texts(row: Fields) -> str | None:
+    """Name the protocol of a row that is an unchanged request of texts alone; None if it may be anything else.
+
+    The keys, the types of the other values and the model decide about it, so one row of a kind is looked at closely.
+    """
+    turns, kinds = row.get("messages"), tuple(map(type, row.values()))
+    if type(turns) is not list or not turns or dict in kinds or kinds.count(list) > 1:
+        return None
+    for turn in cast("list[Fields]", turns):
+        is_message = type(turn) is dict and len(turn) == 2  # with the role
+        if not is_message or type(turn.get("content")) is not str or turn.get("role") not in _ROLES:
+            return None
+    kind = (kinds, *row, row.get("model"), registered_count(), FORMATS.added)
+    protocol = _known.get(kind, "")
+    if protocol == "":
+        if len(_known) > _MOST_KNOWN:
+            _known.clear()
+        protocol = _known[kind] = detect_protocol(row) if is_as_sent(row) and is_plain_request(row) else None
+    return protocol

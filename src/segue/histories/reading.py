@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from itertools import repeat
+from types import ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast, final
 
 import msgspec
@@ -40,6 +42,14 @@ NEITHER: Final = "this is neither a conversation nor a request; a JSON object or
 Lines: TypeAlias = Iterator[tuple[int, bytes]]
 
 
+@cache
+def _requests() -> ModuleType:
+    """Import what makes requests: a list of sessions does not need it, and each row of a corpus asks for it."""
+    from segue.requests import prepare
+
+    return prepare
+
+
 @final
 class OpenedDocument(NamedTuple):
     """One conversation that was read, and what it was read from."""
@@ -64,11 +74,10 @@ class OpenedDocument(NamedTuple):
             EmptyConversation: the conversation has no content to send.
             ProjectionRefused: the policy refuses a necessary change.
         """
-        from segue.requests.prepare import prepare, prepare_prompt  # a list of sessions does not need projection
-
+        requests = _requests()
         if self.protocol is None:
-            return prepare(self.prompt.context, model, policy=policy)
-        return prepare_prompt(self.prompt, model, source=self.protocol, policy=policy)
+            return requests.prepare(self.prompt.context, model, policy=policy)
+        return requests.prepare_prompt(self.prompt, model, source=self.protocol, policy=policy)
 
     def as_history(self) -> History:
         """Return the conversation as a history; one of segue has the origin that it was stored with."""

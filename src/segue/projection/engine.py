@@ -143,8 +143,7 @@ class Settled:
         """Return the fitter for the window that the options ask for, otherwise for that of the model."""
         if window is None or window == self.fitter.plan.window or target.policy.fit is None:
             return self.fitter
-        fitter = self.fitters.get(window)
-        if fitter is None:
+        if (fitter := self.fitters.get(window)) is None:
             plan = FitPlan(target.model, target.rules, target.policy, window=window)
             fitter = self.fitters[window] = Fitter(target, plan)
         return fitter

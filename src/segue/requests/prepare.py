@@ -20,7 +20,7 @@ from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.projection.policy import Policy
-from segue.projection.projector import Projection, project, project_for, prompt_of, refuse_at, with_routers
+from segue.projection.projector import Projection, project_for, prompt_of, refuse_at, with_routers
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
 from segue.projection.workspace.ownership import KEY_LABEL, known_account
@@ -538,7 +538,7 @@ def prepare_intact(
     policy = with_routers(policy, catalogue)
 
     def projecting(asked: Options | None) -> Projection:
-        return project(context, target, options=asked, policy=policy)
+        return project_for(context, target, options=asked, policy=policy)
 
     projection = fit_request(context, projecting, target, options, policy)
     return Request(projection, resolve_endpoint(target), get_protocol(target.protocol), given=context)

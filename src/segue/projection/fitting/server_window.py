@@ -37,12 +37,12 @@ _MORE: Final = 1.2
 def fill_window(options: Options, window: Window, endpoint: Endpoint) -> Options:
     """Add the window that the server has to use, and the limit of the reply, where the target needs them."""
     rules = endpoint.rules
-    for field in rules.values("window_field") if asked_window(options, rules, endpoint.model.protocol) is None else ():
+    fields = rules.values("window_field")
+    for field in fields if fields and asked_window(options, rules, endpoint.model.protocol) is None else ():
         options = _with_window(options, _window_size(window), field.split("."), endpoint.model.protocol)
     if options.max_tokens is None and rules.has("unset_max_tokens") and endpoint.model.max_tokens:
-        left = window.left(endpoint.model.max_tokens)
         budget = options.thinking if isinstance(options.thinking, int) else 0
-        if left is not None and left > budget:
+        if (left := window.left(endpoint.model.max_tokens)) is not None and left > budget:
             options = replace(options, max_tokens=left)
     return options
 
@@ -52,21 +52,17 @@ def ask_server(options: Options, plan: FitPlan, protocol: Protocol, messages: Se
 
     `messages` are those that may have such a block; the given options if there is nothing to ask.
     """
-    edits, form = dict[ServerEdit, None](), protocol.server_edits
-    if form is None:
+    form = protocol.server_edits
+    if form is None or (plan.edit is None and not messages):
         return options
-    if plan.edit is not None:
-        edits[plan.edit] = None
+    edits: dict[ServerEdit, None] = {} if plan.edit is None else {plan.edit: None}
     for block in native_blocks(messages, protocol.name):
         if (needed := form.needed(block)) is not None:
             edits[needed] = None
-    given: Mapping[str, object] = (options.extra or {}).get(protocol.name, {})
-    fields = given
+    fields = given = (options.extra or {}).get(protocol.name, {})
     for edit in edits:
         fields = form.ask(fields, edit, plan.above)
-    if fields is given:
-        return options
-    return replace(options, extra={**(options.extra or {}), protocol.name: fields})
+    return options if fields is given else replace(options, extra={**(options.extra or {}), protocol.name: fields})
 
 
 def covered_before(messages: Sequence[Message], protocol: Protocol) -> int:

@@ -58,7 +58,7 @@ def _has_changes(workspace: Workspace) -> bool:
     """Whether any turn may have to change: another model wrote it, or a signature is missing or not accepted."""
     scan, rules = workspace.scan, workspace.target.rules
     return bool(
-        scan.foreign
+        (scan.foreign and (scan.signatures or scan.unsigned or scan.phases or scan.native))
         or scan.unusable
         or workspace.cross_model
         or (scan.unsigned and rules.reasoning_replay in ("signed", "none"))

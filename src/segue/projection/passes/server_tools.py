@@ -363,7 +363,7 @@ def _title(use: ToolUse) -> str:
 
 def has_server_tools(tools: Sequence[Tool], extra: Extra | None) -> bool:
     """Whether a request may have server tools: native tools, or fields of the body that are tools."""
-    if any(tool.kind == "native" for tool in tools):
+    if tools and any(tool.kind == "native" for tool in tools):
         return True
     if extra is None:
         return False

@@ -64,6 +64,6 @@ NO_NAMESPACES: Final = NamespaceTable(())
 
 def read_table(tools: tuple[Tool, ...]) -> NamespaceTable:
     """Read the namespaces of a request; most have none."""
-    if any(tool.kind == "native" or tool.extra is not None for tool in tools):
+    if tools and any(tool.kind == "native" or tool.extra is not None for tool in tools):
         return NamespaceTable(tools)
     return NO_NAMESPACES

@@ -41,6 +41,8 @@ UNFINISHED: Final = frozenset({"error", "aborted"})
 
 _MEMO: Final = "_scan"
 """The name under which a `Context` remembers its scan."""
+_FEW: Final = 8
+"""Fewer messages are scanned again: a copy of their scan, which most need once, takes as long."""
 _CALL: Final = 64
 """An upper bound of what a call counts in addition to its name and arguments, in characters."""
 
@@ -54,7 +56,8 @@ class Scan:
         self.call_ids: list[str] = []
         """The ids of all calls, in order."""
         self.call_signatures: list[str] = []
-        """The signatures of calls."""
+        self.signatures: bool = False
+        """The signatures of calls, and whether an assistant turn has one of any kind, if only an empty one."""
         self.names: dict[str, None] = {}
         """The names of all tools that are called, in order."""
         self.result_names: set[str] = set()
@@ -126,6 +129,7 @@ class Scan:
 
     def add_signature(self, signature: str) -> None:
         """Record a signature of an assistant turn."""
+        self.signatures = True
         self.length += len(signature)
         if not signature:
             self.unusable = True
@@ -227,11 +231,12 @@ _GROWING: Final = [name for name, value in vars(Scan()).items() if type(value) i
 def scan_context(context: Context) -> Scan:
     """Scan the messages of a conversation that were not scanned before, and remember what they contain."""
     memo, messages = vars(context), context.messages
+    if len(messages) < _FEW:
+        return scan_messages(messages)
     known: Scan | None = memo.get(_MEMO)
-    if known is None:
-        known = memo[_MEMO] = scan_messages(messages)
-    elif len(known.roles) < len(messages):
-        known = memo[_MEMO] = scan_messages(messages[len(known.roles) :], known)
+    scanned = 0 if known is None else len(known.roles)
+    if known is None or scanned < len(messages):
+        known = memo[_MEMO] = scan_messages(messages[scanned:], known)
     return known.copy()
 
 

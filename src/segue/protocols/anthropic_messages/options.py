@@ -580,7 +580,7 @@ def encode_options(options: Options, endpoint: Endpoint, named: str | None) -> W
     refuse_options(PROTOCOL, options, (name for name in ("seed", "session_id") if name in refused))
     model = endpoint.model.id if named is None else named
     wire: Wire = {"model": model, **_encode_fields(options, endpoint)}
-    if options.extra is not None:
+    if options.extra is not None and PROTOCOL in options.extra:
         for choice in _CHOICES:
             asked = _asked(options, choice.name)
             given = chosen(options.extra, PROTOCOL, choice.name, asked, model=model)

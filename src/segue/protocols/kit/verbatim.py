@@ -171,7 +171,7 @@ def _patch_of(extra: Extra | None, protocol: str) -> tuple[Block, Block]:
     """Return the part of a protocol, and the patch in it."""
     part = (extra.get(protocol) if extra is not None else None) or EMPTY
     patch = part.get(VERBATIM)
-    return part, cast("Block", patch) if isinstance(patch, (dict, Mapping)) else EMPTY
+    return part, cast("Block", patch) if patch is not None and isinstance(patch, (dict, Mapping)) else EMPTY
 
 
 def choose(name: str, default: object, received: object) -> Wire:
@@ -186,7 +186,7 @@ def chosen(extra: Extra | None, protocol: str, name: str, default: object, *, mo
     """
     part = extra.get(protocol) if extra is not None else None
     patch = part.get(VERBATIM) if part is not None else None
-    if not isinstance(patch, (dict, Mapping)):
+    if patch is None or not isinstance(patch, (dict, Mapping)):
         return default
     rules = cast("Block", patch)
     if model is not None and rules.get(_ONLY_FOR, model) != model:
