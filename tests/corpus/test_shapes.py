@@ -165,6 +165,7 @@ TURNS = [
     [{"role": "user", "content": [{"text": "Hello"}]}],
     [{"role": "user", "content": [{"type": "input_text", "text": "Hello"}]}],
     [{"role": "human", "content": "Hello"}],
+    [{"role": ["user"], "content": "Hello"}],
     [{"role": "user", "parts": [{"text": "Hello"}]}],
     [{"role": "user", "content": "Hello", "name": None}],
     [{"type": "message", "content": "Hello"}],

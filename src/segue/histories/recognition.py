@@ -116,7 +116,7 @@ def is_plain_request(value: object) -> bool:
         if type(item) is not dict:
             return False
         message = cast("dict[str, object]", item)
-        if message.get("role") not in _PLAIN_ROLES:
+        if type(role := message.get("role")) is not str or role not in _PLAIN_ROLES:
             return False
         content = message.get("content")
         if type(content) is str and len(message) == 2:  # only the role and a text
