@@ -131,7 +131,9 @@ class Exchange:
         """What the last request was made of."""
         self._trace: RequestTrace | None = None
         if gateway.tracing is not None:
-            self._trace = RequestTrace(gateway.tracing, asked, request_id, self._began)
+            ids = {"gen_ai.conversation.id": asked.conversation, "segue.request.id": request_id}
+            model, name, headers = asked.candidates[0], asked.name, asked.headers
+            self._trace = RequestTrace(gateway.tracing, model, name=name, ids=ids, headers=headers, began=self._began)
 
     def __enter__(self) -> Self:
         return self

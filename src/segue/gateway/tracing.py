@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from segue.client.http.telemetry import SECONDS, Telemetry, describe_model
@@ -24,8 +24,6 @@ from segue.models.model import Model
 if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram
     from opentelemetry.trace import Span
-
-    from segue.gateway.asking import RestoredRequest
 
 REQUESTS: Final = find_logger("segue.gateway.requests")
 """Gets one record of level INFO for each request; `record.row` is its row."""
@@ -74,18 +72,15 @@ class Tracing:
 class RequestTrace:
     """The span of one request of a client, which continues the trace of the client. `began` is Unix milliseconds."""
 
-    def __init__(self, tracing: Tracing, asked: RestoredRequest, request: str, began: int) -> None:
-        self._tracing = tracing
+    def __init__(
+        self, tracing: Tracing, model: Model, *, name: str, ids: dict[str, str], headers: Mapping[str, str], began: int
+    ) -> None:
+        self._tracing, self._shared = tracing, ids
         telemetry = tracing.telemetry
-        self._parent = (
-            telemetry.propagator.extract(asked.headers) if "traceparent" in asked.headers else telemetry.no_parent
-        )
-        self._shared = {"gen_ai.conversation.id": asked.conversation, "segue.request.id": request}
-        operation = describe_model(asked.candidates[0])["gen_ai.operation.name"]
-        given = {"gen_ai.operation.name": operation, "gen_ai.request.model": asked.name, **self._shared}
-        self._span: Span = telemetry.start_span(
-            f"{operation} {asked.name}", "SERVER", self._parent, given, began * _NANOS
-        )
+        self._parent = telemetry.propagator.extract(headers) if "traceparent" in headers else telemetry.no_parent
+        operation = describe_model(model)["gen_ai.operation.name"]
+        given = {"gen_ai.operation.name": operation, "gen_ai.request.model": name, **ids}
+        self._span: Span = telemetry.start_span(f"{operation} {name}", "SERVER", self._parent, given, began * _NANOS)
         self._is_over = False
 
     @property
