@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
@@ -264,14 +264,14 @@ class AsyncWire:
 
     async def close(self) -> None:
         """Release the reply; its connection is reused only if the reply was read to its end."""
-        import anyio
-
         response, chunks = self._response, self._chunks
         self._response = self._chunks = None
-        if response is not None and chunks is not None:
-            # Where nothing is left to be read, nothing waits, and nothing could be interrupted.
-            shield = nullcontext() if _is_read(response) else anyio.CancelScope(shield=True)
-            with shield, suppress(*self._faults):
+        if response is not None and chunks is response.stream and _is_read(response):
+            await response.aclose()  # nothing waits, and nothing could fail
+        elif response is not None and chunks is not None:
+            import anyio
+
+            with anyio.CancelScope(shield=True), suppress(*self._faults):
                 if isinstance(chunks, AsyncGenerator):
                     await chunks.aclose()  # otherwise asyncio would finish it in a separate task
                 await response.aclose()
