@@ -345,7 +345,7 @@ def _decode_pieces(
         for index, call in enumerate(expect_list(calls, (*path, "tool_calls"))):
             place = (*path, "tool_calls", index)
             pieces.append(decode_call(call, endpoint, place, notes, names, reply=reply))
-    known.update(key for key, found in (("function_call", old), ("tool_calls", calls)) if found or found == [])
+    known.update([key for key, found in (("function_call", old), ("tool_calls", calls)) if found or found == []])
     return pieces, choices
 
 
