@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, cast
 
 from segue.conversation.content import Extra
 from segue.conversation.messages import AssistantMessage
-from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.json_values import ATOMS, object_of
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.verbatim import FORMAT_KEYS, VERBATIM
 
@@ -43,9 +43,9 @@ def find_drift(message: AssistantMessage) -> tuple[str, ...]:
     found: set[str] = set()
     if message.raw_stop_reason and message.raw_stop_reason not in known.names:
         found.add(f"stop reason {message.raw_stop_reason}")
-    found |= {f"field {name}" for name in _unknown_fields(message.extra, message.protocol, known)}
+    extras = [extra for each in (message, *message.content) if (extra := each.extra) is not None]
+    found |= {f"field {name}" for extra in extras for name in _unknown_fields(extra, message.protocol, known)}
     for piece in message.content:
-        found |= {f"field {name}" for name in _unknown_fields(piece.extra, message.protocol, known)}
         if piece.kind == "native":
             kind = piece.block.get("type")
             names = [kind] if isinstance(kind, str) else list(piece.block)
@@ -53,9 +53,7 @@ def find_drift(message: AssistantMessage) -> tuple[str, ...]:
     return tuple(sorted(f"{message.protocol}: {name[:_LONGEST]}" for name in found))
 
 
-def _unknown_fields(extra: Extra | None, protocol: str, known: _Known) -> Iterator[str]:
-    if extra is None:
-        return
+def _unknown_fields(extra: Extra, protocol: str, known: _Known) -> Iterator[str]:
     data = extra.get(protocol)
     if data is not None:
         yield from _walk({key: value for key, value in data.items() if key not in FORMAT_KEYS}, known, _DEPTH)
@@ -86,7 +84,7 @@ def _walk(value: object, known: _Known, depth: int) -> Iterator[str]:
     if isinstance(value, list | tuple):
         for item in cast("list[object]", value):
             yield from _walk(item, known, depth)
-    elif isinstance(value, (dict, Mapping)) and depth:
+    elif depth and type(value) not in ATOMS and isinstance(value, (dict, Mapping)):
         for key, inner in cast("Mapping[str, object]", value).items():
             if key not in known.names:
                 yield key

@@ -93,7 +93,7 @@ def find_protocol(name: str) -> Protocol | None:
     Raises:
         UnknownProtocol: an installed package declares the name and cannot be loaded; names the package.
     """
-    return PROTOCOLS.find(name)
+    return PROTOCOLS.records.get(name) or PROTOCOLS.find(name)
 
 
 def get_protocol(name: str) -> Protocol:
@@ -102,7 +102,7 @@ def get_protocol(name: str) -> Protocol:
     Raises:
         UnknownProtocol: no protocol has this name (the error suggests similar names), or it cannot be loaded.
     """
-    return PROTOCOLS.get_record(name)
+    return PROTOCOLS.records.get(name) or PROTOCOLS.get_record(name)  # most are known: one call for each request
 
 
 def all_protocols() -> list[Protocol]:

@@ -27,7 +27,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
+
+import msgspec
+from msgspec.structs import replace
 
 from segue.protocols.kit.json_values import (
     ATOMS,
@@ -54,7 +57,7 @@ _BASE64: Final = re.compile(r"(?:data:[^,]*;base64,)?[A-Za-z0-9+/]+={0,2}")
 _TO_URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
-class Keys(NamedTuple):
+class Keys(msgspec.Struct, frozen=True):
     """Which keys are known, renamed or `reserved` (never data): see `keep`. Without `known` every key is format."""
 
     known: Collection[str] | None = None
@@ -198,7 +201,7 @@ def _entry(default: object, received: object, keys: Keys) -> Wire | None:
     if is_equal and same_if_equal(default, received):
         return None
     if is_object(default) and is_object(received):
-        every = keys if keys.known is None else keys._replace(known=None)
+        every = keys if keys.known is None else replace(keys, known=None)
         return _compare(default, received, every, "")[1]
     if not is_equal and same(default, received):
         return None
