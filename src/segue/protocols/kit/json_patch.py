@@ -200,6 +200,8 @@ def _entry(default: object, received: object, keys: Keys) -> Wire | None:
     is_equal = default == received  # many times faster than `same`, and nearly always the same
     if is_equal and same_if_equal(default, received):
         return None
+    if type(default) in ATOMS and type(default) is not str:
+        return {**_from(default), "to": received}
     if is_object(default) and is_object(received):
         every = keys if keys.known is None else replace(keys, known=None)
         return _compare(default, received, every, "")[1]
