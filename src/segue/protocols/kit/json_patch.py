@@ -71,7 +71,6 @@ class Keys(msgspec.Struct, frozen=True):
 
 
 _EVERY_KEY: Final = Keys()
-_ADDED: Final = {"to": None}.keys()
 
 
 def split_object(received: Block, default: Block, keys: Keys, parent: str) -> tuple[Wire, Wire]:
@@ -131,7 +130,8 @@ def _compare(default: Block, received: Block, keys: Keys, parent: str) -> tuple[
 
 def _inside(patch: Wire) -> Wire:
     """Return the entry of a patch. Added keys are together: an object for each costs as much as its value to store."""
-    added = {key: cast("Wire", entry)["to"] for key, entry in patch.items() if cast("Wire", entry).keys() == _ADDED}
+    entries = cast("dict[str, Wire]", patch).items()
+    added = {key: entry["to"] for key, entry in entries if len(entry) == 1 and "to" in entry}
     if not added:
         return {"in": patch}
     rest = {key: entry for key, entry in patch.items() if key not in added}
