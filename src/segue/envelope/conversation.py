@@ -59,7 +59,7 @@ class FoundStates(msgspec.Struct, frozen=True):
 
     def wanted(self) -> tuple[str, ...]:
         """Return the keys to look up in a store."""
-        return tuple(dict.fromkeys(key for turn in self.turns for key in turn.keys))
+        return tuple(dict.fromkeys([key for turn in self.turns for key in turn.keys]))
 
 
 @final

@@ -59,8 +59,7 @@ def kind_of(key: str) -> str:
 
 def digest_message(message: Message) -> bytes:
     """Return a digest of what a message of the user or of a tool shows: texts and media."""
-    shown = [message.role.encode(), *[_shown(piece) for piece in message.content]]
-    return sha256(_SEPARATOR.join(shown)).digest()
+    return sha256(_SEPARATOR.join([message.role.encode(), *map(_shown, message.content)])).digest()
 
 
 def _shown(piece: AnyContent) -> bytes:

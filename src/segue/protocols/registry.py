@@ -182,7 +182,7 @@ def resolve_rules(
         UnknownProtocol: the model names a protocol that is not registered.
         SettingsError: an override names a rule that does not exist, or a value it cannot have.
     """
-    model = get_model(model)
+    model = model if isinstance(model, Model) else get_model(model)
     flags = _encode_overrides(_flags_of(model, cautious=cautious)) if model.flags else b""
     chosen = families or ("unlimited" if model.guessed_from and not cautious else "all")
     find = partial(_rules_of, flags=flags or b"", cautious=cautious, families=chosen)
@@ -210,7 +210,7 @@ def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None =
         UnknownProtocol: the model names a protocol that is not registered.
         SettingsError: an override names a field that does not exist, or a value it cannot have.
     """
-    model = get_model(model)
+    model = model if isinstance(model, Model) else get_model(model)
     return _resolve(_dialect_of, model, model.dialect, overrides)
 
 

@@ -71,7 +71,6 @@ class Keys(msgspec.Struct, frozen=True):
 
 
 _EVERY_KEY: Final = Keys()
-_ADDED: Final = {"to": None}.keys()
 
 
 def split_object(received: Block, default: Block, keys: Keys, parent: str) -> tuple[Wire, Wire]:
@@ -131,7 +130,8 @@ def _compare(default: Block, received: Block, keys: Keys, parent: str) -> tuple[
 
 def _inside(patch: Wire) -> Wire:
     """Return the entry of a patch. Added keys are together: an object for each costs as much as its value to store."""
-    added = {key: cast("Wire", entry)["to"] for key, entry in patch.items() if cast("Wire", entry).keys() == _ADDED}
+    entries = cast("dict[str, Wire]", patch).items()
+    added = {key: entry["to"] for key, entry in entries if len(entry) == 1 and "to" in entry}
     if not added:
         return {"in": patch}
     rest = {key: entry for key, entry in patch.items() if key not in added}
@@ -200,6 +200,8 @@ def _entry(default: object, received: object, keys: Keys) -> Wire | None:
     is_equal = default == received  # many times faster than `same`, and nearly always the same
     if is_equal and same_if_equal(default, received):
         return None
+    if type(default) in ATOMS and type(default) is not str:
+        return {**_from(default), "to": received}
     if is_object(default) and is_object(received):
         every = keys if keys.known is None else replace(keys, known=None)
         return _compare(default, received, every, "")[1]

@@ -100,9 +100,7 @@ class RouteTable:
             found = pattern.fullmatch(path) if route.method == method else None
             if found is not None and _is_evident(route.evidence, headers, query):
                 named = {key: value if is_decoded else unquote(value) for key, value in found.groupdict().items()}
-                model = named.get("model")
-                if model is not None:
-                    model = route.model_id.format(model)
+                model = route.model_id.format(named["model"]) if "model" in named else None
                 return MatchedRoute(name, route, model, named.get("reply"))
         return None
 

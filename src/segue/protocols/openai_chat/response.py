@@ -108,7 +108,10 @@ def encode_usage(usage: Usage) -> Wire:
 
 def _first(*counts: object) -> int:
     """Return the first count above zero: vendors fill one key and leave zeros in others."""
-    return next((number for count in counts if count and (number := number_of(count)) > 0), 0)
+    for count in counts:
+        if count and (number := number_of(count)) > 0:
+            return number
+    return 0
 
 
 def _cost(wire: Block, usage: Usage, model: Model, around: Block) -> UsageCost | None:
