@@ -169,15 +169,12 @@ class Gate:
         """End a turn, or let it go on without its place."""
         if self._finishing:
             self._finishing.discard(turn)
-        if not turn.has_place:
-            if self._waiting:
-                self._look_soon()
-            return
-        turn.has_place = False
-        places = self._running[turn.name]
-        places.discard(turn)
-        if not places:
-            del self._running[turn.name]
+        if turn.has_place:
+            turn.has_place = False
+            places = self._running[turn.name]
+            places.discard(turn)
+            if not places:
+                del self._running[turn.name]
         if self._waiting:
             self._look_soon()
 
