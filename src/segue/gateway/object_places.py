@@ -322,9 +322,7 @@ class ObjectPlaces:
             elif isinstance(value, str):
                 if is_name and value and not (value[:4] == "http" and is_public(value)):
                     found.add(value)
-            elif value is not None and isinstance(
-                value, (dict, Mapping)
-            ):  # an instance of `dict` is found without the other
+            elif value is not None and isinstance(value, (dict, Mapping)):
                 block = cast("Block", value)
                 kind = block.get("type")
                 is_written = isinstance(kind, str) and _OF_SERVERS.search(kind) is not None
