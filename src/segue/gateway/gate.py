@@ -268,8 +268,7 @@ class _Metered:
         self._work = work
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        gate, turn, work = self._gate, self._turn, self._work
-        name = turn.name
+        gate, turn, work, name = self._gate, self._turn, self._work, self._turn.name
         given: BaseException | None = None
         while True:
             turn.steps += 1
