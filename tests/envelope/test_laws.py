@@ -35,6 +35,7 @@ from segue.conversation.replayed import message_events
 from segue.envelope.attaching import Attachment
 from segue.envelope.conversation import has_envelopes
 from segue.envelope.envelopes import MARK
+from segue.envelope.keys import digest_reply
 from segue.models.model import Model
 from segue.protocols.registry import get_protocol
 from segue.requests.prepare import prepare
@@ -42,6 +43,16 @@ from segue.requests.prepare import prepare
 _JOINED = ("openai-chat", "ollama-chat")
 """Protocols whose messages have one text: thinking as text cannot be told from it."""
 SEEDS = st.integers(min_value=0, max_value=2**32)
+
+
+def test_the_digest_of_a_reply_leaves_out_every_blank_of_its_text():
+    def digest(text: str) -> bytes:
+        return digest_reply(AssistantMessage(content=(TextContent(text=text),), model="m"))
+
+    # Also next to a character that is not ASCII, which has the digest computed in another way.
+    for text in [chr(code) for code in range(0x3001)]:
+        assert (digest(f"a{text}b") == digest("ab")) is text.isspace(), ascii(text)
+        assert (digest(f"ä{text}b") == digest("äb")) is text.isspace(), ascii(text)
 
 
 def _run(

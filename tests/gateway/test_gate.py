@@ -75,6 +75,32 @@ def test_a_debt_is_the_cpu_time_of_all_steps_and_halves_in_two_seconds() -> None
     run(main)
 
 
+def test_no_step_is_charged_for_the_time_in_which_a_thread_works() -> None:
+    async def main(machine: Machine) -> None:
+        done = asyncio.Event()
+
+        async def apart(_: Callable[[], None]) -> None:
+            await done.wait()
+
+        async def step() -> None:
+            machine.now += 1.0  # of which the thread takes nearly all
+            machine.used += 0.01
+
+        turn = await machine.gate.enter("busy")
+        working = asyncio.create_task(turn.in_thread(apart, lambda: None))
+        await settle()
+        other = await machine.gate.enter("other")
+        await machine.gate.metered(other, step())
+        assert machine.gate.debt("other") == pytest.approx(0.01)
+        done.set()
+        await working
+        machine.now += 60
+        await machine.gate.metered(other, step())
+        assert machine.gate.debt("other") == pytest.approx(1.0)
+
+    run(main)
+
+
 def test_the_work_of_threads_counts_as_well() -> None:
     async def main(machine: Machine) -> None:
         async def at_once(work: Callable[[], None]) -> None:

@@ -204,6 +204,43 @@ def test_samples_name_nothing(name: str) -> None:
         assert not found, (sample["name"], found)
 
 
+def bodies_of(name: str) -> Iterator[Any]:
+    """Give samples, also with a value at a place of theirs, and bodies with a value at each place of the types."""
+    fields, table = read(name, "request_fields.json"), read(name, "object_places.json")
+    values = (
+        NAME,
+        "a FileID://x",
+        "a text",
+        "https://example.org/a",
+        1.5,
+        None,
+        (NAME,),
+        {"id": NAME},
+        [["fileid://"]],
+    )
+    for sample in json.loads((FOLDER / name / "samples.json").read_text("utf-8")):
+        yield sample["request"]
+        for value in values:
+            yield {"own_name": value, **sample["request"]}
+            yield {**sample["request"], "messages": [{"content": [{"text": value}]}]}
+    for path in paths_to(fields, set(places_of(fields)), table):
+        for value in values:
+            yield from (body for _, body in forms(path, value))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_a_body_that_is_clear_names_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is decided at once is what the whole search finds."""
+    places = find_places(name.replace("_", "-"))
+    assert places is not None
+    bodies = list(bodies_of(name))
+    found = [list(places.find(body)) for body in bodies]
+    monkeypatch.setattr(ObjectPlaces, "_is_clear", lambda *_: False)
+    assert found == [list(places.find(body)) for body in bodies]
+    assert sum(not each for each in found) > 20
+    assert sum(bool(each) for each in found) > 20
+
+
 @pytest.mark.traffic
 def test_recorded_requests_have_no_unknown_names() -> None:
     """What providers answered is known: refused are only names of objects and addresses of accounts."""

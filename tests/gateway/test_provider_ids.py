@@ -546,24 +546,49 @@ def test_a_key_that_occurs_twice_is_refused(gateway: Gateway, upstream: Upstream
     assert not upstream.sent
 
 
-def test_a_key_that_occurs_twice_is_refused_after_known_turns(tmp_path: Path, upstream: Upstream) -> None:
-    """What is known of earlier requests does not hide it."""
+@pytest.mark.parametrize(
+    ("known", "evil"),
+    [
+        ('"messages":[', '"messages":[NAMING],"messages":['),
+        ('"model":', '"model":"gpt-5.4-pro","model":'),
+        ('"model":', '"m\\u006fdel":"gpt-5.4-pro","model":'),
+        ('"content":"hi"', '"content":"a","content":"hi"'),
+        ('"content":"hi"', '"content":[{"type":"text","text":"a","text":"b"}]'),
+        ('"type":"object"', '"type":"string","type":"object"'),
+    ],
+)
+@pytest.mark.parametrize("turns", [[], ["ANSWER", "HI"], ["NEXT"]], ids=["known turns", "more turns", "other turns"])
+@pytest.mark.parametrize("before", [",", ", "])
+def test_a_key_that_occurs_twice_is_refused_after_known_turns(
+    tmp_path: Path, upstream: Upstream, known: str, evil: str, turns: list[str], before: str
+) -> None:
+    """What is known of earlier requests does not hide it, wherever it is and whatever is between the keys."""
     upstream.reply = CLAUDE
+    named = {"NAMING": NAMING, "ANSWER": ANSWER, "HI": HI, "NEXT": {"role": "user", "content": "n" * 5_000}}
 
-    async def run() -> tuple[list[int], int]:
+    def write(messages: list[Any]) -> str:
+        tools = [{"name": "Read", "description": "d", "input_schema": TOOL_SCHEMA}]
+        body = {"model": "m-claude", "max_tokens": 9, "tools": tools, "messages": messages}
+        return json.dumps(body, separators=(",", ":"))
+
+    first = write([LONG, ANSWER, HI])
+    last = write([*([] if "NEXT" in turns else [LONG, ANSWER, HI]), *(named[each] for each in turns), ANSWER, HI])
+    told = evil.replace("NAMING", json.dumps(NAMING))
+    assert known in last
+
+    async def run() -> list[int]:
         gateway = make(tmp_path)
         await gateway.start()
         found: list[int] = []
-        known = json.dumps({"model": "claude-opus-4-8", "max_tokens": 9, "messages": [LONG]})
-        evil = json.dumps({"messages": [NAMING]})[:-1] + ", " + known[1:]
-        for text in (known, known, evil):
-            client = Client(gateway, text.encode(), stays=True)
+        for text in (first, first, known.join(last.rsplit(known, 1)), told.join(last.rsplit(known, 1)), last):
+            client = Client(gateway, text.replace(",", before).encode(), stays=True)
             await client.ask("/v1/messages", {"x-api-key": KEY})
             found.append(client.status)
         await gateway.close()
-        return found, len(upstream.sent)
+        return found
 
-    assert asyncio.run(run()) == ([200, 200, 400], 2)
+    assert asyncio.run(run()) == [200, 200, 200, 400, 200]
+    assert len(upstream.sent) == 4
 
 
 @pytest.mark.parametrize("turns", [1, 2])

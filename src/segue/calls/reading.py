@@ -125,7 +125,7 @@ def read_call(
             cannot be read (400). It has the status, and the protocol in which the client reads errors.
     """
     place, _, rest = path.partition("?")
-    query = dict(parse_qsl(rest, keep_blank_values=True))
+    query = dict(parse_qsl(rest, keep_blank_values=True)) if rest else {}
     found = _match(method.upper(), place, {name.lower(): value for name, value in headers.items()}, query)
     route, name = found.route, found.protocol
     plain = parse_body(body, name)
@@ -304,7 +304,7 @@ def parse_body(body: Body, protocol: str | None) -> Mapping[str, object] | None:
     Raises:
         CallError: it is not a JSON object.
     """
-    if body is None or isinstance(body, (dict, Mapping)):
+    if body is None or (type(body) is not bytes and isinstance(body, (dict, Mapping))):
         return body
     if isinstance(body, memoryview):
         body = body.tobytes()
@@ -480,5 +480,5 @@ def _check_calls(messages: Sequence[Message], protocol: str) -> None:
 
 
 def _named(body: Mapping[str, object] | None) -> str | None:
-    names = (None if body is None else body.get(key) for key in _MODEL_KEYS)
-    return next((name for name in names if isinstance(name, str) and name), None)
+    names = [] if body is None else [name for key in _MODEL_KEYS if isinstance(name := body.get(key), str) and name]
+    return names[0] if names else None

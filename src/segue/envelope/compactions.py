@@ -34,7 +34,8 @@ def open_compactions(context: Context, envelopes: Envelopes, tenant: str) -> Con
 
     An item of a provider stays unchanged.
     """
-    if not any(message.role == "assistant" and any(map(_envelope_of, message.content)) for message in context.messages):
+    turns = [message for message in context.messages if message.role == "assistant"]
+    if not any(map(_envelope_of, [piece for turn in turns for piece in turn.content if piece.kind == "native"])):
         return context
     messages = (part for message in context.messages for part in _opened(message, envelopes, tenant))
     return replace(context, messages=tuple(messages))

@@ -59,7 +59,7 @@ class FoundStates(msgspec.Struct, frozen=True):
 
     def wanted(self) -> tuple[str, ...]:
         """Return the keys to look up in a store."""
-        return tuple(dict.fromkeys(key for turn in self.turns for key in turn.keys))
+        return tuple(dict.fromkeys([key for turn in self.turns for key in turn.keys]))
 
 
 @final
@@ -138,7 +138,7 @@ def restore(
     If it is None, their signatures are dropped. `base_urls` returns the base URL that the model of a state has now: a
     state of another URL is of another account or server, and its signatures are not valid there.
     """
-    chosen = {**_choose(found, stored)}
+    chosen = _choose(found, stored)
     for index, state in found.states.items():
         chosen.setdefault(index, state)
     messages: list[Message] = []
@@ -170,7 +170,7 @@ def restore(
 def _choose(found: FoundStates, stored: Stored) -> dict[int, State]:
     """Choose the state of each turn: that of the strongest key."""
     chosen: dict[int, State] = {}
-    for turn in found.turns:
+    for turn in found.turns if stored else ():
         for key in turn.keys:
             states = stored.get(key, ())
             if states and (len(states) == 1 or kind_of(key) not in UNIQUE):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from operator import is_
 from typing import Final, NamedTuple, final
 
 from msgspec.structs import replace
@@ -168,12 +169,9 @@ def _with_head(
 
 def strip_turn(turn: AssistantMessage, *, native: bool) -> AssistantMessage:
     """Remove envelopes from a turn without a state; with `native`, other signatures stay."""
-    content = tuple(stripped for piece in turn.content if (stripped := _strip(piece, native=native)) is not None)
-    if len(content) == len(turn.content) and all(
-        one is other for one, other in zip(content, turn.content, strict=True)
-    ):
-        return turn
-    return replace(turn, content=content)
+    content = tuple([stripped for piece in turn.content if (stripped := _strip(piece, native=native)) is not None])
+    is_same = len(content) == len(turn.content) and all(map(is_, content, turn.content))
+    return turn if is_same else replace(turn, content=content)
 
 
 def _strip(piece: AssistantContent, *, native: bool) -> AssistantContent | None:

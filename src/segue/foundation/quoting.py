@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -77,6 +78,7 @@ def quote_variable(value: str, *, name: str, in_host: bool) -> str:
     return value
 
 
+@lru_cache(maxsize=256)  # asked for each request
 def check_path(path: str, *, model_id: str) -> str:
     """Return the path and query of a request if no part of it can be read as another path.
 
@@ -108,6 +110,14 @@ def check_header(value: str, *, name: str) -> str:
     return value
 
 
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Check the values of the headers of a request, all at once where they are well-formed: see `check_header`."""
+    values = "".join(headers.values())
+    if len(values) > _LONGEST_HEADER or not (values.isascii() and values.isprintable()):
+        for name, value in headers.items():
+            check_header(value, name=name)
+
+
 def quote_header(value: str) -> str:
     """Quote a text for a header of a reply: other characters than printable ASCII as `%XX`, and cut when it is long.
 
@@ -123,7 +133,10 @@ def quote_header(value: str) -> str:
 
 def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     """Return the headers of a reply as ASGI sends them. Every reply of the gateway gets its headers here."""
-    return [(name.encode("ascii"), quote_header(value).encode("ascii")) for name, value in headers.items()]
+    values = "".join(headers.values())  # nearly always plain: then none of them has to be quoted
+    if not (len(values) <= _LONGEST_SHOWN and values.isascii() and values.isprintable() and " " not in values):
+        headers = {name: quote_header(value) for name, value in headers.items()}
+    return [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
 
 
 def _checked(value: str, what: str) -> str:

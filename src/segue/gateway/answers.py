@@ -197,9 +197,8 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
             shown = exchange.convert_whole(message, model)
         body: object = exchange.repair_whole(message, model) if exchange.is_straight else b""
         if not body:
-            encoded = encode_response(shown, protocol=protocol, model=exchange.reply_model())
+            body = encoded = encode_response(shown, protocol=protocol, model=exchange.reply_model())
             exchange.mark_stored(encoded)
-            body = encoded
     except SegueError as error:
         failure = explain_error(error)
         exchange.learn()

@@ -60,6 +60,7 @@ class _OneWrite:
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
+        self.is_closing: Callable[[], bool] = transport.is_closing
         self._loop = loop
         self._head: bytes = b""
 

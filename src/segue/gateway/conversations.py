@@ -94,8 +94,8 @@ class Conversations:
         """Note the model that answered, and with which account."""
         known = self._rows.get(conversation)
         row = ConversationRow(id=conversation, time=now) if known is None else known.row
-        noted = replace(row, time=now, client=client, model=model.full_name(), account=model.account or None)
-        noted = replace(noted, alike=not is_sure)
+        name, account = model.full_name(), model.account or None
+        noted = replace(row, time=now, client=client, model=name, account=account, alike=not is_sure)
         if known is not None and noted == replace(row, time=now) and now - row.time < _PATIENCE:
             return
         self._keep_later(_Known(tenant, noted, () if known is None else known.refused), now)

@@ -674,8 +674,8 @@ class Exchange:
 
     def _find_usage(self) -> Usage | None:
         """Return the usage of the reply, within what is possible."""
-        given = None if self.message is None else self.message.usage
-        return self._clamp(given, self.attempts[-1].model) if given is not None and self.attempts else given
+        given, last = None if self.message is None else self.message.usage, self.attempts[-1] if self.attempts else None
+        return given if given is None or last is None or given is last.usage else self._clamp(given, last.model)
 
     def _find_figures(self) -> Figures | None:
         """Say whether tokens and dollars are those of the providers."""
@@ -726,13 +726,13 @@ class Exchange:
     def response_headers(self, model: Model | None, *, is_running: bool = False) -> dict[str, str]:
         """Return the headers that describe the exchange; `is_running`: the last attempt has not ended."""
         reports = (self.asked.report, *(attempt.report for attempt in self.attempts[-1:]))
-        changes = sum(len(report.losses) for report in reports)
+        losses = [change for report in reports for change in report.losses]
         headers = {
             "x-segue-request-id": self.id,
             "x-segue-attempts": str(max(1, len(self.attempts) + is_running)),
-            "x-segue-changes": str(changes),
+            "x-segue-changes": str(len(losses)),
         }
-        cuts = [change for report in reports for change in report.losses if change.tokens]
+        cuts = [change for change in losses if change.tokens]
         if cuts:
             headers["x-segue-lost-messages"] = str(sum(change.messages for change in cuts))
             headers["x-segue-lost-tokens"] = str(sum(change.tokens for change in cuts))

@@ -15,15 +15,14 @@ from urllib.parse import parse_qsl, urlsplit
 
 from segue.gateway.keys import digest_of
 
-_KEY_HEADERS: Final = ("x-api-key", "x-goog-api-key", "api-key")
 _LOCAL_NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 
 def find_digest(headers: Mapping[str, str], query: str) -> bytes | None:
     """Return the digest of the key that a request has in its headers or its query; None if it has none."""
-    given = next((value for name in _KEY_HEADERS if (value := headers.get(name))), None)
+    given = headers.get("x-api-key") or headers.get("x-goog-api-key") or headers.get("api-key")
     authorization = headers.get("authorization", "")
-    if given is None and authorization[:7].lower() == "bearer ":
+    if not given and authorization[:7].lower() == "bearer ":
         given = authorization[7:].strip()
     if not given and "key=" in query:
         given = dict(parse_qsl(query)).get("key")

@@ -22,7 +22,7 @@ Facts (clients of 2026-11; each was run):
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from operator import itemgetter
@@ -114,33 +114,30 @@ def find_conversation(
 ) -> Identity:
     """Return the name of a conversation: by its session, else by its first message within what the client gives."""
     options, fields = prompt.options, body or {}
-    session = next((value for name in _HEADERS if (value := headers.get(name))), None) or _find_session(fields)
+    session = next((value for name in _HEADERS if (value := headers.get(name))), None)
+    notes = [] if session is not None else [_notes_in(fields[name]) for name in _METADATA if name in fields]
+    session = session or _find_session(notes)
     if session is None and options.session_id is not None and _UNIQUE.fullmatch(options.session_id):
         session = options.session_id
     if session is not None:
         return Identity(_digest(tenant, session, headers.get(_AGENT_HEADER, "")), is_sure=True)
     first = next((message for message in prompt.context.messages if message.role == "user"), None)
     known = "" if first is None else digest_message(first).hex()
-    given = [options.session_id, options.user_id, *(_text_of(fields.get(name)) for name in _SCOPES)]
-    given += [
-        f"{key}={_text_of(value)}"
-        for name in _METADATA
-        for key, value in _notes_in(fields, name)
-        if _SCOPE_KEYS.fullmatch(key) and value
-    ]
+    given = [options.session_id, options.user_id, *map(_text_of, map(fields.get, _SCOPES))]
+    noted = [note for each in notes for note in each]
+    given += [f"{key}={_text_of(value)}" for key, value in noted if _SCOPE_KEYS.fullmatch(key) and value]
     if any(given):
         return Identity(_digest(tenant, *(each or "" for each in given), known), is_sure=True)
     return Identity(_digest(tenant, known), is_sure=False)
 
 
-def _find_session(body: Mapping[str, object]) -> str | None:
-    """Find the session in the fields of a body; Claude Code has it as JSON in the id of the user."""
-    for name in _METADATA:
-        notes = _notes_in(body, name)
-        for key, value in notes:
+def _find_session(notes: Iterable[list[tuple[str, object]]]) -> str | None:
+    """Find the session in the notes of a client; Claude Code has it as JSON in the id of the user."""
+    for each in notes:
+        for key, value in each:
             if isinstance(value, str) and value and _SESSION_KEYS.fullmatch(key):
                 return value
-        user = dict(notes).get("user_id")
+        user = dict(each).get("user_id")
         if isinstance(user, str) and user.startswith("{"):
             with suppress(msgspec.DecodeError):
                 value = object_of(msgspec.json.decode(user)).get("session_id")
@@ -149,9 +146,9 @@ def _find_session(body: Mapping[str, object]) -> str | None:
     return None
 
 
-def _notes_in(body: Mapping[str, object], name: str) -> list[tuple[str, object]]:
+def _notes_in(field: object) -> list[tuple[str, object]]:
     """Return what a client notes in a field, by keys in order; nothing of a field with very many of them."""
-    notes = object_of(body.get(name))
+    notes = object_of(field)
     return sorted(notes.items(), key=itemgetter(0)) if 0 < len(notes) <= _MOST_NOTES else []
 
 

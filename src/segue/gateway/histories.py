@@ -120,13 +120,15 @@ class Text(NamedTuple):
 class BodyHead:
     """A body without its turns, as it was read."""
 
-    __slots__ = ("call", "fields", "names_nothing", "runtime", "tools")
+    __slots__ = ("call", "fields", "is_checked", "names_nothing", "runtime", "tools")
 
     def __init__(self, fields: Mapping[str, bytes], call: Call, runtime: Runtime) -> None:
         self.fields: Mapping[str, bytes] = fields
         self.call: Call = call
         self.runtime: Runtime = runtime
         self.tools: KnownTools = []
+        self.is_checked: bool = False
+        """Whether no object in it has two keys of the same name."""
         self.names_nothing: bool = False
         """Whether it was searched for names of objects at the provider, and has none."""
 

@@ -73,7 +73,7 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def has_money_budget(self) -> bool:
         """Whether a request needs a model whose price is known."""
-        return any(budget.dollars is not None for budget in self.budgets.values())
+        return bool(self.budgets) and any(budget.dollars is not None for budget in self.budgets.values())
 
     def may_ask(self, name: str) -> bool:
         """Whether the client may ask for this name."""

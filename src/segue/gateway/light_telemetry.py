@@ -7,7 +7,8 @@ something else, the SDK's own providers are used (`is_enough`).
 
 Facts:
 - A span of 13 attributes takes 95 calls of Python with the SDK and 18 here, a measurement with five 44 and 1. The two
-  spans of a request are encoded in 146 us by the SDK and in 47 us here. (opentelemetry-sdk 1.45.1, measured 2026-11-19)
+  spans of a request are encoded in 146 us by the SDK and in 66 us here, where half of the values are new.
+                                                                        (opentelemetry-sdk 1.45.1, measured 2026-11-19)
 - Buckets include their upper bounds. After 2,000 sets of attributes, all others are one with `otel.metric.overflow`.
                                                               (OpenTelemetry specification: metrics SDK, 2026-11-17)
 - OTLP's flags 0x100 and 0x200 say that it is known whether the parent is remote, and that it is. A message of protobuf
@@ -29,7 +30,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.metrics import Histogram, MeterProvider, NoOpMeter
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1 import trace_pb2 as otlp
 from opentelemetry.sdk import metrics
 from opentelemetry.sdk import trace as sdk
@@ -75,6 +76,7 @@ _PARENTS: Final = (0x100, 0x300)
 """The flags of a span whose parent is of this process, and of another one."""
 _VALUES: Final = {str: "string_value", bool: "bool_value", int: "int_value", float: "double_value"}
 _MOST_KNOWN: Final = 4_000
+_LONG: Final = (str, tuple)
 _SHORT: Final = 100
 """The longest value whose bytes are kept: most of them are those of other spans too."""
 _NEW_FLAGS: Final = TraceFlags(TraceFlags.SAMPLED | 0x02)
@@ -251,12 +253,12 @@ def encode_light_spans(spans: Sequence[Any]) -> Any:  # noqa: ANN401 - spans and
 
 def _encode_attribute(name: str, value: Any) -> bytes:  # noqa: ANN401 - of a span
     """Encode an attribute as the field of a span."""
-    return (_encode_short if len(str(value)) <= _SHORT else _encode_anew)(name, value)
+    return (_encode_anew if value.__class__ in _LONG and len(str(value)) > _SHORT else _encode_short)(name, value)
 
 
 def _encode_anew(name: str, value: Any) -> bytes:  # noqa: ANN401 - of a span
     try:
-        return otlp.Span(attributes=[KeyValue(key=name, value=_encode_value(value))]).SerializeToString()
+        return _write(0x4A, _write(0x0A, name.encode()) + _write(0x12, _encode_value(value)))
     except (TypeError, ValueError):  # such as half of a pair of surrogates: the SDK leaves the attribute out too
         return b""
 
@@ -264,11 +266,21 @@ def _encode_anew(name: str, value: Any) -> bytes:  # noqa: ANN401 - of a span
 _encode_short: Final = lru_cache(_MOST_KNOWN, typed=True)(_encode_anew)
 
 
-def _encode_value(value: Any) -> AnyValue:  # noqa: ANN401 - of a span
+def _encode_value(value: Any) -> bytes:  # noqa: ANN401 - of a span
+    """Encode a value as an `AnyValue`."""
     kind = _VALUES.get(value.__class__)
     if kind is None:  # a tuple
-        return AnyValue(array_value=ArrayValue(values=[_encode_value(each) for each in value]))
-    return AnyValue(**{kind: value})
+        return _write(0x2A, b"".join([_write(0x0A, _encode_value(each)) for each in value]))
+    return _write(0x0A, value.encode()) if kind == "string_value" else AnyValue(**{kind: value}).SerializeToString()
+
+
+def _write(tag: int, data: bytes) -> bytes:
+    """Write a field of bytes: its tag, its length in groups of seven bits, and the bytes."""
+    size, head = len(data), [tag]
+    while size > 0x7F:
+        head.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes((*head, size)) + data
 
 
 @final

@@ -29,10 +29,6 @@ class _Histogram:
         self.counts = [0] * (len(_BUCKETS) + 1)
         self.sum = 0.0
 
-    def add(self, seconds: float) -> None:
-        self.counts[bisect_left(_BUCKETS, seconds)] += 1
-        self.sum += seconds
-
 
 @final
 class Dump(NamedTuple):
@@ -128,7 +124,9 @@ class Metrics:
             self._counters[name][labels] += value  # pyright: ignore[reportArgumentType] - dollars too
 
     def _time(self, name: str, milliseconds: int, *labels: tuple[str, str]) -> None:
-        self._histograms[name][labels].add(milliseconds / 1000)
+        found, seconds = self._histograms[name][labels], milliseconds / 1000
+        found.counts[bisect_left(_BUCKETS, seconds)] += 1
+        found.sum += seconds
 
     def label(self, model: str | None) -> str:
         """Return the label of a model: its name, as long as there are few of them."""

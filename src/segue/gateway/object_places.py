@@ -44,6 +44,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pkgutil import get_data
+from types import NoneType
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
 from unicodedata import normalize
 from urllib.parse import unquote
@@ -51,6 +52,7 @@ from urllib.parse import unquote
 from segue.errors import Path
 from segue.protocols.kit.json_values import Block
 
+_Json: TypeAlias = "str | int | float | list[_Json] | dict[str, _Json] | None"
 FindingKind: TypeAlias = Literal["object", "item", "address", "model", "unknown", "variant"]
 
 _PLAIN: Final = 0
@@ -78,6 +80,7 @@ _CHECKED: Final = (_REFERENCE, _ADDRESS)
 _JUDGED: Final = (*_CHECKED, _MODEL)
 _READ: Final = (_PLAIN, _REFERENCE)
 """Objects whose fields the protocol defines."""
+_SCALARS: Final = (str, int, float, NoneType)
 _STRINGS: Final = ("string", "any", "object")
 _NAMES: Final = re.compile(r"(?:^|[^a-z])(?:id|ids|uri|uris|url|urls|arn|ref|refs|reference|handle)$")
 """Ends of keys that hold names, after `_split_words`."""
@@ -168,6 +171,8 @@ class ObjectPlaces:
 
     def find(self, body: Block) -> Iterator[NamedObject]:
         """Find every value of a body that may name an object at the provider."""
+        if self._is_clear(body):
+            return
         answered: list[tuple[str, NamedObject]] = []
         waiting: list[tuple[object, str, Path, int]] = [(body, "", (), _PLAIN)]
         while waiting:
@@ -190,17 +195,33 @@ class ObjectPlaces:
             whole = self._whole_items(body)
             yield from (found for kind, found in answered if (kind, found.value) not in whole)
 
+    def _is_clear(self, body: Block) -> bool:
+        """Whether a body has nothing but plain values and data in places that are known: then `find` finds nothing."""
+        known, waiting = self._known, [("", cast("_Json", body))]
+        for parent, value in waiting:  # grows meanwhile
+            if isinstance(value, list):
+                waiting += [(parent, each) for each in value if not isinstance(each, str)]
+                continue
+            if not isinstance(value, dict) or ("id" in value and self._items_at is not None):
+                return False
+            for key, each in value.items():
+                if (found := known.get((parent, key))) is None:
+                    found = self.class_of(parent, key)
+                if found == _DATA or each is None:
+                    continue
+                if found != _PLAIN or (isinstance(each, str) and "://" in each[:_LONGEST_START] and _names_file(each)):
+                    return False
+                if not isinstance(each, _SCALARS):
+                    waiting.append((key, each))
+        return True
+
     def _whole_items(self, body: Block) -> set[tuple[object, object]]:
         """Return the types and ids of the items of a body that are sent whole."""
         turns = body.get(self._items_at or "")
-        items = (
-            [each for each in cast("list[Block]", turns) if isinstance(each, dict)] if isinstance(turns, list) else []
-        )
-        return {
-            (item["type"], item["id"])
-            for item in items
-            if isinstance(item.get("type"), str) and isinstance(item.get("id"), str) and not self._is_looked_up(item)
-        }
+        items = cast("list[Block]", turns) if isinstance(turns, list) else []
+        whole = [each for each in items if isinstance(each, dict) and not self._is_looked_up(each)]
+        named = [(each.get("type"), each.get("id")) for each in whole]
+        return {(kind, name) for kind, name in named if isinstance(kind, str) and isinstance(name, str)}
 
     def _find_in(
         self, block: dict[str, object], parent: str, path: Path, mode: int, waiting: list[tuple[object, str, Path, int]]
@@ -234,7 +255,7 @@ class ObjectPlaces:
             else:
                 below = _LOOSE if mode == _LOOSE else _unknown(key)
             if below == _PLAIN and isinstance(value, str):
-                if _TEXT_NAME in value[:_LONGEST_START].lower():
+                if _names_file(value):
                     yield NamedObject((*path, key), value[:_LONGEST_NAME], "a file", "object")
                 continue
             if below == _DATA or (below == _LOOSE and isinstance(value, str)):
@@ -284,7 +305,7 @@ class ObjectPlaces:
 
     def names_reply(self, body: Block) -> bool:
         """Whether a body has a field in which the next request names the reply to it."""
-        return any(key in body for key in self._continued_by)
+        return not body.keys().isdisjoint(self._continued_by)
 
     def names_in(self, reply: object) -> set[str]:
         """Return the names in parts of a reply, which a later request of the same client may have.
@@ -296,7 +317,12 @@ class ObjectPlaces:
         waiting: list[tuple[object, str, bool]] = [(reply, "", False)]
         while waiting:
             value, parent, is_name = waiting.pop()
-            if isinstance(value, Mapping):
+            if isinstance(value, (list, tuple)):
+                waiting += [(each, parent, is_name) for each in cast("list[object]", value)]
+            elif isinstance(value, str):
+                if is_name and value and not (value[:4] == "http" and is_public(value)):
+                    found.add(value)
+            elif value is not None and isinstance(value, (dict, Mapping)):
                 block = cast("Block", value)
                 kind = block.get("type")
                 is_written = isinstance(kind, str) and _OF_SERVERS.search(kind) is not None
@@ -310,18 +336,18 @@ class ObjectPlaces:
                         is_unknown = number is None and kind is not None
                         is_data = number == _DATA and key not in _REPLY_KEYS
                         is_left = is_written or is_unknown or is_data or key in _WRITTEN_KEYS
-                    if not is_left and (is_named or not isinstance(each, str)):
+                    if not is_left and (is_named or not isinstance(each, _SCALARS)):
                         waiting.append((each, key, is_named))
-            elif isinstance(value, (list, tuple)):
-                waiting += [(each, parent, is_name) for each in cast("list[object]", value)]
-            elif is_name and isinstance(value, str) and value and not (value[:4] == "http" and is_public(value)):
-                found.add(value)
         return found
 
 
 def _unknown(key: str) -> int:
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key[-_LONGEST_KEY:]).lower()
     return _UNKNOWN_NAME if _NAMES.search(words) else _UNKNOWN
+
+
+def _names_file(text: str) -> bool:
+    return _TEXT_NAME in text[:_LONGEST_START].lower()
 
 
 def _fold(key: str) -> str:

@@ -29,7 +29,7 @@ def pass_body(codec: Protocol, body: Block, messages: Sequence[Message], sender:
     """
     replies = assistant_turns(messages)
     refused = sender.refused.union(
-        *(reply.sent.dropped for _, reply in replies if reply.sent is not None and reply.sent.dropped)
+        *[reply.sent.dropped for _, reply in replies if reply.sent is not None and reply.sent.dropped]
     )
     form = prefix_form(codec, sender.endpoint)
     if form is not None:

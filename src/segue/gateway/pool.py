@@ -51,18 +51,17 @@ def find_address(url: httpx2.URL) -> PoolAddress | None:
     return PoolAddress(url.raw_host.decode("ascii"), url.port or (443 if is_tls else 80), is_tls)
 
 
-def write_head(method: str, url: httpx2.URL, headers: Sequence[tuple[str, str]], size: int) -> bytes:
-    """Write the head of a request.
+def write_head(method: str, target: str, headers: Sequence[tuple[str, str]], size: int) -> bytes:
+    """Write the head of a request; `target` are the path with the version, and the line with the host.
 
     Raises:
         httpx2.LocalProtocolError: a header has a line break, or characters that a header cannot have.
     """
-    lines = [f"{method} {url.raw_path.decode('ascii')} HTTP/1.1", f"host: {url.netloc.decode('ascii')}"]
-    lines += [f"{name}: {value}" for name, value in headers]
+    lines = [f"{method} {target}", *[f"{name}: {value}" for name, value in headers]]
     if size or method not in ("GET", "DELETE"):
         lines.append(f"content-length: {size}")
     text = "\r\n".join((*lines, "", ""))
-    ends = len(lines) + 1
+    ends = len(lines) + 2  # two lines are in the first
     if text.count("\n") != ends or text.count("\r") != ends or "\0" in text:
         raise httpx2.LocalProtocolError("a header has a line break")
     try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, cast
 
 from msgspec.structs import replace
@@ -32,7 +33,7 @@ from segue.gateway.service import Gateway
 from segue.models.catalogue import Catalogue
 from segue.models.model import Price
 from segue.protocols.kit.held_content import HeldContent
-from segue.protocols.registry import find_protocol
+from segue.protocols.registry import find_protocol, get_protocol
 
 _MOST_IDS: Final = 1_000
 """Names of one request that are looked up."""
@@ -53,16 +54,22 @@ Google: `tunedModels/...`, `projects/...`, `dynamic/...`; Fireworks: `accounts/.
 Engine: `ep-2024...`; documentation, 2026-11-19)"""
 
 
-def check_body(raw: bytes, body: Mapping[str, object] | None, protocol: str | None) -> None:
+def check_body(
+    raw: bytes, body: Mapping[str, object] | None, protocol: str | None, read: ReadRequest | None = None
+) -> None:
     """Check that a body has one meaning: no object in it has two keys of the same name.
+
+    What is known of it from earlier requests (`read`) is not written again, if nothing is between its pieces.
 
     Raises:
         Refused: one has.
     """
-    if body is None or not raw:
+    if body is None or not raw or (read is not None and _is_plain(raw, body, read)):
         return
     written = encode_json(body)
     if written == raw or count_members(written) == count_members(raw):
+        if read is not None and read.head is not None:
+            read.head.is_checked = True
         return
     key = _find_duplicate(raw)
     raise Refused(
@@ -71,6 +78,23 @@ def check_body(raw: bytes, body: Mapping[str, object] | None, protocol: str | No
         FailureKind.INVALID_REQUEST,
         protocol,
     )
+
+
+def _is_plain(raw: bytes, body: Mapping[str, object], read: ReadRequest) -> bool:
+    """Whether a body is what was checked before and new turns, each of them as it would be written.
+
+    A key that is there twice, or has escapes, makes the body longer than its pieces.
+    """
+    text, head = read.text, read.head
+    key = get_protocol(read.call.body_protocol).turns_key
+    if text is None or key is None or (read.seam is None and (head is None or not head.is_checked)):
+        return False
+    pieces = (key, *text.turns, *text.fields, *text.fields.values())
+    if len(raw) != sum(map(len, pieces)) + len(text.turns) + 4 * len(text.fields) + len('{"":[]}') - 1:
+        return False
+    first = 0 if read.seam is None else read.seam.turns
+    new = cast("list[object]", body[key])[first:]
+    return encode_json(new) == b"[%b]" % b",".join(text.turns[first:])
 
 
 def count_members(text: bytes) -> int:
@@ -96,10 +120,8 @@ def _find_duplicate(raw: bytes) -> str:
         if len(set(keys)) < len(keys) and not found:
             found.append(next(key for at, key in enumerate(keys) if key in keys[:at]))
 
-    try:
+    with suppress(ValueError, RecursionError):
         json.loads(raw, object_pairs_hook=read)
-    except (ValueError, RecursionError):
-        return ""
     return found[0] if found else ""
 
 
@@ -127,6 +149,7 @@ async def check_objects(
     first, head, body = _find_unchecked(read if is_split else None, record.turns_key, body)
     if not first and not may_share:
         _check_model(admission, call)
+    continued = held.reply if is_continued else None
     looked_up: set[str] = set()
     items: set[str] = set()
     left_out: set[str] = set()
@@ -142,12 +165,7 @@ async def check_objects(
             continue
         if may_share and found.kind != "variant":
             continue
-        if (
-            is_continued
-            and held.reply is not None
-            and found.path == (held.reply,)
-            and isinstance(body[held.reply], str)
-        ):
+        if continued is not None and found.path == (continued,) and isinstance(body[continued], str):
             continue
         if found.kind == "item":
             if found.value not in items:
@@ -220,10 +238,10 @@ def _is_own_model(name: str, catalogue: Catalogue) -> bool:
 
 def _check_model(admission: Admission, call: Call) -> None:
     """Check that the name of the model is not that of an object of the account, unless a route or the key has it."""
-    name, router = call.model or "", admission.runtime.router
-    if admission.key.rights.routes or admission.key.rights.models or not _is_own_model(name, router.catalogue):
+    name, router, rights = call.model or "", admission.runtime.router, admission.key.rights
+    if name in router.config.models or rights.routes or rights.models or not _is_own_model(name, router.catalogue):
         return
-    if router.config.models.get(name) is None and SAME in router.find(name, call.protocol).route.targets:
+    if SAME in router.find(name, call.protocol).route.targets:
         raise _refuse_model(name, call)
 
 

@@ -114,14 +114,12 @@ class Spending:
             wanted = await admission.run(_reserve, planned, table.output_tokens, partial(self._correct, estimates))
         else:
             wanted = _expect(planned, admission.held)
-        lease = Lease(
-            account, key.rights, wanted, lambda: self._write_later(account, self._clock()), reserving=table.reserve
-        )
+        lease = Lease(account, key.rights, wanted, partial(self._write_later, account), reserving=table.reserve)
         lease.estimates = estimates
         if not key.rights.has_limits:
             account.take(lease, now)
             admission.lease = lease
-            self._write_later(account, now)
+            self._write_later(account)
             return None
         try:
             is_written = await self._store.put(StoredAccount(account, lease), now, is_alone=True)
@@ -143,12 +141,13 @@ class Spending:
 
     def count(self, lease: Lease, usage: Usage, *, is_measured: bool = True, is_reserved: bool = False) -> None:
         """Count an attempt that was billed; `is_reserved`: as all that was reserved for it, if that is more."""
-        now, amount = self._clock(), amount_of(usage)
+        amount = amount_of(usage)
         if is_reserved:
             reserved = lease.wanted.at_most(lease.output)
             amount = Amount(max(amount.nano, reserved.nano), max(amount.tokens, reserved.tokens))
-        lease.account.count(lease, amount, now, is_priced=usage.cost is not None, is_measured=is_measured)
-        self._write_later(lease.account, now)
+        is_priced = usage.cost is not None
+        lease.account.count(lease, amount, self._clock(), is_priced=is_priced, is_measured=is_measured)
+        self._write_later(lease.account)
 
     def _correct(self, estimates: dict[str, int], model: Model, counted: int) -> int:
         """Correct an estimate by what was learnt about the model, and note it in `estimates`."""
@@ -164,10 +163,10 @@ class Spending:
                 self._unwritten = 0
                 self._store.put_later(StoredValue(_COUNTS_NAME, self.counts.dump()), self._clock())
 
-    def _write_later(self, account: Account, now: int) -> None:
+    def _write_later(self, account: Account) -> None:
         if not account.is_queued:
             account.is_queued = True
-            self._store.put_later(StoredAccount(account), now)
+            self._store.put_later(StoredAccount(account), self._clock())
 
     @property
     def is_written(self) -> bool:
@@ -185,7 +184,7 @@ class Spending:
                             has_input = usage.input or usage.cache_read or usage.cache_write
                             known = amount_of(usage)
                             account.note_known(lease, known if has_input else known.plus(lease.input))
-                    self._write_later(account, self._clock())
+                    self._write_later(account)
 
 
 def amount_of(usage: Usage) -> Amount:
@@ -359,16 +358,13 @@ def clamp_usage(usage: Usage, model: Model, *, choices: int = 1) -> Usage:
     }
     total = _between(usage.total_tokens, 3 * read + written)
     given = (usage.total_tokens, usage.input, usage.cache_read, usage.cache_write, usage.output)
-    is_same = given == (total, *figures.values())
-    clamped = usage
-    if not is_same:
+    if given != (total, *figures.values()):
         counted = replace(usage, **figures, reasoning=_between(usage.reasoning, figures["output"]))
         most = sum(figures.values())
-        clamped = replace(counted, total_tokens=max(most, total), cost=find_cost(model.cost, counted))
-    cost = clamped.cost
-    if cost is not None and not 0 <= cost.total < _MOST_COST:
-        clamped = replace(clamped, cost=find_cost(model.cost, clamped))
-    return clamped
+        usage = replace(counted, total_tokens=max(most, total), cost=find_cost(model.cost, counted))
+    if usage.cost is not None and not 0 <= usage.cost.total < _MOST_COST:
+        usage = replace(usage, cost=find_cost(model.cost, usage))
+    return usage
 
 
 def _between(value: int, most: int) -> int:

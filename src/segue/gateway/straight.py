@@ -34,7 +34,7 @@ def is_unchanged(raw: bytes, found: FoundStates, stored: Stored, model: Model) -
     """Whether a history is as the model itself would have it: no envelope, and no turn of another model."""
     if _MARK in raw or found.states:
         return False
-    for turn in found.turns:
+    for turn in found.turns if stored else ():
         states = next((stored[key] for key in turn.keys if stored.get(key)), ())
         for state in states[:1]:
             if (state.protocol, state.provider, state.model) != (model.protocol, model.provider, model.id):

@@ -20,6 +20,7 @@ from segue.gateway.logs import find_logger
 from segue.gateway.metrics import Metrics
 from segue.gateway.records import RequestRow
 from segue.models.model import Model
+from segue.protocols.registry import get_protocol
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram
@@ -78,7 +79,7 @@ class RequestTrace:
         self._tracing, self._shared = tracing, ids
         telemetry = tracing.telemetry
         self._parent = telemetry.propagator.extract(headers) if "traceparent" in headers else telemetry.no_parent
-        operation = describe_model(model)["gen_ai.operation.name"]
+        operation = get_protocol(model.protocol).operation
         given = {"gen_ai.operation.name": operation, "gen_ai.request.model": name, **ids}
         self._span: Span = telemetry.start_span(f"{operation} {name}", "SERVER", self._parent, given, began * _NANOS)
         self._is_over = False

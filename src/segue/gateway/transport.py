@@ -43,11 +43,15 @@ _POOLED: Final = frozenset({"POST", "GET", "DELETE"})
 
 
 class _Place(NamedTuple):
-    """A URL as it is written, parsed, the proxy for it, and where the pool connects to; None if it cannot."""
+    """A URL as it is written, parsed, the proxy for it, and where the pool connects to; None if it cannot.
+
+    `target` are the first two lines of a request to it, without the method.
+    """
 
     url: httpx2.URL
     proxy: str | None
     address: PoolAddress | None
+    target: str
 
     @property
     def quoted(self) -> URL:
@@ -101,7 +105,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         if address is not None and method in _POOLED and len(content) < _IN_PIECES:
             if self._pool is None:
                 self._pool = Pool(self._make_parser, self._read_timeout)
-            head = write_head(method, place.url, headers, len(content))
+            head = write_head(method, place.target, headers, len(content))
             return PooledReply(await self._pool.send(address, head, content), self._pool.loop)
         return DirectReply(await self._send(method, place.quoted, place.proxy, headers, content))
 
@@ -111,7 +115,8 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         address = find_address(url) if proxy is None and self._make_parser is not None else None
         if len(self._places) >= _MOST_ADDRESSES:
             self._places.clear()
-        place = self._places[text] = _Place(url, proxy, address)
+        host, path = url.netloc.decode("ascii"), url.raw_path.decode("ascii")
+        place = self._places[text] = _Place(url, proxy, address, f"{path} HTTP/1.1\r\nhost: {host}")
         return place
 
     async def _send(

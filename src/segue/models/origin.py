@@ -19,7 +19,7 @@ def new_assistant_message(
     Raises:
         UnknownModel: `model` is a name that the catalogue does not have.
     """
-    origin = get_model(model)
+    origin = model if isinstance(model, Model) else get_model(model)
     return AssistantMessage(
         content=content, protocol=origin.protocol, provider=origin.provider, model=origin.id, timestamp=timestamp
     )

@@ -8,14 +8,14 @@ or of a corpus before a user reports it. The names of each protocol are in `repl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pkgutil import get_data
 from typing import Final, NamedTuple, cast
 
 from segue.conversation.content import Extra
 from segue.conversation.messages import AssistantMessage
-from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.json_values import ATOMS, object_of
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.verbatim import FORMAT_KEYS, VERBATIM
 
@@ -40,12 +40,14 @@ def find_drift(message: AssistantMessage) -> tuple[str, ...]:
     known = _known(message.protocol)
     if known is None:
         return ()
-    found: set[str] = set()
+    fields: set[str] = set()
+    for each in (message, *message.content):
+        if each.extra is not None:
+            _add_fields(each.extra, message.protocol, known, fields)
+    found = {f"field {name}" for name in fields}
     if message.raw_stop_reason and message.raw_stop_reason not in known.names:
         found.add(f"stop reason {message.raw_stop_reason}")
-    found |= {f"field {name}" for name in _unknown_fields(message.extra, message.protocol, known)}
     for piece in message.content:
-        found |= {f"field {name}" for name in _unknown_fields(piece.extra, message.protocol, known)}
         if piece.kind == "native":
             kind = piece.block.get("type")
             names = [kind] if isinstance(kind, str) else list(piece.block)
@@ -53,45 +55,44 @@ def find_drift(message: AssistantMessage) -> tuple[str, ...]:
     return tuple(sorted(f"{message.protocol}: {name[:_LONGEST]}" for name in found))
 
 
-def _unknown_fields(extra: Extra | None, protocol: str, known: _Known) -> Iterator[str]:
-    if extra is None:
-        return
+def _add_fields(extra: Extra, protocol: str, known: _Known, found: set[str]) -> None:
+    """Add the names of unknown fields in what a codec kept."""
     data = extra.get(protocol)
     if data is not None:
-        yield from _walk({key: value for key, value in data.items() if key not in FORMAT_KEYS}, known, _DEPTH)
-        yield from _walk_patch(data.get(VERBATIM), known, _DEPTH)
-    yield from _walk_patch(object_of(extra.get(REPLY)).get(protocol), known, _DEPTH)
+        _walk({key: value for key, value in data.items() if key not in FORMAT_KEYS}, known, _DEPTH, found)
+        _walk_patch(data.get(VERBATIM), known, _DEPTH, found)
+    _walk_patch(object_of(extra.get(REPLY)).get(protocol), known, _DEPTH, found)
 
 
-def _walk_patch(patch: object, known: _Known, depth: int) -> Iterator[str]:
-    """Name the unknown keys of a patch, which `json_patch` describes."""
+def _walk_patch(patch: object, known: _Known, depth: int, found: set[str]) -> None:
+    """Add the unknown keys of a patch, which `json_patch` describes."""
     if not isinstance(patch, (dict, Mapping)) or not depth:
         return
     entries = cast("Mapping[str, object]", patch)
     for part in ("to", "add", "more"):
         if part in entries:
-            yield from _walk(entries[part], known, depth)
+            _walk(entries[part], known, depth, found)
     for key, inner in object_of(entries.get("in")).items():
         if key in known.names:
             if key not in known.open:
-                yield from _walk_patch(inner, known, depth - 1)
+                _walk_patch(inner, known, depth - 1, found)
         elif key[:1] != "@" and "to" in object_of(inner):
-            yield key
+            found.add(key)
     for inner in object_of(entries.get("at")).values():
-        yield from _walk_patch(inner, known, depth - 1)
+        _walk_patch(inner, known, depth - 1, found)
 
 
-def _walk(value: object, known: _Known, depth: int) -> Iterator[str]:
-    """Name the unknown keys; what is below one is not looked at."""
+def _walk(value: object, known: _Known, depth: int, found: set[str]) -> None:
+    """Add the unknown keys; what is below one is not looked at."""
     if isinstance(value, list | tuple):
         for item in cast("list[object]", value):
-            yield from _walk(item, known, depth)
-    elif isinstance(value, (dict, Mapping)) and depth:
+            _walk(item, known, depth, found)
+    elif depth and type(value) not in ATOMS and isinstance(value, (dict, Mapping)):
         for key, inner in cast("Mapping[str, object]", value).items():
             if key not in known.names:
-                yield key
+                found.add(key)
             elif key not in known.open and isinstance(inner, (dict, list, tuple, Mapping)):
-                yield from _walk(cast("object", inner), known, depth - 1)
+                _walk(cast("object", inner), known, depth - 1, found)
 
 
 @lru_cache

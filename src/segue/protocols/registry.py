@@ -93,7 +93,7 @@ def find_protocol(name: str) -> Protocol | None:
     Raises:
         UnknownProtocol: an installed package declares the name and cannot be loaded; names the package.
     """
-    return PROTOCOLS.find(name)
+    return PROTOCOLS.records.get(name) or PROTOCOLS.find(name)
 
 
 def get_protocol(name: str) -> Protocol:
@@ -102,7 +102,7 @@ def get_protocol(name: str) -> Protocol:
     Raises:
         UnknownProtocol: no protocol has this name (the error suggests similar names), or it cannot be loaded.
     """
-    return PROTOCOLS.get_record(name)
+    return PROTOCOLS.records.get(name) or PROTOCOLS.get_record(name)  # most are known: one call for each request
 
 
 def all_protocols() -> list[Protocol]:
@@ -182,7 +182,7 @@ def resolve_rules(
         UnknownProtocol: the model names a protocol that is not registered.
         SettingsError: an override names a rule that does not exist, or a value it cannot have.
     """
-    model = get_model(model)
+    model = model if isinstance(model, Model) else get_model(model)
     flags = _encode_overrides(_flags_of(model, cautious=cautious)) if model.flags else b""
     chosen = families or ("unlimited" if model.guessed_from and not cautious else "all")
     find = partial(_rules_of, flags=flags or b"", cautious=cautious, families=chosen)
@@ -210,7 +210,7 @@ def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None =
         UnknownProtocol: the model names a protocol that is not registered.
         SettingsError: an override names a field that does not exist, or a value it cannot have.
     """
-    model = get_model(model)
+    model = model if isinstance(model, Model) else get_model(model)
     return _resolve(_dialect_of, model, model.dialect, overrides)
 
 

@@ -193,8 +193,8 @@ class Request:
         return None if count is None else count.read(answer)
 
     def _at(self, path: str) -> str:
-        row = find_row(self.model.provider, self.model.base_url)
-        base = self.model.base_url or (row.base_url if row is not None else None)
+        row = None if self.model.base_url else find_row(self.model.provider)
+        base = self.model.base_url if row is None else row.base_url
         if not base:
             raise SettingsError(
                 f"{self.model.full_name()} has no base URL, so its requests have no address; set it on the model:"

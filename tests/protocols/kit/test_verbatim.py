@@ -20,6 +20,7 @@ CASES = {
     "a key that is absent": ({"a": 1, "b": None}, {"a": 1}),
     "another value": ({"a": 1}, {"a": 2}),
     "true is not one": ({"a": 1}, {"a": True}),
+    "true is not one inside equal lists": ({"a": [{"b": [0, 1]}, 2]}, {"a": [{"b": [0, True]}, 2.0]}),
     "a string for a list of one text": ({"content": [{"type": "text", "text": "hi"}]}, {"content": "hi"}),
     "a list of one text for a string": ({"content": "hi"}, {"content": [{"type": "text", "text": "hi"}]}),
     "an empty text that occurs twice": ({"content": ""}, {"content": [{"type": "", "text": ""}]}),

@@ -12,9 +12,8 @@ from projection.histories import TARGETS, make_own, make_ugly
 from segue.conversation.content import CacheMark, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.errors import EncodeError
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.openai_chat.assistant import encode_assistant
+from segue.protocols.openai_chat.assistant import encode_assistant, fast_encode, slow_encode
 from segue.protocols.openai_chat.reasoning import plain_field
-from segue.protocols.openai_chat.turns import fast_encode
 
 ENDPOINTS = [resolve_endpoint(model) for model in TARGETS["openai-chat"]]
 TEXT = TextContent(text="yes")
@@ -54,8 +53,8 @@ def test_what_most_turns_are_is_written_the_short_way(content):
     for endpoint in ENDPOINTS:
         written = fast_encode(content, field_of(endpoint))
         assert written is not None
-        assert written == encode_assistant(content, endpoint, ())
-        assert list(written) == list(encode_assistant(content, endpoint, ()))
+        assert written == slow_encode(content, endpoint, ())
+        assert list(written) == list(slow_encode(content, endpoint, ()))
 
 
 @pytest.mark.parametrize("content", LONG.values(), ids=LONG.keys())
@@ -71,7 +70,7 @@ def test_thinking_that_goes_into_tags_is_left_to_the_long_way():
 def test_both_ways_agree(seed, endpoint, make):
     for message in make(seed, endpoint.model).messages:
         if message.role == "assistant" and (written := fast_encode(message.content, field_of(endpoint))) is not None:
-            assert written == encode_assistant(message.content, endpoint, ())
+            assert written == slow_encode(message.content, endpoint, ())
 
 
 def test_arguments_that_cannot_be_written_are_named_by_their_place():

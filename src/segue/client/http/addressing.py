@@ -57,10 +57,9 @@ def fill_url(url: str, environment: Mapping[str, str]) -> str:
     Raises:
         SettingsError: a variable is not set or cannot be part of a URL, or the result is not an HTTP URL.
     """
-    end_of_host = len(url) - len(url.partition("://")[2].partition("/")[2])
 
     def value(match: re.Match[str]) -> str:
-        name = match[1]
+        name, end_of_host = match[1], len(url) - len(url.partition("://")[2].partition("/")[2])
         for variable in (name, *_OTHER_NAMES.get(name, ())):
             if found := environment.get(variable, "").strip():
                 return quote_variable(found, name=name, in_host=match.start() < end_of_host)

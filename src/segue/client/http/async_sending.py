@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
@@ -95,7 +95,6 @@ class AsyncWire:
         self._find_http = find_http
         self._direct = direct
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._faults = list_faults()
         self._secrets: tuple[str, ...] = ()
         self._response: HttpReply | None = None
         self._chunks: AsyncIterator[bytes] | None = None
@@ -130,7 +129,7 @@ class AsyncWire:
             self._scope = scope
             try:
                 return self._begin(await self._post(outgoing))
-            except self._faults as error:
+            except list_faults() as error:
                 return explain_fault(error, self._secrets, outgoing.url)
             finally:
                 self._scope = None
@@ -151,11 +150,11 @@ class AsyncWire:
         try:
             try:
                 response = await direct.send_directly(outgoing)
-            except self._faults as error:
+            except list_faults() as error:
                 if not is_stale(error, is_new=False):
                     raise
                 response = await direct.send_directly(outgoing)
-        except self._faults as error:
+        except list_faults() as error:
             return explain_fault(error, self._secrets, outgoing.url)
         except asyncio.CancelledError:
             task = self._sending
@@ -186,7 +185,7 @@ class AsyncWire:
 
         try:
             return await post()
-        except self._faults as error:
+        except list_faults() as error:
             if not is_stale(error, is_new=bool(connecting)):
                 raise
         return await post()
@@ -206,7 +205,7 @@ class AsyncWire:
             chunk = await self._chunks.__anext__()
         except StopAsyncIteration:
             return None
-        except self._faults as error:
+        except list_faults() as error:
             self._fault = error
             return explain_fault(error, self._secrets)
         self._left -= len(chunk)
@@ -225,7 +224,7 @@ class AsyncWire:
                     return TOO_LARGE
                 if events := feed(chunk):
                     return events
-        except self._faults as error:
+        except list_faults() as error:
             return explain_fault(error, self._secrets)
         return None
 
@@ -257,21 +256,21 @@ class AsyncWire:
         import anyio
 
         if not _is_read(self._response):
-            with anyio.move_on_after(DRAIN_SECONDS), suppress(*self._faults):
+            with anyio.move_on_after(DRAIN_SECONDS), suppress(*list_faults()):
                 while isinstance(await self.read(), bytes):
                     pass
         await self.close()
 
     async def close(self) -> None:
         """Release the reply; its connection is reused only if the reply was read to its end."""
-        import anyio
-
         response, chunks = self._response, self._chunks
         self._response = self._chunks = None
-        if response is not None and chunks is not None:
-            # Where nothing is left to be read, nothing waits, and nothing could be interrupted.
-            shield = nullcontext() if _is_read(response) else anyio.CancelScope(shield=True)
-            with shield, suppress(*self._faults):
+        if response is not None and chunks is response.stream and _is_read(response):
+            await response.aclose()  # nothing waits, and nothing could fail
+        elif response is not None and chunks is not None:
+            import anyio
+
+            with anyio.CancelScope(shield=True), suppress(*list_faults()):
                 if isinstance(chunks, AsyncGenerator):
                     await chunks.aclose()  # otherwise asyncio would finish it in a separate task
                 await response.aclose()
@@ -311,7 +310,7 @@ class AsyncWire:
         elif self._response is not None:
             import anyio
 
-            with anyio.CancelScope(shield=True), suppress(*self._faults):
+            with anyio.CancelScope(shield=True), suppress(*list_faults()):
                 await self._response.aclose()
 
 

@@ -74,7 +74,7 @@ class FirstAttempt:
     def _decode(self, head: Head, accounts: KnownAccounts) -> AssistantMessage | None:
         account = accounts.learn(self.model, self.request.account_in(head.headers))
         try:
-            return read_whole(self.data, self.request, account, accounts.key_label(self.model))
+            return read_whole(self.data, self.request, account, account and accounts.key_label(self.model))
         except DecodeError:
             return None
 

@@ -52,9 +52,9 @@ _SHORTEST_SECRET: Final = 6
 
 def choose_for(given: _Value | Mapping[str, _Value] | None, provider: str, first: str) -> _Value | None:
     """Find the value for a provider: its entry in a mapping, or a single value if it is the `first` provider."""
-    if isinstance(given, Mapping):
-        return cast("Mapping[str, _Value]", given).get(provider)
-    return given if provider == first else None
+    if given is None or not isinstance(given, (dict, Mapping)):  # `Mapping` alone asks more of a dict
+        return given if provider == first else None
+    return cast("Mapping[str, _Value]", given).get(provider)
 
 
 def choose_key(given: ApiKey, model: Model, first: str) -> str | None:
@@ -65,7 +65,7 @@ def choose_key(given: ApiKey, model: Model, first: str) -> str | None:
     """
     found = choose_for(given, model.provider, first)
     if not model.account:
-        return next(iter(found.values()), None) if isinstance(found, Mapping) else found
+        return found if found is None or isinstance(found, str) else next(iter(found.values()), None)
     if isinstance(found, Mapping) and (key := found.get(model.account)):
         return key
     raise SettingsError(

@@ -35,7 +35,7 @@ from segue.errors import SettingsError
 from segue.failures.failure import FailureKind
 from segue.foundation.json_text import encode_json
 from segue.foundation.plurals import counted
-from segue.foundation.quoting import check_header, join_headers
+from segue.foundation.quoting import check_headers, join_headers
 from segue.foundation.version import __version__
 from segue.models.catalogue import get_model, installed_catalogue
 from segue.models.model import Model
@@ -149,7 +149,7 @@ class RequestBuilder:
             SettingsError: there is no URL, or the key or another header cannot be sent.
         """
         setup, model = self.setup, request.model
-        row, dialect = self._find_row(model), resolve_dialect(model)
+        dialect = resolve_dialect(model)
         url = fill_url(with_query_last(url or request.url, model.base_url), setup.environment)
         url, login = split_login(url)
         options = request.projection.options
@@ -162,10 +162,10 @@ class RequestBuilder:
             **login,
         }
         headers = join_headers(headers, request.needed_headers)
-        headers = {name: check_header(value, name=name) for name, value in headers.items()}
+        check_headers(headers)
         if options.stream:
             headers["accept-encoding"] = "identity"  # compression would delay events
-        key = choose_key(setup.api_key, model, first) or setup.find_key(row)
+        key = choose_key(setup.api_key, model, first) or setup.find_key(self._find_row(model))
         is_signed = True
         if token is not None:
             secret = token_headers(token)
@@ -175,7 +175,7 @@ class RequestBuilder:
             secret, is_signed = {}, False
         elif not _SECRET_HEADERS.isdisjoint(headers):
             secret = {}
-        elif missing := explain_missing(row, dialect, url):
+        elif missing := explain_missing(self._find_row(model), dialect, url):
             return Broken(missing, FailureKind.AUTH)
         else:
             secret = {}

@@ -37,7 +37,6 @@ class Wire:
 
     def __init__(self, http: httpx2.Client) -> None:
         self._http = http
-        self._faults = list_faults()
         self._secrets: tuple[str, ...] = ()
         self._response: httpx2.Response | None = None
         self._chunks: Iterator[bytes] = iter(())
@@ -57,7 +56,7 @@ class Wire:
         self._secrets = (*outgoing.secrets, *self._secrets)
         try:
             response = self._post(outgoing)
-        except self._faults as error:
+        except list_faults() as error:
             return explain_fault(error, self._secrets, outgoing.url)
         self._response = response
         self._is_read = False
@@ -86,7 +85,7 @@ class Wire:
 
         try:
             return post()
-        except self._faults as error:
+        except list_faults() as error:
             if not is_stale(error, is_new=bool(connecting)):
                 raise
         return post()
@@ -97,7 +96,7 @@ class Wire:
             for chunk in self._chunks:
                 self._left -= len(chunk)
                 return chunk if self._left >= 0 else TOO_LARGE
-        except self._faults as error:
+        except list_faults() as error:
             return explain_fault(error, self._secrets)
         self._is_read = True
         return None
@@ -111,7 +110,7 @@ class Wire:
                     return TOO_LARGE
                 if events := feed(chunk):
                     return events
-        except self._faults as error:
+        except list_faults() as error:
             return explain_fault(error, self._secrets)
         self._is_read = True
         return None
@@ -124,7 +123,7 @@ class Wire:
         watch = Timer(DRAIN_SECONDS, self._shut_down)
         watch.start()
         try:
-            with suppress(*self._faults):
+            with suppress(*list_faults()):
                 for _ in self._chunks:
                     pass
         finally:
@@ -136,7 +135,7 @@ class Wire:
         """Release the reply; its connection is reused only if the reply was read to its end."""
         response, self._response, self._chunks = self._response, None, iter(())
         if response is not None:
-            with suppress(*self._faults):
+            with suppress(*list_faults()):
                 response.close()
 
     def wait(self, seconds: float) -> None:

@@ -60,7 +60,7 @@ class Account:
         self.is_queued: bool = False
         """Whether a write waits that will have the newest values."""
         self.leases: set[Lease] = set()
-        self._part = LedgerPart()
+        self._nano = self._tokens = self._requests = self._unpriced = 0
         self._slots: dict[int, Slot] = {}
         self._estimated = Amount()
         self._held = Amount()
@@ -70,15 +70,13 @@ class Account:
         """Return what is to be written now."""
         with self.lock:
             self.is_queued = False
-            part = self._part._replace(until=now + LEASE, held=self._held, known=self._known)
-            return Snapshot(part, self._recent())
+            return self._at(now + LEASE)
 
     @property
     def is_written(self) -> bool:
         """Whether the store has all of it."""
         with self.lock:
-            part = self._part._replace(held=self._held, known=self._known)
-            return self.written.part._replace(until=0) == part and self.written.recent == self._recent()
+            return self.written == self._at(self.written.part.until)
 
     def take(self, lease: Lease, now: int) -> bool:
         """Begin a request; False if its client is gone."""
@@ -88,7 +86,7 @@ class Account:
             lease.is_taken = True
             self.leases.add(lease)
             self._hold(lease, 1)
-            self._part = self._part._replace(requests=self._part.requests + 1)
+            self._requests += 1
             lease.slot = self._add_recent(now, requests=1)
         return True
 
@@ -100,7 +98,7 @@ class Account:
                 if not lease.is_ended:
                     self.leases.discard(lease)
                     self._hold(lease, -1)
-                self._part = self._part._replace(requests=self._part.requests - 1)
+                self._requests -= 1
                 self._add_recent(lease.slot, requests=-1)
 
     def end(self, lease: Lease) -> None:
@@ -114,7 +112,7 @@ class Account:
     def note_known(self, lease: Lease, known: Amount) -> None:
         """Note what the running attempt of a request costs at least."""
         with self.lock:
-            if lease.is_taken and not lease.is_ended:
+            if lease.is_taken and not lease.is_ended and known != lease.known:
                 self._known = self._known.plus(Amount(known.nano - lease.known.nano, known.tokens - lease.known.tokens))
                 lease.known = known
 
@@ -123,12 +121,9 @@ class Account:
         self.note_known(lease, Amount())
         with self.lock:
             lease.counted = lease.counted.plus(amount)
-            part = self._part
-            self._part = part._replace(
-                nano=part.nano + amount.nano,
-                tokens=part.tokens + amount.tokens,
-                unpriced=part.unpriced + (not is_priced),
-            )
+            self._nano += amount.nano
+            self._tokens += amount.tokens
+            self._unpriced += not is_priced
             self._add_recent(now, tokens=amount.tokens)
             if not is_measured:
                 self._estimated = self._estimated.plus(amount)
@@ -148,8 +143,10 @@ class Account:
         self._slots[start] = Slot(start, max(0, slot.requests + requests), slot.tokens + tokens)
         return start
 
-    def _recent(self) -> Recent:
-        return Recent(slots=tuple(sorted(self._slots.values())), estimated=self._estimated)
+    def _at(self, until: int) -> Snapshot:
+        counted = (self._nano, self._tokens, self._requests, self._unpriced)
+        recent = Recent(slots=tuple(sorted(self._slots.values())), estimated=self._estimated)
+        return Snapshot(LedgerPart(until, *counted, self._held, self._known), recent)
 
 
 @final

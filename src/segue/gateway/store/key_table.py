@@ -11,6 +11,7 @@ from segue.errors import SettingsError
 from segue.gateway.keys import ClientKey
 from segue.gateway.store.database import Database, Transaction
 from segue.gateway.store.ledger import Ledger, advance, load_ledger
+from segue.gateway.store.schema import SET_META
 
 _VERSION: Final = "keys_version"
 
@@ -100,7 +101,4 @@ def _read(rows: list[tuple[str | int | bytes | None, ...]]) -> dict[bytes, Clien
 
 
 def _change_version(transaction: Transaction) -> None:
-    transaction.run(
-        "insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value",
-        (_VERSION, token_hex(8)),
-    )
+    transaction.run(SET_META, (_VERSION, token_hex(8)))

@@ -194,13 +194,9 @@ def advance(ledger: Ledger, now: int) -> None:
         if part.until < now:
             _count(ledger, part.known)
             _count_estimated(ledger, part.known)
-            left = part._replace(
-                nano=part.nano + part.known.nano,
-                tokens=part.tokens + part.known.tokens,
-                held=Amount(),
-                known=Amount(),
-            )
-            ledger.parts[name] = left  # it may come back, and must not count the same again
+            nano, tokens = part.nano + part.known.nano, part.tokens + part.known.tokens
+            # It may come back, and must not count the same again.
+            ledger.parts[name] = part._replace(nano=nano, tokens=tokens, held=Amount(), known=Amount())
             if part.until < now - _FORGOTTEN:
                 del ledger.parts[name]
                 ledger.recent.pop(name, None)

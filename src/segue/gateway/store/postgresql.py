@@ -174,7 +174,7 @@ class _PostgresqlTransaction:
         return self._cursor.rowcount
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
-        self._cursor.executemany(_placed(statement), [clean_values(row) for row in rows])
+        self._cursor.executemany(_placed(statement), map(clean_values, rows))
 
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         self._cursor.execute(_placed(statement), clean_values(values))

@@ -84,4 +84,5 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     ),
 )
 META: Final = "create table if not exists meta (name text primary key, value text not null)"
+SET_META: Final = "insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value"
 VERSION_NAME: Final = "schema"

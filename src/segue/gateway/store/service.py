@@ -107,7 +107,7 @@ class StoreService:
     def _with_waiting(self, found: dict[str, list[State]], keys: Sequence[str]) -> dict[str, list[State]]:
         """Add the states that wait for the database."""
         waiting = [] if self._writer is None else self._writer.waiting()
-        wanted = frozenset(keys) if waiting else frozenset[str]()
+        wanted = frozenset(keys if waiting else ())
         for work in waiting:
             if isinstance(work, StoredState):
                 for key in wanted.intersection(work.keys):

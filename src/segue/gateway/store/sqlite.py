@@ -214,7 +214,7 @@ class _SqliteTransaction:
         return self._connection.execute(statement, clean_values(values)).rowcount
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
-        self._connection.executemany(statement, [clean_values(row) for row in rows])
+        self._connection.executemany(statement, map(clean_values, rows))
 
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         return cast("list[Row]", self._connection.execute(statement, clean_values(values)).fetchall())

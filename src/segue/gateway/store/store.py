@@ -7,7 +7,7 @@ not known may be repeated. The functions block; `StoreService` calls them withou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from secrets import token_hex
 from typing import Final, NamedTuple, TypeAlias, cast, final
@@ -20,7 +20,7 @@ from segue.gateway.logs import find_logger
 from segue.gateway.shares import find_share
 from segue.gateway.store.accounts import StoredAccount, Syncing
 from segue.gateway.store.database import Database, Transaction
-from segue.gateway.store.schema import META, MIGRATIONS, VERSION_NAME
+from segue.gateway.store.schema import META, MIGRATIONS, SET_META, VERSION_NAME
 
 _LOG: Final = find_logger()
 DAY: Final = 86_400_000
@@ -232,7 +232,7 @@ class Store:
 
         Without `waits` it fails at once where another transaction is in the way.
         """
-        tables: dict[str, dict[object, tuple[str | int | bytes, ...]]] = {}
+        tables: dict[str, dict[object, tuple[str | int | bytes, ...]]] = {statement: {} for statement in _WRITES}
         conversations: dict[str, list[StoredConversation]] = {}
         accounts = Syncing()
         values: dict[str, str] = {}
@@ -242,29 +242,29 @@ class Store:
                     data = dump_state(each.state)
                     name = sha256(text_bytes(each.tenant) + b"\x00" + data).hexdigest()[:40]
                     row = name, each.tenant, now, now, len(data), data, each.conversation
-                    tables.setdefault(_PUT_STATE, {})[name] = row
-                    tables.setdefault(_PUT_KEY, {}).update({(key, name): (key, name, now) for key in each.keys})
+                    tables[_PUT_STATE][name] = row
+                    tables[_PUT_KEY].update({(key, name): (key, name, now) for key in each.keys})
                 case StoredRow():
                     time = now if each.time is None else each.time
                     row = each.id, each.tenant, time, each.data, each.conversation, len(each.data)
-                    tables.setdefault(_PUT_REQUEST, {}).setdefault(each.id, row)
+                    tables[_PUT_REQUEST].setdefault(each.id, row)
                 case StoredReply():
                     row = each.id, each.tenant, now, len(each.data), each.data, each.conversation
-                    tables.setdefault(_PUT_REPLY, {}).setdefault(each.id, row)
+                    tables[_PUT_REPLY].setdefault(each.id, row)
                 case StoredConversation():
                     conversations.setdefault(each.id, []).append(each)
                 case StoredContent():
                     row = each.id, each.tenant, each.conversation, now, len(each.data), each.data
-                    tables.setdefault(_PUT_CONTENT, {})[each.id] = row
+                    tables[_PUT_CONTENT][each.id] = row
                 case UsedStates():
-                    tables.setdefault(_USE_STATE, {}).update({name: (now, name, now) for name in each.ids})
+                    tables[_USE_STATE].update({name: (now, name, now) for name in each.ids})
                 case StoredAccount():
                     accounts.add(each)
                 case StoredValue():
                     values[each.name] = each.value
         with accounts, self.database.transaction(waits=waits) as transaction:
-            for statement in _WRITES:
-                if rows := tables.get(statement):
+            for statement, rows in tables.items():
+                if rows:
                     # The order in which rows are locked is the same in every gateway.
                     transaction.run_many(statement, sorted(rows.values()))
             for name, given in sorted(conversations.items()):
@@ -275,10 +275,10 @@ class Store:
                 transaction.run_many(_PUT_CONVERSATION, [(name, given[-1].tenant, now, data, len(data))])
                 self.grown += len(data)
             accounts.write(transaction, now, is_local=self.database.is_local)
-            for name, value in sorted(values.items()):
-                _set_meta(transaction, name, value)
-        sizes = (row[at] for statement, at in _SIZES.items() for row in tables.get(statement, {}).values())
-        self.grown += sum(cast("Iterator[int]", sizes))
+            for name_and_value in sorted(values.items()):
+                transaction.run(SET_META, name_and_value)
+        sizes = [row[at] for statement, at in _SIZES.items() for row in tables[statement].values()]
+        self.grown += sum(cast("list[int]", sizes))
 
     def get_value(self, name: str) -> str | None:
         """Return a value of the gateway itself."""
@@ -288,7 +288,7 @@ class Store:
     def probe(self, now: int) -> None:
         """Write one value, to find out whether the database takes writes."""
         with self.database.transaction() as transaction:
-            _set_meta(transaction, _PROBE_NAME, str(now))
+            transaction.run(SET_META, (_PROBE_NAME, str(now)))
 
     def newest_time(self) -> int | None:
         """Return when something was stored or used last."""
@@ -327,14 +327,9 @@ class Store:
 
         Of one tenant or of all.
         """
-        terms: list[str] = []
-        values: list[str | int] = []
-        if tenant is not None:
-            terms.append("tenant = ?")
-            values.append(tenant)
-        if conversation is not None:
-            terms.append("conversation = ?")
-            values.append(conversation)
+        given = {"tenant = ?": tenant, "conversation = ?": conversation}
+        terms = [term for term, value in given.items() if value is not None]
+        values: list[str | int] = [value for value in given.values() if value is not None]
         if before is not None:
             terms.append("(time < ? or (time = ? and id > ?))")
             values += [before[0], before[0], before[1]]
@@ -347,9 +342,7 @@ class Store:
 
     def get_request(self, name: str, tenant: str | None) -> bytes | None:
         """Return the row of one request, of the tenant or of any."""
-        if tenant is None:
-            return self._one("select data from requests where id = ?", (name,))
-        return self._one("select data from requests where id = ? and tenant = ?", (name, tenant))
+        return self._one("select data from requests where id = ?", name, tenant)
 
     # -- conversations -------------------------------------------------------------------------------------------------
 
@@ -366,15 +359,16 @@ class Store:
 
     def get_response(self, name: str, tenant: str) -> bytes | None:
         """Return a stored response of the tenant."""
-        return self._one("select data from responses where id = ? and tenant = ?", (name, tenant))
+        return self._one("select data from responses where id = ?", name, tenant)
 
     def delete_response(self, name: str, tenant: str) -> None:
         """Delete a stored response of the tenant."""
         with self.database.transaction() as transaction:
             transaction.run("delete from responses where id = ? and tenant = ?", (name, tenant))
 
-    def _one(self, statement: str, values: tuple[str, ...]) -> bytes | None:
-        rows = self.database.query(statement, values)
+    def _one(self, statement: str, name: str, tenant: str | None, order: str = "") -> bytes | None:
+        of_tenant, values = ("", (name,)) if tenant is None else (" and tenant = ?", (name, tenant))
+        rows = self.database.query(statement + of_tenant + order, values)
         return bytes(rows[0][0]) if rows and isinstance(rows[0][0], (bytes, memoryview)) else None
 
     # -- expiry --------------------------------------------------------------------------------------------------------
@@ -407,50 +401,36 @@ class Store:
 
     def delete_request(self, name: str, tenant: str | None) -> int:
         """Delete the row and the content of a request, and what it left if its conversation has no name itself."""
-        of_tenant, values = ("", (name,)) if tenant is None else (" and tenant = ?", (name, tenant))
-        columns = {"requests": "id", "contents": "id", "states": "conversation", "responses": "conversation"}
-        with self.database.transaction() as transaction:
-            return sum(
-                transaction.run(f"delete from {table} where {column} = ?{of_tenant}", values)  # noqa: S608
-                for table, column in sorted(columns.items())
-            )
+        columns = {"states": "conversation", "requests": "id", "responses": "conversation", "contents": "id"}
+        return self._delete(columns, name, tenant)
 
     def delete_conversation(self, name: str, tenant: str | None) -> int:
         """Delete everything of a conversation, of one tenant or of all; return how many rows that were."""
-        deleted = 0
+        return self._delete(dict.fromkeys(_TABLES, "conversation") | {"conversations": "id"}, name, tenant)
+
+    def _delete(self, columns: dict[str, str], name: str, tenant: str | None) -> int:
+        """Delete the rows of tables in whose column the name is; return how many rows that were."""
         of_tenant, values = ("", (name,)) if tenant is None else (" and tenant = ?", (name, tenant))
         with self.database.transaction() as transaction:
-            for table in _TABLES:
-                column = "id" if table == "conversations" else "conversation"
-                deleted += transaction.run(f"delete from {table} where {column} = ?{of_tenant}", values)  # noqa: S608
-        return deleted
+            return sum(
+                transaction.run(f"delete from {table} where {column} = ?{of_tenant}", values)  # noqa: S608
+                for table, column in columns.items()
+            )
 
     # -- the console ---------------------------------------------------------------------------------------------------
 
     def get_content(self, name: str, tenant: str | None) -> bytes | None:
         """Return what a request and its reply said."""
-        if tenant is None:
-            return self._one("select data from contents where id = ?", (name,))
-        return self._one("select data from contents where id = ? and tenant = ?", (name, tenant))
+        return self._one("select data from contents where id = ?", name, tenant)
 
     def newest_content(self, conversation: str, tenant: str | None) -> bytes | None:
         """Return what the newest request of a conversation and its reply said."""
-        of_tenant, values = ("", (conversation,)) if tenant is None else (" and tenant = ?", (conversation, tenant))
-        return self._one(
-            f"select data from contents where conversation = ?{of_tenant} order by seen desc, id limit 1",  # noqa: S608
-            values,
-        )
+        newest = " order by seen desc, id limit 1"
+        return self._one("select data from contents where conversation = ?", conversation, tenant, newest)
 
     def close(self) -> None:
         """Close the database."""
         self.database.close()
-
-
-def _set_meta(transaction: Transaction, name: str, value: str) -> None:
-    transaction.run(
-        "insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value",
-        (name, value),
-    )
 
 
 def _advance_clock(transaction: Transaction, now: int) -> int:
@@ -467,7 +447,7 @@ def _advance_clock(transaction: Transaction, now: int) -> int:
             "the system clock is %d days ahead of the last sweep of the store; expiry follows it by one day a sweep",
             (now - clock) // DAY,
         )
-    _set_meta(transaction, _CLOCK_NAME, str(clock))
+    transaction.run(SET_META, (_CLOCK_NAME, str(clock)))
     return clock
 
 

@@ -438,15 +438,15 @@ class _Options:
 
     def raise_minimal(self, given: Options) -> None:
         """Raise the level `minimal` where the target refuses its own tools with it."""
-        fitted = self.changed.get("thinking", given.thinking)
-        has_native = any(tool.kind == "native" for tool in self.tools) and "thinking" not in self.rules.refused_options
-        if fitted == "minimal" and has_native and self.rules.has("minimal_with_server_tools"):
+        if self.changed.get("thinking", given.thinking) != "minimal" or "thinking" in self.rules.refused_options:
+            return
+        if self.rules.has("minimal_with_server_tools") and any(tool.kind == "native" for tool in self.tools):
             self.clamp("thinking", "low", Loss.NONE, "low: the target refuses its own tools beside minimal")
 
     def remove_refused(self, given: Options, *, thinks: bool) -> None:
         chosen: str | None = None
         for name in given.__struct_fields__:
-            if name == "extra" or not self.is_unchanged(given, name):
+            if getattr(given, name) is None or name == "extra" or name in self.changed:
                 continue
             why = self.refusal(name, thinks=thinks)
             if why is not None:

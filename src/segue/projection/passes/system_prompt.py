@@ -61,7 +61,7 @@ class _Fitting:
         text = self.text(given.text, path, lost_extra(given.extra))
         if text is None:
             return []
-        signature, mark = clean_value(given.text_signature), clean_value(given.cache_mark)
+        signature, mark = given.text_signature and clean_value(given.text_signature), clean_value(given.cache_mark)
         is_same = signature is given.text_signature and mark is given.cache_mark
         if not is_same and text is given.text:
             self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.OPAQUE)

@@ -56,8 +56,9 @@ class Scan:
         self.call_ids: list[str] = []
         """The ids of all calls, in order."""
         self.call_signatures: list[str] = []
+        """The signatures of all calls, in order."""
         self.signatures: bool = False
-        """The signatures of calls, and whether an assistant turn has one of any kind, if only an empty one."""
+        """Whether an assistant turn has a signature of any kind, if only an empty one."""
         self.names: dict[str, None] = {}
         """The names of all tools that are called, in order."""
         self.result_names: set[str] = set()

@@ -170,7 +170,7 @@ def _clean(value: object) -> object:
         items = cast("list[object] | tuple[object, ...]", value)
         cleaned = [_clean(inner) for inner in items]
         return items if all(map(is_, cleaned, items)) else type(items)(cleaned)
-    if isinstance(value, msgspec.Struct):  # a cache mark
+    if isinstance(value, msgspec.Struct) and not is_clean_value(value):  # a cache mark
         fields = {name: _clean(getattr(value, name)) for name in value.__struct_fields__}
-        return value if is_clean_value(value) else msgspec.structs.replace(value, **fields)
+        return msgspec.structs.replace(value, **fields)
     return value

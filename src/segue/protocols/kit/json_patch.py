@@ -27,7 +27,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
+
+import msgspec
+from msgspec.structs import replace
 
 from segue.protocols.kit.json_values import (
     ATOMS,
@@ -54,7 +57,7 @@ _BASE64: Final = re.compile(r"(?:data:[^,]*;base64,)?[A-Za-z0-9+/]+={0,2}")
 _TO_URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
-class Keys(NamedTuple):
+class Keys(msgspec.Struct, frozen=True):
     """Which keys are known, renamed or `reserved` (never data): see `keep`. Without `known` every key is format."""
 
     known: Collection[str] | None = None
@@ -68,7 +71,6 @@ class Keys(NamedTuple):
 
 
 _EVERY_KEY: Final = Keys()
-_ADDED: Final = {"to": None}.keys()
 
 
 def split_object(received: Block, default: Block, keys: Keys, parent: str) -> tuple[Wire, Wire]:
@@ -128,7 +130,8 @@ def _compare(default: Block, received: Block, keys: Keys, parent: str) -> tuple[
 
 def _inside(patch: Wire) -> Wire:
     """Return the entry of a patch. Added keys are together: an object for each costs as much as its value to store."""
-    added = {key: cast("Wire", entry)["to"] for key, entry in patch.items() if cast("Wire", entry).keys() == _ADDED}
+    entries = cast("dict[str, Wire]", patch).items()
+    added = {key: entry["to"] for key, entry in entries if len(entry) == 1 and "to" in entry}
     if not added:
         return {"in": patch}
     rest = {key: entry for key, entry in patch.items() if key not in added}
@@ -197,8 +200,10 @@ def _entry(default: object, received: object, keys: Keys) -> Wire | None:
     is_equal = default == received  # many times faster than `same`, and nearly always the same
     if is_equal and same_if_equal(default, received):
         return None
+    if type(default) in ATOMS and type(default) is not str:
+        return {**_from(default), "to": received}
     if is_object(default) and is_object(received):
-        every = keys if keys.known is None else keys._replace(known=None)
+        every = keys if keys.known is None else replace(keys, known=None)
         return _compare(default, received, every, "")[1]
     if not is_equal and same(default, received):
         return None

@@ -20,6 +20,7 @@ MISSING: Final = object()
 """The value of an absent key, where null is a possible value."""
 EMPTY: Final[Block] = {}
 _SEARCH_DEPTH: Final = 4
+_Value: TypeAlias = "dict[str, _Value] | list[_Value] | str | float | None"
 
 
 def is_object(value: object) -> TypeGuard[Wire]:
@@ -49,8 +50,8 @@ def same(one: object, other: object) -> bool:
     """Whether two values are the same JSON: True is not 1, but 1 is 1.0."""
     if one is other:
         return True
-    if type(one) is str:  # here and below: most values are texts, and the test for any mapping is slow
-        return one == other
+    if type(one) in ATOMS:  # most values, and the test for any mapping is slow
+        return one == other and isinstance(one, bool) is isinstance(other, bool)
     if isinstance(one, (dict, Mapping)):
         if not isinstance(other, (dict, Mapping)):
             return False
@@ -62,7 +63,7 @@ def same(one: object, other: object) -> bool:
             if type(value) is str:
                 if value != held:
                     return False
-            elif not same(value, held):
+            elif value is not held and not same(value, held):
                 return False
         return True
     if isinstance(one, (list, tuple)):
@@ -77,21 +78,22 @@ def same(one: object, other: object) -> bool:
 
 def same_if_equal(one: object, other: object) -> bool:
     """`same` for two values that are equal by `==`, in less time: only booleans are not the same as numbers."""
-    if is_object(one) and is_object(other):
-        for key, value in one.items():
-            kind = type(value)
-            if kind is str:
-                continue
-            held = other[key]
-            if kind is dict or kind is list:
-                if value is not held and not same_if_equal(value, held):
+    waiting = [(cast("_Value", one), cast("_Value", other))]
+    for ours, theirs in waiting:  # it grows
+        if type(ours) is dict and type(theirs) is dict:
+            for key, value in ours.items():
+                kind = type(value)
+                if kind is str or value is (held := theirs[key]):
+                    continue
+                if kind is dict or kind is list:
+                    waiting.append((value, held))
+                elif (kind is not type(held) or kind not in ATOMS) and not same(value, held):
                     return False
-            elif (kind is not type(held) or kind not in ATOMS) and not same(value, held):
-                return False
-        return True
-    if is_list(one) and is_list(other):
-        return all(map(same_if_equal, one, other))
-    return same(one, other)
+        elif type(ours) is list and type(theirs) is list:
+            waiting += zip(ours, theirs, strict=True)
+        elif not same(ours, theirs):
+            return False
+    return True
 
 
 def detached(value: Wire) -> Wire:

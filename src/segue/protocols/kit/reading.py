@@ -118,9 +118,9 @@ _LARGEST = 1 << 63
 
 def number_of(value: object) -> int:
     """Return a count of tokens; 0 for a value that is not a number, or is larger than any count."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_LARGEST < value < _LARGEST:
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, (int, float))):
         return 0
-    return int(value)
+    return int(value) if -_LARGEST < value < _LARGEST else 0
 
 
 def split_data_url(url: str, *, exact: bool = True) -> tuple[str | None, str] | None:
@@ -213,9 +213,7 @@ def as_mapping(body: object) -> Mapping[str, object]:
     Raises:
         DecodeError: it is neither a mapping nor such an object.
     """
-    if isinstance(body, dict):  # the common case, and the cheaper check
-        return cast("dict[str, object]", body)
-    if isinstance(body, Mapping):
+    if isinstance(body, (dict, Mapping)):
         return cast("Mapping[str, object]", body)
     for name, options in (
         # Vendors send values that the SDK's types do not allow; pydantic would warn about each of them.

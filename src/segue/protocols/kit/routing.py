@@ -73,14 +73,15 @@ class MatchedRoute(msgspec.Struct, frozen=True):
 class RouteTable:
     """All routes, the more specific first: those with evidence before those without, longer paths before shorter."""
 
-    __slots__ = ("_rows",)
+    __slots__ = ("_by_end", "_rows")
 
     def __init__(self, routes: Mapping[str, Sequence[Route]]) -> None:
-        rows = [
-            (name, route, _compile(route.path), _tail(route.path)) for name, each in routes.items() for route in each
-        ]
+        rows = [(name, route, _compile(route.path)) for name, each in routes.items() for route in each]
         rows.sort(key=lambda row: (not row[1].evidence, -len(_NAMED.sub("", row[1].path))))
         self._rows: Final = rows
+        # Those that a path may match, by its last name: None if no route ends with it.
+        ends = {None, *(_last_name(row[1].path) for row in rows)}
+        self._by_end: Final = {end: [row for row in rows if _last_name(row[1].path) in (end, None)] for end in ends}
 
     def find(
         self,
@@ -95,20 +96,17 @@ class RouteTable:
 
         The model in the path is decoded once: not at all if the path `is_decoded` already.
         """
-        for name, route, pattern, tail in self._rows:
-            if route.method == method and path.endswith(tail):
-                found = pattern.fullmatch(path)
-                if found is not None and _is_evident(route.evidence, headers, query):
-                    named = {key: value if is_decoded else unquote(value) for key, value in found.groupdict().items()}
-                    model = named.get("model")
-                    if model is not None:
-                        model = route.model_id.format(model)
-                    return MatchedRoute(name, route, model, named.get("reply"))
+        for name, route, pattern in self._by_end.get(_last_name(path)) or self._by_end[None]:
+            found = pattern.fullmatch(path) if route.method == method else None
+            if found is not None and _is_evident(route.evidence, headers, query):
+                named = {key: value if is_decoded else unquote(value) for key, value in found.groupdict().items()}
+                model = route.model_id.format(named["model"]) if "model" in named else None
+                return MatchedRoute(name, route, model, named.get("reply"))
         return None
 
     def methods(self, path: str) -> tuple[str, ...]:
         """List the methods that any protocol has for a path."""
-        return tuple(dict.fromkeys(route.method for _, route, pattern, _ in self._rows if pattern.fullmatch(path)))
+        return tuple(dict.fromkeys(route.method for _, route, pattern in self._rows if pattern.fullmatch(path)))
 
 
 def _compile(path: str) -> re.Pattern[str]:
@@ -116,8 +114,10 @@ def _compile(path: str) -> re.Pattern[str]:
     return re.compile(".*?" + "".join(parts))
 
 
-def _tail(path: str) -> str:
-    return path.rpartition("}")[2]
+def _last_name(path: str) -> str | None:
+    """Return what follows the last slash or colon of a path; None for a pattern that may end with any name."""
+    _, mark, name = path.rpartition("}")[2].replace(":", "/").rpartition("/")
+    return name if mark else None
 
 
 def _is_evident(evidence: Mapping[str, str], headers: Mapping[str, str], query: Mapping[str, str]) -> bool:

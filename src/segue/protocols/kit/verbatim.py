@@ -63,10 +63,9 @@ def keep(
     another form ({"max_completion_tokens": "max_tokens"}): they are written only if the default is unchanged.
     """
     data, patch = split_object(received, default, Keys(known, aliases, instead, FORMAT_KEYS), "")
-    if patch and any(key[:1] == _MARK for key in patch):
+    if patch:
         patch = {f"{_MARK}{key}" if key[:1] == _MARK else key: entry for key, entry in patch.items()}
-    if choices:
-        patch.update(choices)
+    patch.update(choices)
     if patch:
         if only_for is not None:
             patch[_ONLY_FOR] = only_for

@@ -345,7 +345,7 @@ def _decode_pieces(
         for index, call in enumerate(expect_list(calls, (*path, "tool_calls"))):
             place = (*path, "tool_calls", index)
             pieces.append(decode_call(call, endpoint, place, notes, names, reply=reply))
-    known.update(key for key, found in (("function_call", old), ("tool_calls", calls)) if found or found == [])
+    known.update([key for key, found in (("function_call", old), ("tool_calls", calls)) if found or found == []])
     return pieces, choices
 
 
@@ -397,44 +397,90 @@ def encode_assistant(
     Raises:
         EncodeError: a block of another protocol, or arguments that are not JSON.
     """
-    message: Wire = {"role": "assistant", "content": None}
-    texts: list[str] = []
-    thought: ThinkingContent | None = None
-    calls: list[object] = []
-    is_common = extra is None or PROTOCOL not in extra
-    try:
-        for piece in content:
-            match piece.kind:
-                case "toolCall":
-                    call = encode_call(piece, endpoint)
-                    if is_old(piece):
-                        message["function_call"] = call
-                    else:
-                        calls.append(call)
-                case "text":
-                    texts.append(piece.text)
-                    if piece.extra is not None or piece.text_signature is not None or piece.cache_mark is not None:
-                        is_common = False
-                case "thinking" if thought is None and piece.thinking and piece.thinking_signature in FIELDS:
-                    thought = piece
-                case "native" if "tool_calls" in piece.block and piece.protocol == PROTOCOL:
-                    calls += cast("list[object]", piece.block["tool_calls"])
-                case _:
-                    is_common = False
-    except EncodeError as error:
-        raise EncodeError(error.reason, path=path) from error
-    message["content"] = join_texts(texts) if texts else empty_content(endpoint)
-    if not is_common:
-        _encode_pieces(message, content, endpoint, path, extra, reply=reply)
-    elif thought is not None and thought.thinking_signature is not None:
-        message[thought.thinking_signature] = thought.thinking
-    if calls:
-        message["tool_calls"] = calls
+    is_plain = extra is None or PROTOCOL not in extra
+    message = fast_encode(content, None, empty_content(endpoint)) if is_plain else None
+    if message is None:
+        message = slow_encode(content, endpoint, path, extra, reply=reply)
     if prefix:
         message[endpoint.dialect.prefix_field] = True
     if required is not None:
         add_required_reasoning(message, required)
     return restore(message, extra, PROTOCOL)
+
+
+def fast_encode(
+    content: Sequence[AssistantContent], field: str | None, empty: str | None = None
+) -> dict[str, object] | None:
+    """Write a message whose content has no signature, mark or extra; None when it is another.
+
+    `field` is the field for thinking that names none; None where such thinking is in tags. `empty` is the content
+    of a message without text.
+    """
+    texts: list[str] = []
+    thinking: str | None = None
+    target = field
+    calls: list[dict[str, object]] = []
+    for piece in content:
+        if type(piece) is ToolCall:
+            if piece.extra is not None or piece.thought_signature is not None or piece.cache_mark is not None:
+                return None
+            arguments = piece.arguments_text
+            if arguments is None:
+                try:
+                    arguments = encode_arguments(piece.arguments)
+                except EncodeError:
+                    return None  # `slow_encode` raises it with the path
+            calls.append({"id": piece.id, "type": "function", "function": {"name": piece.name, "arguments": arguments}})
+        elif type(piece) is TextContent:
+            if piece.extra is not None or piece.text_signature is not None or piece.cache_mark is not None:
+                return None
+            texts.append(piece.text)
+        elif type(piece) is ThinkingContent:
+            target = field if piece.thinking_signature is None else piece.thinking_signature
+            if thinking is not None or not piece.thinking or target not in FIELDS:
+                return None
+            thinking = piece.thinking
+        else:
+            return None
+    message: dict[str, object] = {"role": "assistant", "content": join_texts(texts) if texts else empty}
+    if thinking is not None and target is not None:
+        message[target] = thinking
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
+
+def slow_encode(
+    content: Sequence[AssistantContent],
+    endpoint: Endpoint,
+    path: Path,
+    extra: Extra | None = None,
+    *,
+    reply: bool = False,
+) -> Wire:
+    """Write a message of any content.
+
+    Raises:
+        EncodeError: as for `encode_assistant`.
+    """
+    message: Wire = {"role": "assistant", "content": None}
+    calls: list[object] = []
+    try:
+        for piece in content:
+            if piece.kind == "toolCall":
+                call = encode_call(piece, endpoint)
+                if is_old(piece):
+                    message["function_call"] = call
+                else:
+                    calls.append(call)
+            elif piece.kind == "native" and "tool_calls" in piece.block and piece.protocol == PROTOCOL:
+                calls += cast("list[object]", piece.block["tool_calls"])
+    except EncodeError as error:
+        raise EncodeError(error.reason, path=path) from error
+    _encode_pieces(message, content, endpoint, path, extra, reply=reply)
+    if calls:
+        message["tool_calls"] = calls
+    return message
 
 
 def _encode_pieces(
@@ -446,7 +492,7 @@ def _encode_pieces(
     *,
     reply: bool,
 ) -> None:
-    """Write the content of a message that holds more than plain texts and calls."""
+    """Write the content of a message, without its calls."""
     parts: list[_Part] = []
     thoughts: list[ThinkingContent] = []
     refusals: list[str] = []

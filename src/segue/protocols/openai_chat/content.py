@@ -510,7 +510,7 @@ def decode_fields(wire: Block, known: set[str], *, reply: bool) -> list[TextCont
         known.add("refusal")
         if refusal:
             found.append(TextContent(text=refusal, extra=REFUSAL_FIELD))
-    if isinstance(audio := wire.get("audio"), Mapping):
+    if (audio := wire.get("audio")) is not None and isinstance(audio, Mapping):
         known.add("audio")
         content = audio_content(cast("Block", audio))
         is_default = reply or list(cast("Block", audio)) == ["id"]

@@ -48,7 +48,7 @@ from segue.protocols.families.functions import (
     write_function,
 )
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
+from segue.protocols.kit.json_values import ATOMS, MISSING, Block, Wire, object_of, same
 from segue.protocols.kit.option_table import Setting, flag, listed, number, plain, text, texts
 from segue.protocols.kit.reading import expect_objects, integer_of, native_definition, text_of
 from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
@@ -521,7 +521,7 @@ def decode_options(received: Block, default: Wire, context: Context, endpoint: E
     options = _options(values, choices) if values else _NO_OPTIONS
     for setting, value in found:
         given = {key: rest.pop(key) for key in setting.keys if key in rest and not _is_second_id(key, received, value)}
-        if setting.field in _INNER_KEYS and any(isinstance(value, Mapping) for value in given.values()):
+        if setting.field in _INNER_KEYS and not ATOMS.issuperset(map(type, given.values())):
             _split_unread(given, rest, _INNER_KEYS[setting.field])
         written = _write_setting(setting, value, options, context, endpoint)
         if not same(given, written):

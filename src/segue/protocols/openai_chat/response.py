@@ -69,7 +69,7 @@ def decode_usage(wire: Block, model: Model, around: Block) -> Usage:
     """Read usage into tokens by category, and the cost; `around` is the reply or the chunk that has the usage."""
     prompt, completion = number_of(wire.get("prompt_tokens")), number_of(wire.get("completion_tokens"))
     read, written = object_of(wire.get("prompt_tokens_details")), object_of(wire.get("completion_tokens_details"))
-    cached = _first(read.get("cached_tokens"), *(wire.get(key) for key in _CACHED))
+    cached = _first(read.get("cached_tokens"), *map(wire.get, _CACHED))
     stored = _first(read.get("cache_write_tokens"), wire.get("cache_creation_input_tokens"))
     reasoning = _first(written.get("reasoning_tokens"), wire.get("reasoning_tokens"))
     total = number_of(wire.get("total_tokens"))
@@ -108,7 +108,10 @@ def encode_usage(usage: Usage) -> Wire:
 
 def _first(*counts: object) -> int:
     """Return the first count above zero: vendors fill one key and leave zeros in others."""
-    return next((number for count in counts if (number := number_of(count)) > 0), 0)
+    for count in counts:
+        if count and (number := number_of(count)) > 0:
+            return number
+    return 0
 
 
 def _cost(wire: Block, usage: Usage, model: Model, around: Block) -> UsageCost | None:
@@ -122,15 +125,15 @@ def _cost(wire: Block, usage: Usage, model: Model, around: Block) -> UsageCost |
 
 def _billed(wire: Block) -> float | None:
     """Return the cost that the provider reports, in dollars."""
-    cost = _amount(wire.get("cost"))
-    if cost is not None:
+    given, ticks = wire.get("cost"), wire.get("cost_in_usd_ticks")
+    if given is ticks is None:
+        return None
+    if (cost := _amount(given)) is not None:
         upstream = _amount(object_of(wire.get("cost_details")).get("upstream_inference_cost"))
         return cost + upstream if wire.get("is_byok") is True and upstream is not None else cost
-    total = _amount(object_of(wire.get("cost")).get("total_cost"))
-    if total is not None:
+    if (total := _amount(object_of(given).get("total_cost"))) is not None:
         return total
-    ticks = _amount(wire.get("cost_in_usd_ticks"))
-    return None if ticks is None else ticks * _TICK
+    return None if (count := _amount(ticks)) is None else count * _TICK
 
 
 def _amount(value: object) -> float | None:

@@ -30,14 +30,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import (
-    AssistantContent,
     Extra,
     NativeContent,
     SystemContent,
     TextContent,
-    ThinkingContent,
     ToolCall,
     UserContent,
 )
@@ -49,13 +46,12 @@ from segue.conversation.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from segue.errors import EncodeError, Path
-from segue.protocols.families.chat_content import join_texts
+from segue.errors import Path
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire
 from segue.protocols.kit.reading import is_of_reply
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
-from segue.protocols.openai_chat.assistant import OLD_ID, decode_assistant, empty_content, encode_assistant
+from segue.protocols.openai_chat.assistant import OLD_ID, decode_assistant, empty_content, encode_assistant, fast_encode
 from segue.protocols.openai_chat.content import (
     LIST_EXTRA,
     choice_extra,
@@ -68,51 +64,8 @@ from segue.protocols.openai_chat.content import (
     keep_native,
     mark_text,
 )
-from segue.protocols.openai_chat.reasoning import FIELDS, REASONING_KEYS, add_required_reasoning, plain_field
+from segue.protocols.openai_chat.reasoning import REASONING_KEYS, add_required_reasoning, plain_field
 from segue.protocols.openai_chat.rules import PROTOCOL
-
-
-def fast_encode(
-    content: Sequence[AssistantContent], field: str | None, empty: str | None = None
-) -> dict[str, object] | None:
-    """Write a message whose content has no signature, mark or extra; None when it is another.
-
-    `field` is the field for thinking that names none; None where such thinking is in tags. `empty` is the content
-    of a message without text.
-    """
-    texts: list[str] = []
-    thinking: str | None = None
-    target = field
-    calls: list[dict[str, object]] = []
-    for piece in content:
-        if type(piece) is ToolCall:
-            if piece.extra is not None or piece.thought_signature is not None or piece.cache_mark is not None:
-                return None
-            arguments = piece.arguments_text
-            if arguments is None:
-                try:
-                    arguments = encode_arguments(piece.arguments)
-                except EncodeError:
-                    return None  # `assistant` raises it with the path
-            calls.append({"id": piece.id, "type": "function", "function": {"name": piece.name, "arguments": arguments}})
-        elif type(piece) is TextContent:
-            if piece.extra is not None or piece.text_signature is not None or piece.cache_mark is not None:
-                return None
-            texts.append(piece.text)
-        elif type(piece) is ThinkingContent:
-            target = field if piece.thinking_signature is None else piece.thinking_signature
-            if thinking is not None or not piece.thinking or target not in FIELDS:
-                return None
-            thinking = piece.thinking
-        else:
-            return None
-    message: dict[str, object] = {"role": "assistant", "content": join_texts(texts) if texts else empty}
-    if thinking is not None and target is not None:
-        message[target] = thinking
-    if calls:
-        message["tool_calls"] = calls
-    return message
-
 
 _STOP, _TOOL_USE = StopReason.STOP, StopReason.TOOL_USE  # with CPython 3.11, to look up a member takes 0.2 us
 SYSTEM_ROLES: Final = ("system", "developer")
