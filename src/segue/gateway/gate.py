@@ -12,8 +12,6 @@ Facts:
 - Admission alone does not help: each later step of a request waits for one step of every other that has begun. With 40
   connections of one key, another client's p50 went from 6 ms to 5 s; with the rules 100 ms. (measured 2026-11-18)
 - `time.thread_time` counts the thread's own CPU time; a step of a task runs in one piece between two awaits.
-- It is a system call, and in a busy process 3 % of a small request. While no work runs in another thread, which steps
-  would wait for, the clock says nearly the same.                                                (measured 2026-11-19)
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ _MUCH: Final = 0.25
 """A debt, in seconds, from which the work of a client is done in a thread while others are served."""
 _IDLE: Final = 0.05
 """Seconds without a step after which a request gives up its place, if others of its name wait for one."""
-_NOTHING: Final = 0.0, 0.0
+_NO_DEBT: Final = 0.0, 0.0
 _MOST_NAMES: Final = 10_000
 _PAID: Final = 0.0001
 """A debt that is forgotten, in seconds, when there are many names."""
@@ -93,12 +91,10 @@ class GateTurn:
                 spent.append(cpu() - began)
 
         self.threads += 1
-        self._gate.threads += 1
         try:
             return await run(measured)
         finally:
             self.threads -= 1
-            self._gate.threads -= 1
             self._gate.charge(self.name, sum(spent))
 
 
@@ -107,9 +103,7 @@ class Gate:
 
     def __init__(self, *, clock: Callable[[], float] = monotonic, cpu: Callable[[], float] = thread_time) -> None:
         self.cpu: Callable[[], float] = cpu
-        self.clock: Callable[[], float] = clock
-        self.threads: int = 0
-        """Pieces of work of all requests that run or wait for a thread."""
+        self._clock = clock
         self._debts: dict[str, tuple[float, float]] = {}
         self._waiting: dict[str, deque[tuple[GateTurn, asyncio.Future[None]]]] = {}
         self._running: dict[str, set[GateTurn]] = {}
@@ -126,15 +120,15 @@ class Gate:
 
     def debt(self, name: str) -> float:
         """Return the CPU seconds that a name used of late."""
-        used, at = self._debts.get(name, _NOTHING)
-        return used * 0.5 ** ((self.clock() - at) / _HALF_LIFE)
+        used, at = self._debts.get(name, _NO_DEBT)
+        return used * 0.5 ** ((self._clock() - at) / _HALF_LIFE)
 
     def charge(self, name: str, seconds: float) -> None:
         """Count CPU time."""
         if name not in self._debts and len(self._debts) >= _MOST_NAMES:
             kept = {each: found for each, found in self._debts.items() if self.debt(each) > _PAID}
             self._debts = kept if len(kept) < _MOST_NAMES else {}
-        now, (used, at) = self.clock(), self._debts.get(name, _NOTHING)
+        now, (used, at) = self._clock(), self._debts.get(name, _NO_DEBT)
         self._debts[name] = used * 0.5 ** ((now - at) / _HALF_LIFE) + seconds, now
         if name != self._last:
             self._last, self._changed = name, self._changed if self._last is None else now
@@ -142,7 +136,7 @@ class Gate:
     @property
     def is_shared(self) -> bool:
         """Whether several names were served of late."""
-        return self.clock() - self._changed < _HALF_LIFE
+        return self._clock() - self._changed < _HALF_LIFE
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
@@ -187,7 +181,7 @@ class Gate:
 
     def finish(self, turn: GateTurn) -> None:
         """Count a turn without a place as under way, until it leaves."""
-        turn.began = self.clock()
+        turn.began = self._clock()
         if not turn.has_place:
             self._finishing.add(turn)
 
@@ -203,7 +197,7 @@ class Gate:
         own = self.debt(name) - _RICHER
         if own < 0:
             return False
-        now = self.clock()
+        now = self._clock()
         if now - self._held.get(name, now) >= _HOLD:
             return False
         under_way = {
@@ -216,7 +210,7 @@ class Gate:
 
     def _begin(self, turn: GateTurn) -> None:
         turn.has_place = True
-        turn.began = self.clock()
+        turn.began = self._clock()
         self._held.pop(turn.name, None)
         self._running.setdefault(turn.name, set()).add(turn)
 
@@ -232,7 +226,7 @@ class Gate:
         chosen = min(ready, key=self.debt, default=None)
         if chosen is None or self._is_held(chosen):
             if chosen is not None:
-                self._held.setdefault(chosen, self.clock())
+                self._held.setdefault(chosen, self._clock())
             if self._waiting and self._timer is None:
                 seen = {turn: turn.steps for turns in self._running.values() for turn in turns}
                 later = asyncio.get_running_loop().call_later
@@ -268,18 +262,18 @@ class _Metered:
         self._work = work
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        gate, turn, work, name = self._gate, self._turn, self._work, self._turn.name
+        gate, turn, work = self._gate, self._turn, self._work
+        cpu, name = gate.cpu, turn.name
         given: BaseException | None = None
         while True:
             turn.steps += 1
-            clock = gate.cpu if gate.threads or gate.on_step is not None else gate.clock
-            began = clock()
+            began = cpu()
             try:
                 waits_for = work.send(None) if given is None else work.throw(given)
             except StopIteration as ended:
                 return ended.value
             finally:
-                spent = clock() - began
+                spent = cpu() - began
                 gate.charge(name, spent)
                 if gate.on_step is not None:
                     gate.on_step(name, spent)
