@@ -15,7 +15,15 @@ from property_testing import tiers
 from segue import Context, Model, Options, SegueError, UserMessage, prepare, read_call
 from segue.client.http.addressing import fill_url
 from segue.errors import SettingsError
-from segue.foundation.quoting import check_header, check_path, quote_header, quote_path, quote_segment, raw_headers
+from segue.foundation.quoting import (
+    check_header,
+    check_headers,
+    check_path,
+    quote_header,
+    quote_path,
+    quote_segment,
+    raw_headers,
+)
 from segue.gateway.transport import AiohttpTransport
 from segue.protocols.registry import PROTOCOLS, get_protocol
 
@@ -159,6 +167,8 @@ def test_a_header_of_a_reply_is_short_and_printable() -> None:
         assert shown.isprintable()
         assert len(shown) <= 512
         assert raw_headers({"x-segue-model": value}) == [(b"x-segue-model", shown.encode())]
+        between = {"a": "1", "x-segue-model": value, "b": "2"}
+        assert raw_headers(between) == [(b"a", b"1"), (b"x-segue-model", shown.encode()), (b"b", b"2")]
 
 
 @pytest.mark.parametrize("value", ["a\r\nb: c", "a\x00", "é", "Ā", "x" * 10_000])
@@ -166,6 +176,13 @@ def test_a_header_of_a_request_is_refused_without_its_value(value: str) -> None:
     with pytest.raises(SettingsError, match="anthropic-beta") as caught:
         check_header(value, name="anthropic-beta")
     assert value not in str(caught.value)
+    with pytest.raises(SettingsError, match="anthropic-beta") as caught:
+        check_headers({"accept": "a", "anthropic-beta": value, "x-last": "b"})
+    assert value not in str(caught.value)
+
+
+def test_headers_of_a_request_may_be_long_together() -> None:
+    check_headers({"a": "x" * 8_000, "b": "y" * 8_000})
 
 
 @pytest.mark.parametrize(

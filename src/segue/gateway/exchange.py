@@ -674,8 +674,10 @@ class Exchange:
 
     def _find_usage(self) -> Usage | None:
         """Return the usage of the reply, within what is possible."""
-        given, last = None if self.message is None else self.message.usage, self.attempts[-1] if self.attempts else None
-        return given if given is None or last is None or given is last.usage else self._clamp(given, last.model)
+        given = None if self.message is None else self.message.usage
+        if given is None or not self.attempts or given is self.attempts[-1].usage:  # that is within it already
+            return given
+        return self._clamp(given, self.attempts[-1].model)
 
     def _find_figures(self) -> Figures | None:
         """Say whether tokens and dollars are those of the providers."""

@@ -13,6 +13,8 @@ Facts:
                                                               (OpenTelemetry specification: metrics SDK, 2026-11-17)
 - OTLP's flags 0x100 and 0x200 say that it is known whether the parent is remote, and that it is. A message of protobuf
   may be read in parts: the bytes of its fields, one after another.   (opentelemetry-proto 1.45.1: Span; 2026-11-19)
+- Tags of fields of bytes: 0x4A the attributes of a span; 0x0A and 0x12 the key and the value of one; 0x0A and 0x2A a
+  text and a list as a value; 0x0A each of a list.                       (opentelemetry-proto 1.45.1: Span; 2026-11-19)
 - The flag 0x02 says that the id of a trace is random.                        (W3C Trace Context, level 2, 2026-11-17)
 """
 

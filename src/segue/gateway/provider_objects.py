@@ -83,14 +83,16 @@ def check_body(
 def _is_plain(raw: bytes, body: Mapping[str, object], read: ReadRequest) -> bool:
     """Whether a body is what was checked before and new turns, each of them as it would be written.
 
-    A key that is there twice, or has escapes, makes the body longer than its pieces.
+    A key that is there twice, or has escapes, makes the body longer than its pieces with what has to be between them:
+    `"":` and a comma for each field, `{"":[]}` around all, and a comma for each turn but one.
     """
     text, head = read.text, read.head
     key = get_protocol(read.call.body_protocol).turns_key
     if text is None or key is None or (read.seam is None and (head is None or not head.is_checked)):
         return False
     pieces = (key, *text.turns, *text.fields, *text.fields.values())
-    if len(raw) != sum(map(len, pieces)) + len(text.turns) + 4 * len(text.fields) + len('{"":[]}') - 1:
+    between = len('"":,') * len(text.fields) + len('{"":[]}') + len(text.turns) - 1
+    if len(raw) != sum(map(len, pieces)) + between:
         return False
     first = 0 if read.seam is None else read.seam.turns
     new = cast("list[object]", body[key])[first:]

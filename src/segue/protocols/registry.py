@@ -102,7 +102,7 @@ def get_protocol(name: str) -> Protocol:
     Raises:
         UnknownProtocol: no protocol has this name (the error suggests similar names), or it cannot be loaded.
     """
-    return PROTOCOLS.records.get(name) or PROTOCOLS.get_record(name)  # most are known: one call for each request
+    return PROTOCOLS.records.get(name) or PROTOCOLS.get_record(name)  # asked often
 
 
 def all_protocols() -> list[Protocol]:

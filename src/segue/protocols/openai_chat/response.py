@@ -126,7 +126,7 @@ def _cost(wire: Block, usage: Usage, model: Model, around: Block) -> UsageCost |
 def _billed(wire: Block) -> float | None:
     """Return the cost that the provider reports, in dollars."""
     given, ticks = wire.get("cost"), wire.get("cost_in_usd_ticks")
-    if given is ticks is None:
+    if given is None and ticks is None:
         return None
     if (cost := _amount(given)) is not None:
         upstream = _amount(object_of(wire.get("cost_details")).get("upstream_inference_cost"))
