@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-Unit: TypeAlias = Literal["times", "part", "MB", "ms", "us", "ns", "a second", "%", "tokens", "requests"]
+Unit: TypeAlias = Literal["times", "part", "MB", "ms", "us", "ns", "a second", "%", "tokens", "requests", "thousand"]
 
 
 def as_part(value: float) -> str:
@@ -29,6 +29,7 @@ _WRITTEN: Final[Mapping[Unit, Callable[[float], str]]] = {
     "%": "{:.1f} %".format,
     "tokens": "{:,.0f} tokens".format,
     "requests": "{:,.0f} requests".format,
+    "thousand": "{:,.0f} thousand".format,
 }
 
 

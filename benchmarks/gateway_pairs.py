@@ -43,7 +43,7 @@ from gateway_servers import BURST, KEY
 
 from segue.foundation.plurals import counted
 
-_NEW: Final = b"00000000"
+NEW: Final = b"00000000"
 """In a body: replaced by another number for each request."""
 _NUMBERS: Final = count(1)
 _WORDS: Final = ("read", "the", "file", "first", "then", "change", "one", "function", "and", "run", "its", "tests")
@@ -104,7 +104,7 @@ def make_agent_step(*, stream: bool) -> bytes:
         {"role": "assistant", "content": [{"type": "text", "text": _text(source, 60)}, call]},
         {"role": "user", "content": [result]},
         {"role": "assistant", "content": [{"type": "text", "text": _text(source, 60)}]},
-        {"role": "user", "content": [{"type": "text", "text": f"Go on with {_NEW.decode()}."}]},
+        {"role": "user", "content": [{"type": "text", "text": f"Go on with {NEW.decode()}."}]},
     ]
     body = {"model": "m", "max_tokens": 4096, "system": system, "tools": tools, "messages": turns, "stream": stream}
     return orjson.dumps(body)
@@ -115,7 +115,7 @@ def make_chat(*, stream: bool) -> bytes:
     source = random.Random(_SEED)  # noqa: S311 - a fixed order
     turns = [
         {"role": "system", "content": _text(source, 300)},
-        {"role": "user", "content": f"{_NEW.decode()} {_text(source, 200)}"},
+        {"role": "user", "content": f"{NEW.decode()} {_text(source, 200)}"},
         {"role": "assistant", "content": _text(source, 250)},
         {"role": "user", "content": _text(source, 100)},
     ]
@@ -240,7 +240,7 @@ class _Server:
 
 
 def _request(row: Row) -> bytes:
-    body = row.body.replace(_NEW, b"%08d" % next(_NUMBERS))
+    body = row.body.replace(NEW, b"%08d" % next(_NUMBERS))
     head = (
         f"POST {row.path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nx-api-key: {KEY}\r\n"
         f"anthropic-version: 2023-06-01\r\ncontent-length: {len(body)}\r\n\r\n"

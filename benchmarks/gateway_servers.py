@@ -39,6 +39,8 @@ _PAUSE: Final = 0.05
 _TEXT: Final = "I read the file first, then change the one function that is wrong, and run its tests again. "
 _CALL: Final = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": '{"path": "src/app.py"}'}}
 
+_USAGE: Final = {"prompt_tokens": 9000, "completion_tokens": 150, "total_tokens": 9150}
+
 
 def _chunk(delta: dict[str, object], reason: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": reason}
@@ -46,25 +48,31 @@ def _chunk(delta: dict[str, object], reason: str | None = None) -> bytes:
     return b"data: " + json.dumps(value).encode() + b"\n\n"
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer the requests of one connection."""
+def _write_whole() -> bytes:
     message = {"role": "assistant", "content": _TEXT * 6, "tool_calls": [_CALL]}
-    usage = {"prompt_tokens": 9000, "completion_tokens": 150, "total_tokens": 9150}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
     whole = {"id": "c1", "object": "chat.completion", "created": 1, "model": "plain", "choices": [choice]}
-    body = json.dumps(whole | {"usage": usage}).encode()
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+    return json.dumps(whole | {"usage": _USAGE}).encode()
+
+
+WHOLE: Final = _write_whole()
+"""A reply that is not streamed."""
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer the requests of one connection."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(WHOLE)
     first, last = _chunk({"role": "assistant", "content": ""}), _chunk({}, "stop")
     middle = _chunk({"content": _TEXT[:24]})
     # As OpenAI sends it to clients that ask for it, as segue does.
-    counted = b"data: " + json.dumps({**json.loads(last[6:]), "choices": [], "usage": usage}).encode() + b"\n\n"
+    counted = b"data: " + json.dumps({**json.loads(last[6:]), "choices": [], "usage": _USAGE}).encode() + b"\n\n"
     try:
         while True:
             given = await reader.readuntil(b"\r\n\r\n")
             length = next(line for line in given.lower().split(b"\r\n") if line.startswith(b"content-length:"))
             sent = await reader.readexactly(int(length.partition(b":")[2]))
             if b'"stream":true' not in sent[:400] + sent[-400:]:
-                writer.write(head + body)
+                writer.write(head + WHOLE)
                 continue
             writer.write(
                 b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"

@@ -561,6 +561,25 @@ def test_the_rows_of_the_pairs_have_the_sizes_that_they_name(module_of):
     assert {f"pairs.{key}" for key in rows} >= {key for key in module_of("goals").GOALS if key.startswith("pairs.")}
 
 
+@pytest.mark.parametrize("key", ["straight.32", "translated.1"])
+def test_the_requests_whose_instructions_are_counted_are_answered_between_two_marks(module_of, key, monkeypatch):
+    counted = module_of("gateway_instructions")
+    monkeypatch.setattr(counted, "_WARM", 32)
+    monkeypatch.setattr(counted, "_REQUESTS", 64)
+    sent: list[int] = []
+    marks: list[int] = []
+    answer = counted._answer
+
+    async def counting(*given):
+        sent.append(1)
+        return await answer(*given)
+
+    monkeypatch.setattr(counted, "_answer", counting)
+    mark = lambda: marks.append(len(sent))  # noqa: E731
+    counted.run_here(key, ("store", "key"), "http://127.0.0.1:1", mark, mark)
+    assert marks == [32, 96]
+
+
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the scheduler's counts (no /proc)")
 def test_the_scheduler_counts_a_process_and_those_that_it_started(module_of):
     pairs = module_of("gateway_pairs")
