@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from time import monotonic
-from typing import Final, NamedTuple, cast, final
+from typing import Final, cast, final
 
 import msgspec
 from msgspec.structs import replace
@@ -59,7 +59,7 @@ _MEGA: Final = 1_000_000
 
 
 @final
-class Seam(NamedTuple):
+class Seam(msgspec.Struct, frozen=True):
     """The end of a request in a history: how many turns and messages it had, and what was found for them.
 
     `whole` is the number of its messages with the results of look-ups that the client never saw. `is_unchanged`:
@@ -107,7 +107,7 @@ class RequestHistory:
 
 
 @final
-class Text(NamedTuple):
+class Text(msgspec.Struct, frozen=True):
     """The body of a request as JSON in pieces: its turns, and what is next to them, in order."""
 
     place: tuple[str, str, bytes]
@@ -134,7 +134,7 @@ class BodyHead:
 
 
 @final
-class ReadRequest(NamedTuple):
+class ReadRequest(msgspec.Struct, frozen=True):
     """A request that was read. `text` is None if it cannot be kept.
 
     `history` is the one that it begins with; `head` is what it has next to its turns, if only that is known.
@@ -187,7 +187,7 @@ class Histories:
             history, seam = found
             call = _read_new(history, seam, text, runtime)
             if call is not None:
-                text = text._replace(turns=history.turns[: seam.turns] + text.turns[seam.turns :])
+                text = replace(text, turns=history.turns[: seam.turns] + text.turns[seam.turns :])
                 return ReadRequest(call, text, history, seam)
         elif text is not None and len(body) < min(limits.values, limits.messages, _LARGEST_HEAD):
             head = self._find_head(text, runtime)
