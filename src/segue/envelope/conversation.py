@@ -195,7 +195,7 @@ def _restored(
         stripped = strip_turn(message, native=author is not None)
         calls = message.tool_calls()
         new = calls if stripped is message else stripped.tool_calls()
-        own = {call.id: each.id for call, each in zip(calls, new, strict=True)}
+        own = {call.id: each.id for call, each in zip(calls, new, strict=True)} if calls else {}
         if author is None:
             return RestoredTurn(replace(stripped, provider=UNKNOWN), own, is_changed=False)
         origin = replace(stripped, protocol=author.protocol, provider=author.provider, model=author.model)

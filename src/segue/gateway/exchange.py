@@ -10,7 +10,7 @@ import asyncio
 import os
 from binascii import b2a_base64
 from contextlib import nullcontext, suppress
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from time import monotonic
 from typing import Any, Final, Self, TypeAlias
 
@@ -108,7 +108,6 @@ class Exchange:
             TAP.set(self._take if self._arrived is not None else self.tap.append)
         self.first_byte: int | None = None
         self._protocol = get_protocol(asked.call.protocol)
-        self.reply_id: str = self._protocol.reply_form.id_prefix + random_name()
         self._began = now_ms()
         self._attachment: Attachment | None = None
         self._unchanged: State | None = None
@@ -140,6 +139,11 @@ class Exchange:
             ids = {"gen_ai.conversation.id": asked.conversation, "segue.request.id": request_id}
             model, name, headers = asked.candidates[0], asked.name, asked.headers
             self._trace = RequestTrace(gateway.tracing, model, name=name, ids=ids, headers=headers, began=self._began)
+
+    @cached_property
+    def reply_id(self) -> str:
+        """The id of the reply, where the gateway writes it."""
+        return self._protocol.reply_form.id_prefix + random_name()
 
     def __enter__(self) -> Self:
         return self
@@ -580,19 +584,19 @@ class Exchange:
             strong = self.gateway.conversations.note_reply(self.id, keys, asked.chosen, tenant=asked.tenant)
             if self.gateway.board is not None and asked.chosen is not None:
                 await self.gateway.board.ask("choose", keys=strong, model=asked.chosen, tenant=asked.tenant)
-        put = partial(self.gateway.store.put, is_alone=True)
+        put = self.gateway.store.put
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
-        stored = [put(StoredState(asked.tenant, keys, state, owner), now, is_kept=True)]
+        stored = [put(StoredState(asked.tenant, keys, state, owner), now, is_kept=True, is_alone=True)]
         if wants_reply:
             kept = keep_reply(asked.call, self.named(seen), self.reply_id, asked.tenant, made=self.made)
-            stored.append(put(kept._replace(conversation=owner), now))
+            stored.append(put(kept._replace(conversation=owner), now, is_alone=True))
         elif wants_stored and message.response_id is not None and self._model is not None:
             # Only clients with this key may continue or retrieve it.
             kept = keep_id(message.response_id, asked.tenant, self._model, made=self.made)
-            stored.append(put(kept._replace(conversation=owner), now))
+            stored.append(put(kept._replace(conversation=owner), now, is_alone=True))
         if asked.tenant and self._model is not None:
             made = keep_made_ids(message, self.named(seen), asked.call, asked.tenant, self._model, made=self.made)
-            stored += [put(each._replace(conversation=owner), now, is_kept=True) for each in made]
+            stored += [put(each._replace(conversation=owner), now, is_kept=True, is_alone=True) for each in made]
         durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
         self.is_unstored = not all(durable)
 
@@ -652,6 +656,7 @@ class Exchange:
         if drift:
             self.gateway.count_drift(drift)
         notes = (*asked.routed.notes, *self._notes)
+        figures, spent = self._find_spent(usage)
         row = RequestRow(
             id=self.id,
             time=self._began,
@@ -668,7 +673,7 @@ class Exchange:
             attempts=attempt_rows(self.attempts),
             changes=change_rows(*self._reports()),
             usage=usage,
-            figures=self._find_figures(),
+            figures=figures,
             price=None if usage is None else "unknown" if usage.cost is None else "known",
             saved=None if usage is None or not self.attempts else find_saving(self.attempts[-1].model, usage),
             first_byte_ms=None if self.first_byte is None else self.first_byte - self._began,
@@ -678,7 +683,7 @@ class Exchange:
             drift=drift,
             key=asked.admission.key.name,
             alike=not asked.is_sure,
-            spent=self._find_spent(usage),
+            spent=spent,
             notes=tuple(dict.fromkeys(notes)) if notes else (),
         )
         self._keep_content(row.time)
@@ -693,16 +698,17 @@ class Exchange:
             return given
         return self._clamp(given, self.attempts[-1].model)
 
-    def _find_figures(self) -> Figures | None:
-        """Say whether tokens and dollars are those of the providers."""
-        billed = [attempt for attempt in self.attempts if attempt.usage is not None]
-        return None if not billed else "estimated" if any(each.is_estimated for each in billed) else "measured"
+    def _find_spent(self, usage: Usage | None) -> tuple[Figures | None, Usage | None]:
+        """Say whether tokens and dollars are those of the providers; return what all attempts were billed.
 
-    def _find_spent(self, usage: Usage | None) -> Usage | None:
-        """Return what all attempts were billed, if it is not the usage of the reply alone."""
+        That is None if it is the usage of the reply alone.
+        """
         billed = [attempt.usage for attempt in self.attempts if attempt.usage is not None]
+        if not billed:
+            return None, None
+        is_estimated = any(attempt.is_estimated for attempt in self.attempts if attempt.usage is not None)
         alone = self.message is not None and len(billed) == 1 and billed[0] == usage
-        return None if alone or not billed else add_usage(billed)
+        return "estimated" if is_estimated else "measured", None if alone else add_usage(billed)
 
     def _keep_content(self, time: int) -> None:
         """Keep what the request and its reply say, if the configuration asks for that."""

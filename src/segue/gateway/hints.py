@@ -131,8 +131,11 @@ def find_conversation(
         session = options.session_id
     if session is not None:
         return Identity(_digest(tenant, session, headers.get(_AGENT_HEADER, "")), is_sure=True)
-    first = next((message for message in prompt.context.messages if message.role == "user"), None)
-    digested = None if first is None else (first, digest_message(first))
+    digested: tuple[Message, bytes] | None = None
+    for message in prompt.context.messages:
+        if message.role == "user":
+            digested = message, digest_message(message)
+            break
     known = "" if digested is None else digested[1].hex()
     given = [options.session_id, options.user_id, *map(_text_of, map(fields.get, _SCOPES))]
     for key, value in chain.from_iterable(notes):

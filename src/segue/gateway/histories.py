@@ -187,13 +187,14 @@ class Histories:
             history, seam = found
             call = _read_new(history, seam, text, runtime)
             if call is not None:
-                text = replace(text, turns=history.turns[: seam.turns] + text.turns[seam.turns :])
+                turns = history.turns[: seam.turns] + text.turns[seam.turns :]
+                text = replace(text, fields=history.fields, turns=turns)
                 return ReadRequest(call, text, history, seam)
         elif text is not None and len(body) < min(limits.values, limits.messages, _LARGEST_HEAD):
             head = self._find_head(text, runtime)
             call = None if head is None else _read_turns(head.call, text, runtime)
             if head is not None and call is not None:
-                return ReadRequest(call, text, head=head)
+                return ReadRequest(call, replace(text, fields=head.fields), head=head)
             call = read_limited(method, path, headers, body, catalogue=catalogue, limits=limits)
             return ReadRequest(call, text, head=self._keep_head(text, call, runtime))
         return ReadRequest(read_limited(method, path, headers, body, catalogue=catalogue, limits=limits), text)
@@ -226,9 +227,14 @@ class Histories:
         """Find the history that a request begins with: the one with the most turns in common."""
         best: tuple[RequestHistory, Seam] | None = None
         oldest = monotonic() - _LONGEST
+        same: Mapping[str, bytes] | None = None  # most histories have the fields of another one
         for history in self._places.get(text.place, ()):
-            if history.runtime is not runtime or history.found_at < oldest or not _has_fields(history, text):
+            if history.runtime is not runtime or history.found_at < oldest:
                 continue
+            if history.fields is not same:
+                if not _has_fields(history, text):
+                    continue
+                same = history.fields
             for seam in reversed(history.seams):
                 if best is not None and seam.turns <= best[1].turns:
                     break
