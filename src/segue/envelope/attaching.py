@@ -85,11 +85,6 @@ class Attachment:
             if event.type == "toolcall_end":
                 self._ahead[event.index] = event.tool_call
 
-    def take_whole(self, message: AssistantMessage) -> None:
-        """Take a whole reply that the client gets unchanged; it did not fail."""
-        pieces = [make_piece(at, each, getattr(each, "id", "")) for at, each in enumerate(message.content)]
-        self.seen, self.state = message, finish_state(message, self._base_url, pieces, message)
-
     def feed(self, event: Event, projected: Sequence[Event]) -> list[Event]:
         """Add an event of the provider, and return the events to write in place of the projected ones."""
         if type(event) in DELTAS and len(projected) == 1 and type(projected[0]) in DELTAS:  # nearly all events
@@ -268,6 +263,12 @@ class Attachment:
         name = self._names.get(index, "")
         is_renamed = content.kind == "toolCall" and name not in ("", content.name)
         return replace(piece, name=name) if is_renamed else piece
+
+
+def state_of_whole(message: AssistantMessage, base_url: str | None) -> State:
+    """Return the state of a whole reply that the client gets unchanged; it did not fail."""
+    pieces = [make_piece(at, each, getattr(each, "id", "")) for at, each in enumerate(message.content)]
+    return finish_state(message, base_url, pieces, message)
 
 
 def _is_required(piece: Piece) -> bool:

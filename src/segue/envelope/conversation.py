@@ -84,21 +84,26 @@ def find_states(
     most: int = MOST_ENVELOPES,
     most_bytes: int = MOST_ENVELOPE_BYTES,
     after: Chain = START_OF_CHAIN,
+    digested: tuple[Message, bytes] | None = None,
 ) -> FoundStates:
     """Read the envelopes of a history as a client sent it: at most so many, and so many bytes, the newest first.
 
-    `after` are the digests of what comes before it.
+    `after` are the digests of what comes before it, `digested` is a message with its digest, if one is known.
     """
     states: dict[int, State] = {}
     refused: set[int] = set()
     unread: set[int] = set()
     wanted: list[TurnKeys] = []
-    turns, digests = keys_of_turns(context.messages, tenant, after=after)
+    turns, digests = keys_of_turns(context.messages, tenant, after=after, digested=digested)
     for turn in reversed(turns):
         message = context.messages[turn.place]
         assert message.role == "assistant", "only assistant turns have keys"
+        envelopes_of_turn = _envelopes_of(message, most + 1)
+        if not envelopes_of_turn:
+            wanted.append(turn)
+            continue
         found: list[State] = []
-        for text in _envelopes_of(message, most + 1):
+        for text in envelopes_of_turn:
             if most <= 0 or most_bytes < len(text):
                 unread.add(turn.place)
                 break
@@ -119,8 +124,9 @@ def find_states(
 
 def _envelopes_of(message: AssistantMessage, most: int) -> list[str]:
     """Find the first envelopes of a turn."""
-    ids = [piece.id for piece in message.content if piece.kind == "toolCall"]
-    texts = [text for text in (*signatures_of(message), *ids) if has_envelope(text)]
+    texts = signatures_of(message)
+    texts += [piece.id for piece in message.content if piece.kind == "toolCall"]
+    texts = [text for text in texts if has_envelope(text)] if texts else texts
     return list(dict.fromkeys(islice(chain.from_iterable(map(find_envelopes, texts)), most))) if texts else []
 
 
@@ -189,7 +195,7 @@ def _restored(
         stripped = strip_turn(message, native=author is not None)
         calls = message.tool_calls()
         new = calls if stripped is message else stripped.tool_calls()
-        own = {call.id: each.id for call, each in zip(calls, new, strict=True)}
+        own = {call.id: each.id for call, each in zip(calls, new, strict=True)} if calls else {}
         if author is None:
             return RestoredTurn(replace(stripped, provider=UNKNOWN), own, is_changed=False)
         origin = replace(stripped, protocol=author.protocol, provider=author.provider, model=author.model)
@@ -198,7 +204,7 @@ def _restored(
     now = None if base_urls is None else base_urls(state)
     if base_urls is not None and endpoint_label(now) != state.endpoint:
         provider = _ELSEWHERE.format(provider=state.provider)
-        return turn._replace(message=replace(turn.message, provider=provider))
+        return replace(turn, message=replace(turn.message, provider=provider))
     return turn
 
 

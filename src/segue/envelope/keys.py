@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, TypeAlias, final
+
+import msgspec
 
 from segue.conversation.content import AnyContent
 from segue.conversation.messages import AssistantMessage, Message
@@ -25,6 +27,8 @@ from segue.envelope.canonical import canonical_json, text_bytes
 LEAST_THOUGHT: Final = 24
 """Characters of the shortest thinking that identifies a turn."""
 _SEPARATOR: Final = b"\x1f"
+_DIGEST: Final = (32).to_bytes(8, "big")
+"""The length of a digest as `make_key` writes it."""
 _BLANKS: Final = b" \t\n\v\f\r\x1c\x1d\x1e\x1f"
 """The ASCII characters at which `str.split` splits. To delete them takes a tenth of the time."""
 START: Final = b"\x00" * 32
@@ -37,19 +41,17 @@ UNIQUE: Final = frozenset({"thought", "near"})
 
 
 @final
-class TurnKeys(NamedTuple):
+class TurnKeys(msgspec.Struct, frozen=True):
     """The keys of one assistant turn, the strongest first, and its place among the messages."""
 
     place: int
     keys: tuple[str, ...]
 
 
-def make_key(kind: str, tenant: bytes, part: bytes, more: bytes = b"") -> str:
-    """Make a key of a kind, of one part or of two."""
-    parts = (tenant, len(part).to_bytes(8, "big"), part)
-    if more:
-        parts = (*parts, len(more).to_bytes(8, "big"), more)
-    return f"{kind}:{sha256(b''.join(parts)).hexdigest()[:40]}"
+def make_key(kind: str, tenant: bytes, part: bytes) -> str:
+    """Make a key of a kind."""
+    given = b"".join((tenant, len(part).to_bytes(8, "big"), part))
+    return f"{kind}:{sha256(given).hexdigest()[:40]}"
 
 
 def kind_of(key: str) -> str:
@@ -59,6 +61,8 @@ def kind_of(key: str) -> str:
 
 def digest_message(message: Message) -> bytes:
     """Return a digest of what a message of the user or of a tool shows: texts and media."""
+    if len(message.content) == 1:  # nearly all
+        return sha256(message.role.encode() + _SEPARATOR + _shown(message.content[0])).digest()
     return sha256(_SEPARATOR.join([message.role.encode(), *map(_shown, message.content)])).digest()
 
 
@@ -78,10 +82,16 @@ def _shown(piece: AnyContent) -> bytes:
 
 def digest_reply(message: AssistantMessage) -> bytes:
     """Return the digest of a reply: its text without blanks, because clients join and split texts, and its calls."""
-    text = message.text()
+    texts: list[str] = []
+    calls: list[bytes] = []
+    for piece in message.content:
+        if piece.kind == "text":
+            texts.append(piece.text)
+        elif piece.kind == "toolCall":
+            calls.append(_shown(piece))
+    text = "".join(texts)
     shown = text.encode().translate(None, _BLANKS) if text.isascii() else text_bytes("".join(text.split()))
-    calls = [_shown(piece) for piece in message.content if piece.kind == "toolCall"]
-    return sha256(_SEPARATOR.join((shown, *calls))).digest()
+    return sha256(_SEPARATOR.join((shown, *calls)) if calls else shown).digest()
 
 
 def keys_of_reply(
@@ -110,11 +120,15 @@ def extend_chain(chain: Chain, messages: Iterable[Message]) -> Chain:
 
 
 def keys_of_turns(
-    messages: Sequence[Message], tenant: str = "", *, after: Chain = START_OF_CHAIN
+    messages: Sequence[Message],
+    tenant: str = "",
+    *,
+    after: Chain = START_OF_CHAIN,
+    digested: tuple[Message, bytes] | None = None,
 ) -> tuple[list[TurnKeys], Chain]:
     """Return the keys of each assistant turn of a conversation as the client sent it, and the digests of all of it.
 
-    `after`: the digests of what comes before it.
+    `after`: the digests of what comes before it. `digested`: a message of the user with its digest, if that is known.
     """
     found: list[TurnKeys] = []
     chain, last = after
@@ -125,6 +139,8 @@ def keys_of_turns(
         if message.role == "assistant":
             own = digest_reply(message)
             found.append(TurnKeys(index, _keys(chain, last, message, own, name, native=True)))
+        elif digested is not None and message is digested[0]:
+            own = digested[1]
         else:
             own = digest_message(message)
         chain, last = sha256(chain + own).digest(), own
@@ -145,14 +161,17 @@ def _keys(
             text = plain_thought(piece.text if piece.kind == "text" else piece.thinking)
             if len(text) >= LEAST_THOUGHT:
                 thoughts.append(make_key("thought", tenant, text_bytes(text)))
-    signatures = [make_key("signature", tenant, text_bytes(each)) for each in signatures_of(turn)] if native else ()
-    chained = make_key("chain", tenant, chain, own)
-    near = make_key("near", tenant, last, own)
+    given = signatures_of(turn) if native else ()
+    signatures = [make_key("signature", tenant, text_bytes(each)) for each in given] if given else ()
+    before, after = tenant + _DIGEST, _DIGEST + own  # keys of two parts
+    chained = f"chain:{sha256(before + chain + after).hexdigest()[:40]}"
+    near = f"near:{sha256(before + last + after).hexdigest()[:40]}"
     return (*calls, *signatures, chained, *thoughts, near)
 
 
-def signatures_of(turn: AssistantMessage) -> Iterable[str]:
-    """Yield the signatures of a turn."""
+def signatures_of(turn: AssistantMessage) -> list[str]:
+    """Return the signatures of a turn."""
+    signatures: list[str] = []
     for piece in turn.content:
         match piece.kind:
             case "thinking":
@@ -164,7 +183,8 @@ def signatures_of(turn: AssistantMessage) -> Iterable[str]:
             case "native":
                 found = None
         if found and len(found) >= LEAST_THOUGHT:
-            yield found
+            signatures.append(found)
+    return signatures
 
 
 def plain_thought(text: str) -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from operator import is_
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
+import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.content import AssistantContent, NativeContent, TextContent, ThinkingContent, ToolCall
@@ -26,7 +27,7 @@ _JOINTS: Final = (0, 1, 2)
 
 
 @final
-class RestoredTurn(NamedTuple):
+class RestoredTurn(msgspec.Struct, frozen=True):
     """A turn with its state, the ids of its calls (as the client knows them -> its own), and whether it was changed.
 
     `look_ups` are its calls that the client never saw, and what they search (`Piece.searched`).

@@ -197,7 +197,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
             shown = exchange.convert_whole(message, model)
         body: object = exchange.repair_whole(message, model) if exchange.is_straight else b""
         if not body:
-            body = encoded = encode_response(shown, protocol=protocol, model=exchange.reply_model())
+            body = encoded = encode_response(exchange.named(shown), protocol=protocol, model=exchange.reply_model())
             exchange.mark_stored(encoded)
     except SegueError as error:
         failure = explain_error(error)
@@ -235,7 +235,7 @@ async def _send_refusal(exchange: Exchange, send: Send, error: SegueError, failu
     """Send a reply that ended as a refusal, and say whether the failure is one."""
     if not isinstance(error, RequestFailed) or not _is_refusal(exchange, failure, error.message):
         return False
-    shown = exchange.convert_whole(error.message, model)
+    shown = exchange.named(exchange.convert_whole(error.message, model))
     body: object = exchange.take_bytes() if exchange.is_straight else b""
     body = body or encode_response(shown, protocol=exchange.asked.call.protocol, model=exchange.reply_model())
     exchange.record(200, "error", failure=failure)

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Lifespan, Receive, Scope, Send
 
 from segue.calls.reading import Call, find_error_form
 from segue.calls.replies import encode_model, encode_model_list, encode_token_count
@@ -94,7 +94,7 @@ def create_app(
 
     protocols = ProtocolApp(gateway)
     routes: list[Route | Mount] = [*pages(gateway), *admin_routes(gateway), Mount("/", app=protocols)]
-    app = _Application(routes=routes, lifespan=lifespan)
+    app = _Application(protocols, routes=routes, lifespan=lifespan)
     app.state.gateway, app.state.protocols = gateway, protocols
     return app
 
@@ -106,32 +106,36 @@ class _Application(Starlette):
     fair gate (`gate.py`) first, but those of who watches the process.
     """
 
+    def __init__(
+        self, protocols: ProtocolApp, *, routes: list[Route | Mount], lifespan: Lifespan[_Application]
+    ) -> None:
+        super().__init__(routes=routes, lifespan=lifespan)
+        self._protocols = protocols
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket") or scope["path"] in _UNGATED:
             await super().__call__(scope, receive, send)
             return
-        gateway: Gateway = self.state.gateway
+        gateway = self._protocols.gateway
         gate, head = gateway.gate, _read_head(scope)
-        turn = await gate.enter(gateway.name_client(scope.get("client"), *head))
+        turn = gate.begin(gateway.name_client(scope.get("client"), *head))
+        if not turn.has_place:
+            await turn.renew()
         scope[_HEAD], scope[TURN] = head, turn
+        is_plain = not self.user_middleware and not scope.get("root_path")
+        is_plain = is_plain and scope["type"] == "http" and scope["path"].startswith("/v1/")
+        serve = self._protocols if is_plain else super().__call__
         try:
-            await gate.metered(turn, self._serve(scope, receive, send))
+            await gate.metered(turn, serve(scope, receive, send))
         finally:
             turn.leave()
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_plain = not self.user_middleware and not scope.get("root_path")
-        if is_plain and scope["type"] == "http" and scope["path"].startswith("/v1/"):
-            await self.state.protocols(scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
 
 
 class ProtocolApp:
     """Serves the paths of all protocols."""
 
     def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+        self.gateway: Gateway = gateway
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -140,11 +144,11 @@ class ProtocolApp:
                 await self._connect(scope, receive, send)
             return
         headers, path = scope[_HEAD]
-        runtime = self._gateway.runtime
+        runtime = self.gateway.runtime
         try:
             with runtime.used():
                 key = self._admit(runtime, scope, path, headers)
-                with self._gateway.intake.admitted(key.tenant, runtime, key, turn=scope[TURN]) as admission:
+                with self.gateway.intake.admitted(key.tenant, runtime, key, turn=scope[TURN]) as admission:
                     admission.connection = scope.get(LEAVING)
                     await self._serve(admission, headers, receive, send, method=scope["method"], path=path)
         except Refused as refused:
@@ -170,12 +174,12 @@ class ProtocolApp:
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a WebSocket; everything that its head decides is decided before it is accepted."""
         headers, path = scope[_HEAD]
-        runtime = self._gateway.runtime
+        runtime = self.gateway.runtime
         try:
             key = self._admit(runtime, scope, path, headers)
             check_socket(path, headers)
-            with self._gateway.intake.connected(key.tenant, runtime.config.limits):
-                await Socket(self._gateway, headers, path, receive, send, turn=scope[TURN]).serve(key.tenant)
+            with self.gateway.intake.connected(key.tenant, runtime.config.limits):
+                await Socket(self.gateway, headers, path, receive, send, turn=scope[TURN]).serve(key.tenant)
         except Refused as refused:
             await receive()
             await refuse_socket(send, refused.failure, scope.get("extensions") or {}, refused.status)
@@ -189,8 +193,8 @@ class ProtocolApp:
         check_head(scope["headers"], len(path), runtime.config.limits)
         if not is_own_host(headers, runtime.host_names):
             raise Refused("the Host or Origin header is not one of this gateway; see listen.host_names", 403)
-        key = self._gateway.authenticate(headers, path.partition("?")[2], runtime)
-        if key is ANYONE and not self._gateway.authenticated and is_remote(scope.get("client")):
+        key = self.gateway.authenticate(headers, path.partition("?")[2], runtime)
+        if key is ANYONE and not self.gateway.authenticated and is_remote(scope.get("client")):
             raise Refused("clients of other machines need a key; set listen.keys", 403, FailureKind.AUTH)
         return key
 
@@ -201,7 +205,7 @@ class ProtocolApp:
         body = b"" if is_socket else await admission.read_body(receive, headers)
         if encoding := headers.get("content-encoding"):
             body = await admission.decompress(body, encoding)
-        histories, runtime = self._gateway.histories, admission.runtime
+        histories, runtime = self.gateway.histories, admission.runtime
         try:
             read = await admission.run(histories.read, admission.tenant, runtime, method, path, headers, body)
         except CallError as error:
@@ -215,7 +219,8 @@ class ProtocolApp:
         call = read.call
         if admission.tenant:
             await admission.run(check_body, body, call.body, call.protocol, read)
-        headers = {**headers, **call.headers}
+        if call.headers:
+            headers = {**headers, **call.headers}
         try:
             await self._answer(admission, read, headers, receive, send, raw=body)
         except UnknownModel as error:
@@ -237,20 +242,21 @@ class ProtocolApp:
         runtime, call = admission.runtime, read.call
         match call.kind:
             case "generate":
-                whole = await self._continued(admission, call)
+                name = previous_id(call)
+                whole = None if name is None else await self._continued(admission, call, name)
                 if whole is None:
-                    asked = await read_asked(self._gateway, admission, call, headers, raw=raw, read=read)
+                    asked = await read_asked(self.gateway, admission, call, headers, raw=raw, read=read)
                 else:
-                    asked = await read_asked(self._gateway, admission, whole.call, headers, raw=raw, is_continued=True)
-                with Exchange(self._gateway, asked, "req_" + random_name()) as exchange:
+                    asked = await read_asked(self.gateway, admission, whole.call, headers, raw=raw, is_continued=True)
+                with Exchange(self.gateway, asked, "req_" + random_name()) as exchange:
                     if call.stream:
                         await answer_stream(exchange, send, receive)
                     else:
                         await answer_whole(exchange, send, receive)
             case "count":
-                whole = await find_whole(self._gateway, admission, call)
+                whole = await find_whole(self.gateway, admission, call)
                 counted = call if whole is None else whole.call
-                asked = await read_asked(self._gateway, admission, counted, headers, is_continued=counted is not call)
+                asked = await read_asked(self.gateway, admission, counted, headers, is_continued=counted is not call)
                 tokens = await runtime.client.count_tokens_by(
                     admission.run, asked.context, asked.candidates[0], options=asked.options, policy=asked.policy
                 )
@@ -264,25 +270,24 @@ class ProtocolApp:
             case "version":
                 await send_json(send, 200, call.answer or {})
             case "compact":
-                whole = await self._continued(admission, call) or WholeRequest(call, turns_of_request(call))
+                name = previous_id(call)
+                whole = None if name is None else await self._continued(admission, call, name)
+                whole = whole or WholeRequest(call, turns_of_request(call))
                 asked = await read_asked(
-                    self._gateway, admission, whole.call, headers, raw=raw, is_continued=whole.call is not call
+                    self.gateway, admission, whole.call, headers, raw=raw, is_continued=whole.call is not call
                 )
-                await answer_compact(self._gateway, asked, whole.turns, send)
+                await answer_compact(self.gateway, asked, whole.turns, send)
             case "retrieve" | "delete" | "cancel" | "input_items":
-                await answer_stored(self._gateway, admission, call, find_client(headers), send)
+                await answer_stored(self.gateway, admission, call, find_client(headers), send)
 
-    async def _continued(self, admission: Admission, call: Call) -> WholeRequest | None:
-        """Read a request that names the reply before it with the whole history; None for any other request."""
-        name = previous_id(call)
-        if name is None:
-            return None
-        whole = await find_whole(self._gateway, admission, call)
+    async def _continued(self, admission: Admission, call: Call, name: str) -> WholeRequest | None:
+        """Read a request that names the reply before it with the whole history; None if the provider may have it."""
+        whole = await find_whole(self.gateway, admission, call)
         if whole is not None:
             return whole
         # What the provider keeps, it keeps for the operator: a client continues only replies that it got itself.
         is_shared = not admission.tenant or admission.runtime.config.listen.provider_ids
-        may_continue = is_shared or await is_own_reply(self._gateway, name, admission, call)
+        may_continue = is_shared or await is_own_reply(self.gateway, name, admission, call)
         author = admission.runtime.router.find(call.model or "", call.protocol).author
         if may_continue and author is not None and author.protocol == call.protocol and author.id == call.model:
             return None  # the provider itself may have it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from time import monotonic
-from typing import NamedTuple, final
+from typing import Final, final
 
 import msgspec
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from segue.envelope.compactions import open_compactions
 from segue.envelope.conversation import FoundStates, Stored, find_states, restore
 from segue.envelope.keys import START_OF_CHAIN, Chain
 from segue.envelope.state import State
+from segue.gateway.config import ModelRoute
 from segue.gateway.fallbacks import may_return, return_to_first
 from segue.gateway.hints import Identity, find_client, find_conversation
 from segue.gateway.histories import ReadRequest, Seam
@@ -29,12 +30,13 @@ from segue.gateway.service import Gateway, now_ms
 from segue.gateway.spending import Planned, check_name, select_models
 from segue.gateway.straight import has_no_options, is_unchanged
 from segue.models.model import Model
-from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, InstructionsPolicy, Policy, ReasoningPolicy
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.workspace import KnownTools
 from segue.protocols.kit.facts import ServerEdit
 from segue.protocols.registry import get_protocol, resolve_dialect
+
+_NOTHING: Final[frozenset[str]] = frozenset()
 
 
 @final
@@ -126,8 +128,7 @@ async def read_asked(
     prompt = call.prompt
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
-    left_out = await check_objects(gateway, admission, call, read, is_continued=is_continued)
-    given = prompt.options
+    left_out = await check_objects(gateway, admission, call, read, is_continued=is_continued) if tenant else _NOTHING
     if continued is None:
         identity = find_conversation(headers, prompt, tenant, call.body)
     else:
@@ -142,6 +143,7 @@ async def read_asked(
         chosen = gateway.conversations.chosen_after(prompt.context.messages, tenant)
     author = named.author
     is_known = author is not None and author.protocol == call.body_protocol
+    is_available = gateway.store.is_available
     may_pass = (
         bool(raw)
         and not is_continued
@@ -151,7 +153,7 @@ async def read_asked(
         and call.transport == resolve_dialect(author).transport
         and (chosen is None or not key.rights.may_ask(chosen))
         and author.id == name
-        and gateway.store.is_available
+        and is_available
         and has_no_options(named.route)
         and (not tenant or _names_model(call, name))
         and not left_out
@@ -161,11 +163,12 @@ async def read_asked(
         admission,
         prompt.context,
         router=router,
-        origin=new_assistant_message(author) if author is not None and is_known else None,
+        origin=named.origin if is_known else None,
         passing=(author, raw) if author is not None and may_pass else None,
         continued=continued,
         read=read,
-        conversation=conversation,
+        identity=identity,
+        is_sure=is_available or not gateway.has_store,
         left_out=(left_out, call.body_protocol),
     )
     whole = restored.context
@@ -173,13 +176,7 @@ async def read_asked(
         chosen = gateway.conversations.chosen(conversation)
     routed = named if chosen is None or not key.rights.may_ask(chosen) else router.find(chosen, call.protocol)
     route = routed.route
-    options = replace(
-        given,
-        stream=call.stream,
-        thinking=given.thinking if route.thinking is None else route.thinking,
-        max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
-        temperature=given.temperature if route.temperature is None else route.temperature,
-    )
+    options = _with_route(prompt.options, route, is_streamed=call.stream)
     passed = raw if restored.passes and routed is named else b""
     if passed and tenant:
         passed = await admission.run(checked_bytes, raw, call.body)
@@ -196,16 +193,18 @@ async def read_asked(
         ordered = await admission.run(
             return_to_first, routed, ordered, whole, options=options, policy=policy, now=now_ms()
         )
-    planned = Planned(
-        ordered,
-        whole,
-        None if call.kind == "count" else options,
-        call.body or {},
-        call.body_protocol,
-        is_held=not is_continued and continued is None and _is_held(call),
-    )
-    granted = await gateway.spending.begin(admission, planned, call.protocol)
     report = restored.report
+    granted = None
+    if key.id:  # others are not counted
+        planned = Planned(
+            ordered,
+            whole,
+            None if call.kind == "count" else options,
+            call.body or {},
+            call.body_protocol,
+            is_held=not is_continued and continued is None and _is_held(call),
+        )
+        granted = await gateway.spending.begin(admission, planned, call.protocol)
     if granted is not None:
         options, passed = replace(options, max_tokens=granted.max_tokens), b""
         path = ("options", "max_tokens")
@@ -240,10 +239,24 @@ async def read_asked(
     )
 
 
+def _with_route(given: Options, route: ModelRoute, *, is_streamed: bool) -> Options:
+    """Return the options of a client with those of a route."""
+    if given.stream is is_streamed and has_no_options(route):
+        return given
+    return replace(
+        given,
+        stream=is_streamed,
+        thinking=given.thinking if route.thinking is None else route.thinking,
+        max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
+        temperature=given.temperature if route.temperature is None else route.temperature,
+    )
+
+
 def _is_held(call: Call) -> bool:
     """Whether the provider has a part of the input, such as the replies before it."""
     held, body = get_protocol(call.protocol).held_content, call.body or {}
-    return any(body.get(key) not in (None, call.model) for key in (*held.keys, *held.values))
+    named = [body[key] for key in (*held.keys, *held.values) if key in body]
+    return any(value not in (None, call.model) for value in named)
 
 
 def _names_model(call: Call, name: str) -> bool:
@@ -259,7 +272,7 @@ def _make_policy(reasoning: ReasoningPolicy, instructions: InstructionsPolicy, f
     return Policy(reasoning=reasoning, instructions=instructions, fit=made)
 
 
-class _Restored(NamedTuple):
+class _Restored(msgspec.Struct, frozen=True):
     """A history with its states; `sent` is the part that had to be looked at, `passes` whether its bytes can be sent.
 
     `outboxes` are those of the earlier requests, if there were any.
@@ -285,15 +298,15 @@ async def _restore(
     passing: tuple[Model, bytes] | None,
     continued: Continuation | None,
     read: ReadRequest | None,
-    conversation: str,
+    identity: Identity,
+    is_sure: bool,
     left_out: tuple[frozenset[str], str],
 ) -> _Restored:
     """Restore a history, or what is new of it, and keep it for the next request.
 
     `origin` is the author of turns without a state, `passing` the model that may get the body as it is,
-    `left_out` are ids of items that are not sent, and their protocol.
+    `left_out` are ids of items that are not sent, and their protocol. `is_sure`: what is not found is not stored.
     """
-    is_sure = gateway.store.is_available or not gateway.has_store
     history, seam = (None, None) if read is None or not is_sure else (read.history, read.seam)
     if seam is not None and passing is not None and seam.is_unchanged is None:
         seam = None  # it was not asked before
@@ -305,7 +318,7 @@ async def _restore(
     elif seam is not None:
         after, given = seam.chain, replace(given, messages=given.messages[seam.messages :])
     sent = open_compactions(given, gateway.envelopes, admission.tenant)
-    found, stored = await _find_states(gateway, admission, sent, after, conversation)
+    found, stored = await _find_states(gateway, admission, sent, after, identity)
 
     def base_url(state: State) -> str | None:
         return router.base_url_of(state.provider, state.model, state.endpoint)
@@ -332,14 +345,14 @@ async def _restore(
     if read is not None and read.text is not None and is_sure and sent is given:
         messages = len(sent.messages) + (0 if seam is None else seam.messages)
         end = Seam(len(read.text.turns), messages, len(whole.messages), found.chain, report, count, passes)
-        read = read if seam is not None else read._replace(history=None, seam=None)
-        gateway.histories.keep(read, admission.runtime, whole.messages, end, conversation)
+        read = read if seam is not None else replace(read, history=None, seam=None)
+        gateway.histories.keep(read, admission.runtime, whole.messages, end, identity.name)
     outboxes = None if history is None or seam is None else history.outboxes
     return _Restored(sent, whole, found.chain, count, report, passes, outboxes)
 
 
 async def _find_states(
-    gateway: Gateway, admission: Admission, new: Context, after: Chain, conversation: str
+    gateway: Gateway, admission: Admission, new: Context, after: Chain, identity: Identity
 ) -> tuple[FoundStates, Stored]:
     """Look up the states of a history, and its conversation with the same query."""
     found = await admission.run(
@@ -350,7 +363,8 @@ async def _find_states(
         most=admission.limits.envelopes,
         most_bytes=round(admission.limits.envelope_megabytes * 1_000_000),
         after=after,
+        digested=identity.digested,
     )
-    stored, kept = await gateway.store.find(found.wanted(), conversation, now_ms())
+    stored, kept = await gateway.store.find(found.wanted(), identity.name, now_ms())
     gateway.conversations.keep(kept)
     return found, stored

@@ -224,9 +224,11 @@ class Tally:
         """
         board = self._board
         if board is None:
-            if self._own.get(name, 0) + change > most:
+            own = self._own.get(name, 0) + change
+            if own > most:
                 return False
-            self.add(name, change)
+            if own:
+                self._own[name] = own
             return True
         self.add(name, change)
         if self._own.get(name, 0) + board.of_others(board.slot(self._kind, name)) <= most:

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from math import log1p
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.marks import all_marks_of
 from segue.conversation.messages import AssistantMessage, Message
-from segue.envelope.keys import UNIQUE, keys_of_turns, kind_of
+from segue.envelope.keys import UNIQUE, keys_of_turns
 from segue.foundation.json_text import encode_valid_json
 from segue.gateway.routing import Routed, Router
 from segue.gateway.shares import SharedCache
@@ -27,6 +27,7 @@ from segue.gateway.store.store import StoredConversation
 from segue.models.model import Model
 from segue.projection.workspace.ownership import is_same_account, known_account, made_with
 
+_WEAK: Final = tuple(f"{kind}:" for kind in sorted(UNIQUE))
 _MOST: Final = 20_000
 """Conversations in memory; the oldest are dropped."""
 _MOST_LISTED: Final = 200
@@ -63,7 +64,7 @@ class _Learned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
-class _Known(NamedTuple):
+class _Known(msgspec.Struct, frozen=True):
     """What is known of a conversation."""
 
     tenant: str
@@ -93,10 +94,12 @@ class Conversations:
     ) -> None:
         """Note the model that answered, and with which account."""
         known = self._rows.get(conversation)
-        row = ConversationRow(id=conversation, time=now) if known is None else known.row
         name, account = model.full_name(), model.account or None
-        noted = replace(row, time=now, client=client, model=name, account=account, alike=not is_sure)
-        if known is not None and noted == replace(row, time=now) and now - row.time < _PATIENCE:
+        chosen = None if known is None else known.row.chosen
+        noted = ConversationRow(
+            id=conversation, time=now, client=client, model=name, chosen=chosen, account=account, alike=not is_sure
+        )
+        if known is not None and noted == replace(known.row, time=now) and now - known.row.time < _PATIENCE:
             return
         self._keep_later(_Known(tenant, noted, () if known is None else known.refused), now)
 
@@ -105,7 +108,7 @@ class Conversations:
         known = self._rows.get(conversation) or _Known(tenant, ConversationRow(id=conversation, time=now))
         joined = tuple(dict.fromkeys((*known.refused, *marks)))[-_MOST_REFUSED:]
         if joined != known.refused:
-            self._keep_later(known._replace(refused=joined), now)
+            self._keep_later(replace(known, refused=joined), now)
 
     def refused(self, conversation: str, tenant: str, messages: Sequence[Message]) -> frozenset[str]:
         """Return the marks of a history that a provider refused, without those that its replies remember.
@@ -148,7 +151,7 @@ class Conversations:
             raise StoreError("the database does not answer")
         if known is None or tenant not in (None, known.tenant):
             return False
-        chosen = known._replace(row=replace(known.row, chosen=name))
+        chosen = replace(known, row=replace(known.row, chosen=name))
         if self._store.store is not None and not await self._store.put(_stored(chosen, is_choice=True), now):
             raise StoreError("the database does not answer")
         self._put(chosen)
@@ -164,7 +167,7 @@ class Conversations:
 
         Gives the keys by which it is found.
         """
-        strong = tuple(key for key in keys if kind_of(key) not in UNIQUE)
+        strong = tuple([key for key in keys if not key.startswith(_WEAK)])
         self._replies.put(tenant, request, strong)
         if chosen is not None:
             self.choose_keys(strong, chosen, tenant)
@@ -199,6 +202,8 @@ class Conversations:
         """Put the model that answered last first, if the route is sticky."""
         known = self._rows.get(conversation)
         last = known.row.model if known is not None and routed.route.sticky else None
+        if last is None or len(routed.models) == 1:
+            return routed.models
         return tuple(sorted(routed.models, key=lambda model: model.full_name() != last))
 
     def order_accounts(
@@ -215,6 +220,8 @@ class Conversations:
         conversation begins with an account that its name decides: on every gateway the same one, and each account gets
         a share by its weight.
         """
+        if not router.has_accounts:
+            return tuple(models)
         known = self._rows.get(conversation)
         last = None if known is None else known.row.account
         ordered: list[Model] = []
@@ -255,7 +262,7 @@ class Conversations:
             return
         mine = self._rows.get(found.id)
         if mine is not None and mine.row.time > known.row.time:  # it is not written yet
-            known = mine._replace(row=replace(mine.row, chosen=known.row.chosen))
+            known = replace(mine, row=replace(mine.row, chosen=known.row.chosen))
         self._put(known)
 
     def _put(self, known: _Known) -> None:
@@ -321,7 +328,6 @@ def _stored(known: _Known, *, is_choice: bool = False) -> StoredConversation:
 
 
 def _dump(known: _Known) -> bytes:
-    row: dict[str, object] = msgspec.to_builtins(known.row)
-    if known.refused:
-        row["refused"] = known.refused
-    return encode_valid_json(row)
+    if not known.refused:
+        return encode_valid_json(known.row)
+    return encode_valid_json({**msgspec.to_builtins(known.row), "refused": known.refused})

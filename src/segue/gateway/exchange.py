@@ -10,7 +10,7 @@ import asyncio
 import os
 from binascii import b2a_base64
 from contextlib import nullcontext, suppress
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from time import monotonic
 from typing import Any, Final, Self, TypeAlias
 
@@ -24,8 +24,9 @@ from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
 from segue.conversation.messages import AssistantMessage, Sent, StopReason, Usage
 from segue.conversation.replayed import message_events
-from segue.envelope.attaching import DELTAS, Attachment
+from segue.envelope.attaching import DELTAS, Attachment, state_of_whole
 from segue.envelope.keys import keys_of_reply
+from segue.envelope.state import State
 from segue.errors import EncodeError, SegueError
 from segue.failures.failure import Failure, FailureKind
 from segue.foundation.json_text import encode_json
@@ -63,12 +64,14 @@ _UNCOMPRESSED: Final = {"accept-encoding": "identity"}
 _CONTENT: Final = frozenset(
     {"text_start", "thinking_start", "toolcall_start", "text_delta", "thinking_delta", "toolcall_delta", "native"}
 )
+_FAILED: Final = StopReason.ERROR, StopReason.ABORTED
 _TRANSIENT: Final = frozenset({FailureKind.OVERLOADED, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.RATE_LIMIT})
 """Failures that open the circuit of a model."""
 _RESTING: Final = _TRANSIENT | {FailureKind.AUTH, FailureKind.QUOTA}
 """Failures after which one of several accounts is tried after the others for some time."""
 _LONGEST_REST: Final = 3600.0
 _REPAIRED: Final = "the provider did not keep to its protocol; the reply was repaired"
+_UNTRACED: Final = nullcontext()
 _NOT_TRIED: Final = "{} was not tried: {}"
 _IMPOSSIBLE: Final = "the provider reported an impossible usage: figures below 0 or beyond the model; it was clamped"
 
@@ -104,9 +107,11 @@ class Exchange:
         if asked.raw or self._arrived is not None:
             TAP.set(self._take if self._arrived is not None else self.tap.append)
         self.first_byte: int | None = None
-        self.reply_id: str = get_protocol(asked.call.protocol).reply_form.id_prefix + random_name()
+        self._protocol = get_protocol(asked.call.protocol)
         self._began = now_ms()
         self._attachment: Attachment | None = None
+        self._unchanged: State | None = None
+        """The state of a whole reply that the client gets unchanged: nothing has to be attached to it."""
         self._projector: ReplyProjector | None = None
         self._model: Model | None = None
         self._has_store = asked.has_store
@@ -135,6 +140,11 @@ class Exchange:
             model, name, headers = asked.candidates[0], asked.name, asked.headers
             self._trace = RequestTrace(gateway.tracing, model, name=name, ids=ids, headers=headers, began=self._began)
 
+    @cached_property
+    def reply_id(self) -> str:
+        """The id of the reply, where the gateway writes it."""
+        return self._protocol.reply_form.id_prefix + random_name()
+
     def __enter__(self) -> Self:
         return self
 
@@ -153,7 +163,7 @@ class Exchange:
         asked = self.asked
         self._first = None if first is None else first.request
         context = asked.context if self.look_ups is None else self.look_ups.begin()
-        with nullcontext() if self._trace is None else self._trace:
+        with self._trace or _UNTRACED:
             self._stream = asked.admission.runtime.client.begin(
                 context,
                 candidates[0],
@@ -174,7 +184,7 @@ class Exchange:
             return None
         client = asked.admission.runtime.client
         try:
-            with nullcontext() if self._trace is None else self._trace:
+            with self._trace or _UNTRACED:
                 first = client.try_first(
                     asked.context,
                     asked.candidates[0],
@@ -274,7 +284,7 @@ class Exchange:
         self.is_passed = False
         known = refused | asked.refused
         if model.protocol == asked.call.protocol:
-            names = get_protocol(model.protocol).forwarded_headers
+            names = self._protocol.forwarded_headers
             if self._trace is None and self.gateway.config.telemetry.propagate:
                 names = (*names, *_TRACE_HEADERS)
             given = {name: value for name in names if (value := asked.headers.get(name))}
@@ -315,14 +325,13 @@ class Exchange:
             return ()
         return (model, *(each for each in self.asked.candidates if name_of(each) != name_of(model)))
 
-    def _note_look_ups(self) -> None:
-        found = self.look_ups
-        if found is not None and found.rounds:
+    def _note_look_ups(self, found: LookUps) -> None:
+        if found.rounds:
             self._notes.append(f"the model looked up what does not fit its window, {counted(found.rounds, 'time')}")
-        if found is not None and found.unseen:
+        if found.unseen:
             count = counted(len(found.unseen), "look-up")
             self._notes.append(f"{count} next to calls of the client: answered with their results")
-        if found is not None and found.left_out:
+        if found.left_out:
             self._notes.append(f"{counted(found.left_out, 'look-up')} next to calls, or after {MOST}, had no answer")
 
     def _pass(
@@ -331,7 +340,7 @@ class Exchange:
         """Make a request with the client's own bytes, for the version of the API that it names."""
         body = self.asked.call.body
         assert body is not None, "a request with a prompt has a body"
-        versions = get_protocol(model.protocol).versions
+        versions = self._protocol.versions
         if versions is not None and (version := self.asked.headers.get(versions.header)):
             model = _with_headers(OneModel(model), ((versions.header, version),))
         cache, raw = self.gateway.digests.of(self.asked.tenant), self.asked.raw
@@ -460,7 +469,7 @@ class Exchange:
         author = self.asked.routed.author
         return (
             author is not None
-            and author.full_name() == model.full_name()
+            and (author is model or author.full_name() == model.full_name())
             and model.protocol == self.asked.call.protocol == self.asked.call.body_protocol
             and self.asked.routed.name == self.asked.name
             and self._has_store
@@ -478,7 +487,7 @@ class Exchange:
                     tools=self.asked.sent.tools,
                 )
             self._attachment = Attachment(
-                get_protocol(self.asked.call.protocol).state_slots,
+                self._protocol.state_slots,
                 model,
                 model.base_url,
                 write=lambda state: self.gateway.envelopes.write(state, self.asked.tenant),
@@ -506,7 +515,7 @@ class Exchange:
             else:
                 for shown in attachment.feed(event, self._show(event)):
                     if shown.type == "done" or shown.type == "error":
-                        written.append(replace(shown, message=self._named(shown.message)))
+                        written.append(replace(shown, message=self.named(shown.message)))
                     else:
                         written.append(shown)
         return written
@@ -517,21 +526,22 @@ class Exchange:
             return event
         return StartEvent(id=self.reply_id, model=self.asked.name, usage=event.usage, extra=extra)
 
-    def _named(self, message: AssistantMessage) -> AssistantMessage:
+    def named(self, message: AssistantMessage) -> AssistantMessage:
+        """Return a reply under the names that the client knows."""
         return replace(message, response_id=self.reply_id, response_model=self.asked.name)
 
     def convert_whole(self, message: AssistantMessage, model: Model) -> AssistantMessage:
-        """Return a whole reply as the client sees it."""
+        """Return a whole reply as the client sees it, but for its names (`named`)."""
+        if message.stop_reason not in _FAILED and self.keeps_native(model):
+            self._model, self._unchanged = model, state_of_whole(message, model.base_url)
+            return message
         attachment = self.attach(model)
-        if self._projector is None and message.stop_reason not in (StopReason.ERROR, StopReason.ABORTED):
-            attachment.take_whole(message)
-            return self._named(message)
         events = message_events(message, with_deltas=False)
         attachment.look_ahead(events)
         for event in events:
             attachment.feed(event, self._show(event))
         assert attachment.seen is not None, "the last event is terminal"
-        return self._named(attachment.seen)
+        return attachment.seen
 
     def reply_model(self) -> Model:
         """Return the model that the client believes it speaks with, for encoders."""
@@ -543,47 +553,50 @@ class Exchange:
         """Store the state of a complete reply; wait until it is on disk."""
         self.message = message
         self.learn()
-        attachment, asked = self._attachment, self.asked
+        attachment, asked, now = self._attachment, self.asked, now_ms()
         if self._model is not None:
             self.gateway.conversations.note(
                 asked.conversation,
                 self._model,
                 client=asked.client,
                 tenant=asked.tenant,
-                now=now_ms(),
+                now=now,
                 is_sure=asked.is_sure,
             )
-        wants_reply = asked.call.prompt is not None and is_stored(asked.call) and not self.is_straight
-        if attachment is None or attachment.state is None or attachment.seen is None:
+        wants_stored = asked.call.prompt is not None and is_stored(asked.call)
+        wants_reply = wants_stored and not self.is_straight
+        if self._unchanged is not None:
+            state, seen = self._unchanged, message
+        elif attachment is None or attachment.state is None or attachment.seen is None:
             return
-        state = attachment.state if self.look_ups is None else self.look_ups.complete(attachment.state)
+        else:
+            state, seen = attachment.state, attachment.seen
+        if self.look_ups is not None:
+            state = self.look_ups.complete(state)
         if not self.gateway.has_store:
             self.is_unstored = wants_reply
             return
         native = self._projector is None
-        keys = keys_of_reply((), attachment.seen, asked.tenant, native=native, after=asked.chain)
+        keys = keys_of_reply((), seen, asked.tenant, native=native, after=asked.chain)
         # Conversations that begin alike have one name: what a request left is erased by the request then.
         owner = asked.conversation if asked.is_sure else self.id
         if not asked.is_sure:
             strong = self.gateway.conversations.note_reply(self.id, keys, asked.chosen, tenant=asked.tenant)
             if self.gateway.board is not None and asked.chosen is not None:
                 await self.gateway.board.ask("choose", keys=strong, model=asked.chosen, tenant=asked.tenant)
-        put, now = partial(self.gateway.store.put, is_alone=True), now_ms()
+        put = self.gateway.store.put
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
-        stored = [put(StoredState(asked.tenant, keys, state, owner), now, is_kept=True)]
+        stored = [put(StoredState(asked.tenant, keys, state, owner), now, is_kept=True, is_alone=True)]
         if wants_reply:
-            seen = self._named(attachment.seen)
-            kept = keep_reply(asked.call, seen, self.reply_id, asked.tenant, made=self.made)
-            stored.append(put(kept._replace(conversation=owner), now))
-        elif self.is_straight and is_stored(asked.call) and message.response_id is not None and self._model is not None:
+            kept = keep_reply(asked.call, self.named(seen), self.reply_id, asked.tenant, made=self.made)
+            stored.append(put(kept._replace(conversation=owner), now, is_alone=True))
+        elif wants_stored and message.response_id is not None and self._model is not None:
             # Only clients with this key may continue or retrieve it.
             kept = keep_id(message.response_id, asked.tenant, self._model, made=self.made)
-            stored.append(put(kept._replace(conversation=owner), now))
+            stored.append(put(kept._replace(conversation=owner), now, is_alone=True))
         if asked.tenant and self._model is not None:
-            made = keep_made_ids(
-                message, self._named(attachment.seen), asked.call, asked.tenant, self._model, made=self.made
-            )
-            stored += [put(each._replace(conversation=owner), now, is_kept=True) for each in made]
+            made = keep_made_ids(message, self.named(seen), asked.call, asked.tenant, self._model, made=self.made)
+            stored += [put(each._replace(conversation=owner), now, is_kept=True, is_alone=True) for each in made]
         durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
         self.is_unstored = not all(durable)
 
@@ -602,10 +615,11 @@ class Exchange:
 
     def continuation(self) -> Continuation | None:
         """Return what the next request of the same connection continues; None if the reply is not complete."""
-        attachment = self._attachment
-        if self.message is None or attachment is None or attachment.seen is None:
+        seen = None if self._attachment is None else self._attachment.seen
+        seen = seen if self._unchanged is None else self.message
+        if self.message is None or seen is None:
             return None
-        return replace(self.unanswered(), reply=turns_of_reply(self._named(attachment.seen), self.reply_model()))
+        return replace(self.unanswered(), reply=turns_of_reply(self.named(seen), self.reply_model()))
 
     @property
     def made(self) -> int:
@@ -616,12 +630,12 @@ class Exchange:
         """Begin the reply again with all of its state in envelopes; False if nothing would change by that."""
         if not self._has_store or self.is_straight:
             return False
-        self._has_store, self._attachment, self._projector = False, None, None
+        self._has_store, self._unchanged, self._attachment, self._projector = False, None, None, None
         return True
 
     def mark_stored(self, body: dict[str, Any]) -> None:
         """Write into a whole reply whether it is stored, if the client asked to store it, and when it was made."""
-        flag = get_protocol(self.asked.call.protocol).held_content.reply_flag
+        flag = self._protocol.held_content.reply_flag
         if flag is not None and is_stored(self.asked.call):
             body[flag] = not self.is_unstored
             body.setdefault("created_at", self.made)
@@ -634,10 +648,15 @@ class Exchange:
         drift = () if message is None else find_drift(message)
         usage = self._find_usage()
         self._note_left_out()
-        self._note_look_ups()
+        if self.look_ups is not None:
+            self._note_look_ups(self.look_ups)
+        now = now_ms()
         if self.first_byte is None and outcome == "done":
-            self.first_byte = now_ms()  # the whole reply is sent next
-        self.gateway.count_drift(drift)
+            self.first_byte = now  # the whole reply is sent next
+        if drift:
+            self.gateway.count_drift(drift)
+        notes = (*asked.routed.notes, *self._notes)
+        figures, spent = self._find_spent(usage)
         row = RequestRow(
             id=self.id,
             time=self._began,
@@ -654,18 +673,18 @@ class Exchange:
             attempts=attempt_rows(self.attempts),
             changes=change_rows(*self._reports()),
             usage=usage,
-            figures=self._find_figures(),
+            figures=figures,
             price=None if usage is None else "unknown" if usage.cost is None else "known",
             saved=None if usage is None or not self.attempts else find_saving(self.attempts[-1].model, usage),
             first_byte_ms=None if self.first_byte is None else self.first_byte - self._began,
-            duration_ms=now_ms() - self._began,
+            duration_ms=now - self._began,
             unstored=self.is_unstored,
             error=None if failure is None else describe_failure(failure),
             drift=drift,
             key=asked.admission.key.name,
             alike=not asked.is_sure,
-            spent=self._find_spent(usage),
-            notes=tuple(dict.fromkeys((*asked.routed.notes, *self._notes))),
+            spent=spent,
+            notes=tuple(dict.fromkeys(notes)) if notes else (),
         )
         self._keep_content(row.time)
         if self._trace is not None:
@@ -679,16 +698,17 @@ class Exchange:
             return given
         return self._clamp(given, self.attempts[-1].model)
 
-    def _find_figures(self) -> Figures | None:
-        """Say whether tokens and dollars are those of the providers."""
-        billed = [attempt for attempt in self.attempts if attempt.usage is not None]
-        return None if not billed else "estimated" if any(each.is_estimated for each in billed) else "measured"
+    def _find_spent(self, usage: Usage | None) -> tuple[Figures | None, Usage | None]:
+        """Say whether tokens and dollars are those of the providers; return what all attempts were billed.
 
-    def _find_spent(self, usage: Usage | None) -> Usage | None:
-        """Return what all attempts were billed, if it is not the usage of the reply alone."""
+        That is None if it is the usage of the reply alone.
+        """
         billed = [attempt.usage for attempt in self.attempts if attempt.usage is not None]
+        if not billed:
+            return None, None
+        is_estimated = any(attempt.is_estimated for attempt in self.attempts if attempt.usage is not None)
         alone = self.message is not None and len(billed) == 1 and billed[0] == usage
-        return None if alone or not billed else add_usage(billed)
+        return "estimated" if is_estimated else "measured", None if alone else add_usage(billed)
 
     def _keep_content(self, time: int) -> None:
         """Keep what the request and its reply say, if the configuration asks for that."""
@@ -723,12 +743,14 @@ class Exchange:
     def _reports(self) -> list[Report]:
         """Return the reports of the history, of the request, and of the reply."""
         shown = () if self._projector is None else (self._projector.report,)
-        return [self.asked.report, *(attempt.report for attempt in self.attempts[-1:]), *shown]
+        return [self.asked.report, *[attempt.report for attempt in self.attempts[-1:]], *shown]
 
     def response_headers(self, model: Model | None, *, is_running: bool = False) -> dict[str, str]:
         """Return the headers that describe the exchange; `is_running`: the last attempt has not ended."""
-        reports = (self.asked.report, *(attempt.report for attempt in self.attempts[-1:]))
-        losses = [change for report in reports for change in report.losses]
+        changes = self.asked.report.changes
+        if self.attempts:
+            changes += self.attempts[-1].report.changes
+        losses = Report(changes).losses if changes else ()
         headers = {
             "x-segue-request-id": self.id,
             "x-segue-attempts": str(max(1, len(self.attempts) + is_running)),

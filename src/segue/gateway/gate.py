@@ -125,10 +125,11 @@ class Gate:
 
     def charge(self, name: str, seconds: float) -> None:
         """Count CPU time."""
-        if name not in self._debts and len(self._debts) >= _MOST_NAMES:
+        known = self._debts.get(name)
+        if known is None and len(self._debts) >= _MOST_NAMES:
             kept = {each: found for each, found in self._debts.items() if self.debt(each) > _PAID}
             self._debts = kept if len(kept) < _MOST_NAMES else {}
-        now, (used, at) = self._clock(), self._debts.get(name, _NO_DEBT)
+        now, (used, at) = self._clock(), known or _NO_DEBT
         self._debts[name] = used * 0.5 ** ((now - at) / _HALF_LIFE) + seconds, now
         if name != self._last:
             self._last, self._changed = name, self._changed if self._last is None else now
@@ -140,15 +141,25 @@ class Gate:
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
-    async def enter(self, name: str) -> GateTurn:
-        """Wait for the turn of a request; it ends with `leave`."""
+    def begin(self, name: str) -> GateTurn:
+        """Make the turn of a request; it ends with `leave`. It has its place at once, or `renew` waits for it."""
         turn = GateTurn(self, name)
-        await self.wait(turn)
+        if self._is_free(name):
+            self._begin(turn)
         return turn
+
+    async def enter(self, name: str) -> GateTurn:
+        """Wait for the turn of a request."""
+        turn = self.begin(name)
+        await turn.renew()
+        return turn
+
+    def _is_free(self, name: str) -> bool:
+        return not self._waiting and self._has_room(name) and not self._is_held(name)
 
     async def wait(self, turn: GateTurn) -> None:
         """Wait until a turn has a place."""
-        if not self._waiting and self._has_room(turn.name) and not self._is_held(turn.name):
+        if self._is_free(turn.name):
             self._begin(turn)
             return
         future = asyncio.get_running_loop().create_future()
@@ -185,15 +196,17 @@ class Gate:
         if not turn.has_place:
             self._finishing.add(turn)
 
-    async def metered(self, turn: GateTurn, work: Coroutine[Any, Any, T]) -> T:
+    def metered(self, turn: GateTurn, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
         """Await work, and charge the CPU time of each of its steps to the name of the turn."""
-        return await _Metered(self, turn, work)
+        return _Metered(self, turn, work)
 
     def _has_room(self, name: str) -> bool:
         return len(self._running.get(name, ())) < _PLACES
 
     def _is_held(self, name: str) -> bool:
         """Whether a request of a poorer name is under way, and the name has not waited long for that."""
+        if not self._finishing and self._running.keys() <= {name}:
+            return False  # there is no other one
         own = self.debt(name) - _RICHER
         if own < 0:
             return False

@@ -24,13 +24,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
+from itertools import chain
 from operator import itemgetter
-from typing import Final, NamedTuple, cast, final
+from typing import Final, cast, final
 
 import msgspec
 
 from segue.conversation.context import Prompt
+from segue.conversation.messages import Message
 from segue.envelope.keys import digest_message
 from segue.foundation.json_text import encode_valid_json
 from segue.protocols.kit.json_values import object_of
@@ -44,6 +47,7 @@ _HEADERS: Final = (
     "x-session-affinity",
     "x-client-request-id",
 )
+_NAMES: Final = frozenset(_HEADERS)
 _METADATA: Final = ("client_metadata", "metadata", "labels")
 """Fields of a body with what a client notes of a request: codex has `client_metadata.thread_id`."""
 _MOST_NOTES: Final = 64
@@ -75,6 +79,8 @@ _AGENTS: Final[tuple[tuple[str, str], ...]] = (
     ("ollama", "ollama"),
 )
 """A part of a user agent, in lower case and with a blank before it, and the name of the client."""
+_LONGEST_AGENT: Final = 1_000
+"""Characters of a user agent whose client is remembered."""
 
 _ENDS: Final[Mapping[str, Mapping[str, str]]] = {"codex": {"response.incomplete": "response.completed"}}
 """The last event of a reply that was cut at its length, for clients that cannot read the protocol's own."""
@@ -98,7 +104,7 @@ def status_of_spent_budget(client: str) -> int:
 
 
 @final
-class Identity(NamedTuple):
+class Identity(msgspec.Struct, frozen=True):
     """The name of a conversation: a digest, so that it can be shown and stored.
 
     `is_sure`: the client gave something that names it. Else it is known by its first message alone, and conversations
@@ -107,6 +113,8 @@ class Identity(NamedTuple):
 
     name: str
     is_sure: bool
+    digested: tuple[Message, bytes] | None = None
+    """The first message with its digest, if the name was made with it."""
 
 
 def find_conversation(
@@ -114,21 +122,28 @@ def find_conversation(
 ) -> Identity:
     """Return the name of a conversation: by its session, else by its first message within what the client gives."""
     options, fields = prompt.options, body or {}
-    session = next((value for name in _HEADERS if (value := headers.get(name))), None)
+    session = None
+    if not _NAMES.isdisjoint(headers):
+        session = next((value for name in _HEADERS if (value := headers.get(name))), None)
     notes = [] if session is not None else [_notes_in(fields[name]) for name in _METADATA if name in fields]
     session = session or _find_session(notes)
     if session is None and options.session_id is not None and _UNIQUE.fullmatch(options.session_id):
         session = options.session_id
     if session is not None:
         return Identity(_digest(tenant, session, headers.get(_AGENT_HEADER, "")), is_sure=True)
-    first = next((message for message in prompt.context.messages if message.role == "user"), None)
-    known = "" if first is None else digest_message(first).hex()
+    digested: tuple[Message, bytes] | None = None
+    for message in prompt.context.messages:
+        if message.role == "user":
+            digested = message, digest_message(message)
+            break
+    known = "" if digested is None else digested[1].hex()
     given = [options.session_id, options.user_id, *map(_text_of, map(fields.get, _SCOPES))]
-    noted = [note for each in notes for note in each]
-    given += [f"{key}={_text_of(value)}" for key, value in noted if _SCOPE_KEYS.fullmatch(key) and value]
+    for key, value in chain.from_iterable(notes):
+        if _SCOPE_KEYS.fullmatch(key) and value:
+            given.append(f"{key}={_text_of(value)}")
     if any(given):
-        return Identity(_digest(tenant, *(each or "" for each in given), known), is_sure=True)
-    return Identity(_digest(tenant, known), is_sure=False)
+        return Identity(_digest(tenant, *(each or "" for each in given), known), is_sure=True, digested=digested)
+    return Identity(_digest(tenant, known), is_sure=False, digested=digested)
 
 
 def _find_session(notes: Iterable[list[tuple[str, object]]]) -> str | None:
@@ -164,7 +179,13 @@ def _digest(*parts: str) -> str:
 
 def find_client(headers: Mapping[str, str]) -> str:
     """Return the name of the client by its user agent."""
-    agent = headers.get("user-agent", "").lower()
+    agent = headers.get("user-agent", "")
+    return _name_agent(agent) if len(agent) <= _LONGEST_AGENT else _name_agent.__wrapped__(agent)
+
+
+@lru_cache(maxsize=256)
+def _name_agent(agent: str) -> str:
+    agent = agent.lower()
     found = next((name for part, name in _AGENTS if part in f" {agent}"), None)
     return found or agent.partition("/")[0][:40] or "unknown"
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from time import monotonic
-from typing import Final, NamedTuple, cast, final
+from typing import Final, cast, final
 
 import msgspec
 from msgspec.structs import replace
@@ -59,7 +59,7 @@ _MEGA: Final = 1_000_000
 
 
 @final
-class Seam(NamedTuple):
+class Seam(msgspec.Struct, frozen=True):
     """The end of a request in a history: how many turns and messages it had, and what was found for them.
 
     `whole` is the number of its messages with the results of look-ups that the client never saw. `is_unchanged`:
@@ -107,7 +107,7 @@ class RequestHistory:
 
 
 @final
-class Text(NamedTuple):
+class Text(msgspec.Struct, frozen=True):
     """The body of a request as JSON in pieces: its turns, and what is next to them, in order."""
 
     place: tuple[str, str, bytes]
@@ -134,7 +134,7 @@ class BodyHead:
 
 
 @final
-class ReadRequest(NamedTuple):
+class ReadRequest(msgspec.Struct, frozen=True):
     """A request that was read. `text` is None if it cannot be kept.
 
     `history` is the one that it begins with; `head` is what it has next to its turns, if only that is known.
@@ -187,13 +187,14 @@ class Histories:
             history, seam = found
             call = _read_new(history, seam, text, runtime)
             if call is not None:
-                text = text._replace(turns=history.turns[: seam.turns] + text.turns[seam.turns :])
+                turns = history.turns[: seam.turns] + text.turns[seam.turns :]
+                text = replace(text, fields=history.fields, turns=turns)
                 return ReadRequest(call, text, history, seam)
         elif text is not None and len(body) < min(limits.values, limits.messages, _LARGEST_HEAD):
             head = self._find_head(text, runtime)
             call = None if head is None else _read_turns(head.call, text, runtime)
             if head is not None and call is not None:
-                return ReadRequest(call, text, head=head)
+                return ReadRequest(call, replace(text, fields=head.fields), head=head)
             call = read_limited(method, path, headers, body, catalogue=catalogue, limits=limits)
             return ReadRequest(call, text, head=self._keep_head(text, call, runtime))
         return ReadRequest(read_limited(method, path, headers, body, catalogue=catalogue, limits=limits), text)
@@ -226,9 +227,14 @@ class Histories:
         """Find the history that a request begins with: the one with the most turns in common."""
         best: tuple[RequestHistory, Seam] | None = None
         oldest = monotonic() - _LONGEST
+        same: Mapping[str, bytes] | None = None  # most histories have the fields of another one
         for history in self._places.get(text.place, ()):
-            if history.runtime is not runtime or history.found_at < oldest or not _has_fields(history, text):
+            if history.runtime is not runtime or history.found_at < oldest:
                 continue
+            if history.fields is not same:
+                if not _has_fields(history, text):
+                    continue
+                same = history.fields
             for seam in reversed(history.seams):
                 if best is not None and seam.turns <= best[1].turns:
                     break

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from itertools import chain
 from typing import Any, Final, ParamSpec, Self, TypeAlias, TypeVar, cast
 
 from segue.calls.reading import Call, count_values, find_protocol, parse_body, read_call
@@ -248,8 +249,19 @@ class Admission:
         Raises:
             Refused: it is too large, too slow, or there is no room for it.
         """
-        body = await self._read_body(receive, headers)
-        await self.turn.renew()
+        limits = self.limits
+        length = headers.get("content-length", "")
+        if length.isdecimal() and (len(length) > 15 or int(length) > limits.body_megabytes * _MEGA):
+            raise self._too_large()
+        if length.isdecimal() and int(length) > _HEAVY:
+            body = await self._read_heavy(receive, [])
+        else:
+            first = await _receive_within(receive, limits.body_seconds)
+            body = self._take(first)
+            if first.get("more_body"):
+                body = await self._read_rest(receive, body)
+        if not self.turn.has_place:
+            await self.turn.renew()
         self.weigh(body)
         return body
 
@@ -262,18 +274,8 @@ class Admission:
         """Estimate the work that a history makes which the body names; `is_large`: it came in a body that made much."""
         self.is_large = self.is_large or is_large or turns >= _MANY_TURNS
 
-    async def _read_body(self, receive: Receive, headers: Mapping[str, str]) -> bytes:
-        limits = self.limits
-        length = headers.get("content-length", "")
-        if length.isdecimal() and (len(length) > 15 or int(length) > limits.body_megabytes * _MEGA):
-            raise self._too_large()
-        if length.isdecimal() and int(length) > _HEAVY:
-            return await self._read_heavy(receive, [])
-        first = await _receive_within(receive, limits.body_seconds)
-        body = self._take(first)
-        if not first.get("more_body"):
-            return body
-        pieces = [body]
+    async def _read_rest(self, receive: Receive, body: bytes) -> bytes:
+        pieces, limits = [body], self.limits
         try:
             async with asyncio.timeout(limits.body_seconds):
                 while self.held <= _HEAVY:
@@ -480,6 +482,6 @@ def check_head(headers: list[tuple[bytes, bytes]], target: int, limits: LimitsTa
     """
     if len(headers) > limits.headers:
         raise Refused(f"the request has more than {limits.headers} headers, the limit of this gateway", 431)
-    size = target + sum([len(name) + len(value) for name, value in headers])
+    size = target + sum(map(len, chain.from_iterable(headers)))
     if size > limits.header_kilobytes * 1000:
         raise Refused(f"the headers are larger than {limits.header_kilobytes:g} KB, the limit of this gateway", 431)

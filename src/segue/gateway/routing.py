@@ -13,6 +13,7 @@ from typing import Final, Protocol, final
 import msgspec
 from msgspec.structs import replace
 
+from segue.conversation.messages import AssistantMessage
 from segue.envelope.state import endpoint_label
 from segue.errors import UnknownModel
 from segue.gateway.board import Board, CommonNumbers
@@ -20,6 +21,7 @@ from segue.gateway.config import SAME, Config, ModelRoute
 from segue.models.built_in import names_file
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model, Price
+from segue.models.origin import new_assistant_message
 from segue.models.providers import find_row
 from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
 
@@ -37,11 +39,10 @@ class Routed(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[Model, ...]
     notes: tuple[str, ...] = ()
     """Sentences on models that are left out, and on settings of the route without an effect."""
-
-    @property
-    def author(self) -> Model | None:
-        """The model that wrote turns of a client that asked for this name; None if there may be several."""
-        return self.models[0] if len(self.models) == 1 else None
+    author: Model | None = None
+    """The model that wrote turns of a client that asked for this name; None if there may be several."""
+    origin: AssistantMessage | None = None
+    """A message with the origin of these turns."""
 
 
 class Router:
@@ -53,6 +54,8 @@ class Router:
         # A look-up of a name that the catalogue does not have takes many milliseconds: it finds similar names.
         self._found: dict[tuple[str, str], Routed] = {}
         self._urls: dict[tuple[str, str], str | None] = {}
+        self.has_accounts: bool = any(table.accounts for table in config.providers.values())
+        """Whether any provider has several accounts."""
         self._patterns: tuple[str, ...] = tuple(
             sorted((name for name in config.models if "*" in name or "?" in name), key=lambda name: (-len(name), name))
         )
@@ -95,7 +98,10 @@ class Router:
                 for model in models
                 if not (model.max_input or model.context_window)
             ]
-        return Routed(name=name, route=route, models=tuple(_once(models)), notes=tuple(notes))
+        models = _once(models)
+        author = models[0] if len(models) == 1 else None
+        origin = None if author is None else new_assistant_message(author)
+        return Routed(name=name, route=route, models=tuple(models), notes=tuple(notes), author=author, origin=origin)
 
     def _find_route(self, name: str) -> ModelRoute:
         found = self.config.models.get(name)
@@ -309,7 +315,7 @@ class Breaker:
 
     def order(self, models: Sequence[Model], now: float) -> tuple[Model, ...]:
         """Leave out the models that fail, unless all of them do; accounts that rest come last."""
-        working = tuple(model for model in models if not self.is_open(model, now)) or tuple(models)
+        working = tuple([model for model in models if not self.is_open(model, now)]) or tuple(models)
         if len(working) == 1:
             return working
         return tuple(sorted(working, key=lambda model: now < self._resting.get(name_of(model), 0.0)))

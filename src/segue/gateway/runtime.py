@@ -98,7 +98,8 @@ class Runtime:
 
     def __exit__(self, *_: object) -> None:
         self._users -= 1
-        self._call_if_idle()
+        if self._on_idle is not None:
+            self._call_if_idle()
 
     def when_idle(self, call: Callable[[], None]) -> None:
         """Call a function, once, when no request uses this runtime."""

@@ -54,9 +54,13 @@ class SharedCache(Generic[K, V]):
 
     def put(self, tenant: str, key: K, value: V) -> None:
         """Add or replace an entry; it is the newest of its tenant then."""
-        self.drop(key)
+        if key in self._entries:
+            self.drop(key)
         self._entries[key] = tenant, value
-        self._used.setdefault(tenant, OrderedDict())[key] = None
+        used = self._used.get(tenant)
+        if used is None:
+            used = self._used[tenant] = OrderedDict()
+        used[key] = None
         while len(self._entries) > self._most:
             largest = max(self._used.values(), key=len)
             self.drop(next(iter(largest)))
