@@ -22,7 +22,7 @@ from segue.gateway.app import create_app
 from segue.gateway.connections import draining_server, guarded_protocols
 from segue.gateway.service import Gateway
 
-_CHOSEN = ("uvicorn.protocols.http.auto", "uvicorn.protocols.http.httptools_impl")
+_CHOSEN = ("segue.gateway.http_protocol", "uvicorn.protocols.http.auto", "uvicorn.protocols.http.httptools_impl")
 _WAIT_SECONDS = 20.0
 
 

@@ -86,6 +86,8 @@ def _is_constant(value: ast.expr | None) -> bool:
             return True
         case ast.Dict(keys=keys, values=values):
             return None not in keys and all(map(_is_constant, values))
+        case ast.Tuple(elts=elements):
+            return all(map(_is_constant, elements))
         case ast.JoinedStr(values=values):
             return all(isinstance(each, ast.Constant) for each in values)
         case ast.BinOp(left=left, right=right):

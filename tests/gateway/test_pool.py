@@ -161,6 +161,43 @@ def test_a_connection_with_more_than_a_reply_is_not_used_again(reply: bytes) -> 
     run(work)
 
 
+def test_headers_are_read_whatever_their_names_and_few_names_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[bytes, str] = {}
+    monkeypatch.setattr(pool, "_names", kept)
+    long, many = b"L" * 101, b"".join(b"N-%d: %d\r\n" % (at, at) for at in range(600))
+    first = b"HTTP/1.1 200 OK\r\nX-Kind: \xe9\r\nx-kind: B\r\nX-KIND:\r\n%b: a\r\ncontent-length: 2\r\n\r\nok" % long
+    second = b"HTTP/1.1 200 OK\r\n%bX-Kind: C\r\ncontent-length: 2\r\n\r\nok" % many
+
+    async def work() -> None:
+        async with served(lambda number: second if number == 2 else first) as (upstream, transport):
+            found: list[dict[str, str]] = []
+            for _ in range(3):
+                reply = await transport.send_directly(_request(upstream.url))
+                found.append(dict(reply.headers))
+                assert b"".join([piece async for piece in reply.stream]) == b"ok"
+                await reply.aclose()
+            expected = {"x-kind": "é, B, ", long.decode().lower(): "a", "content-length": "2"}
+            assert found[0] == found[2] == expected
+            assert found[1] == {f"n-{at}": str(at) for at in range(600)} | {"x-kind": "C", "content-length": "2"}
+            assert upstream.connections == 1
+
+    run(work)
+    assert (len(kept), long in kept) == (500, False)
+
+
+def test_what_says_where_a_request_goes_and_ends_is_written_once() -> None:
+    given = {"host": "other", "content-length": "99", "transfer-encoding": "chunked", "connection": "close", "a": "b"}
+
+    async def work() -> None:
+        async with served() as (upstream, transport):
+            await fetch(transport, upstream.url, headers=given)
+            host = upstream.url.split("/")[2]
+            lines = ["POST /v1/chat?x=%2F HTTP/1.1", f"host: {host}", "a: b", "content-length: 2", "", "{}"]
+            assert upstream.requests == ["\r\n".join(lines).encode()]
+
+    run(work)
+
+
 def test_bytes_that_come_while_a_connection_is_idle_close_it() -> None:
     async def work() -> None:
         writers: list[asyncio.StreamWriter] = []

@@ -1,6 +1,7 @@
 """Limits on connections, in the server itself: an application does not see a request before its head is complete.
 
 Facts (uvicorn 0.54, `protocols/http`):
+- With httptools the protocol is the gateway's own (`http_protocol`), next to what is not said to be of h11 here.
 - There is no limit on the time to the first byte or to the end of a head; the time of an idle connection ends with the
   first byte of the next head.
 - With httptools the size of a head, and of the trailers of a body, is not limited; h11 has its own limit.
@@ -26,7 +27,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from segue.gateway.board import Board, Tally
 from segue.gateway.config import LimitsTable
-from segue.gateway.leaving import LEAVING, Connection
 
 _LARGE: Final = 256_000
 """Bytes of a body that are not read before the application wants it; smaller ones come with the head."""
@@ -126,24 +126,25 @@ class _Guard(_Base):
 
     limits: Callable[[], LimitsTable]
     counts: _Counts
+    feed: Callable[[bytes], None]
+    """What the protocol does with data that arrived."""
+    is_lenient: bool = False
+    """Whether it goes on after a request with two lengths."""
     _address: str = ""
     _is_counted: bool = False
     _timer: asyncio.TimerHandle | None = None
     _begun: object = None
     _size: int = 0
-    _heading: object = None
     _is_replaced: bool = False
-    _connection: Connection | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(cast("asyncio.Transport", _OneWrite(transport, self.loop)))
+        super().connection_made(transport)
         limits = self.limits()
         self._address = self.client[0] if self.client else ""
         if not self.counts.take(self._address, limits):
             transport.abort()
             return
         self._is_counted = True
-        self._connection = Connection()
         self._await_head(limits)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -152,23 +153,22 @@ class _Guard(_Base):
             self._is_counted = False
         self._stop_timer()
         super().connection_lost(exc)
-        if self._connection is not None:
-            self._connection.end()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.transport.is_closing() or self._is_replaced:
-            return
+        self.feed(data)
         cycle: Any = self.cycle
         if cycle is not self._begun:  # a head is complete
             self._begun = cycle
             self._size = 0
-            self._stop_timer()
-            if _has_two_lengths(cycle.scope["headers"]):
+            if self._timer is not None:
+                self._stop_timer()
+            if self.is_lenient and _has_two_lengths(cycle.scope["headers"]):
                 cycle.scope["headers"].append(_CLOSE)  # of the request: the server closes after its answer
-            if cycle.more_body and not cycle.response_complete and _declared_size(cycle.scope["headers"]) > _LARGE:
+            if not cycle.more_body or cycle.response_complete or self.transport.is_closing():
+                return
+            if _declared_size(cycle.scope["headers"]) > _LARGE:
                 self.flow.pause_reading()  # until the application asks for the body: it may refuse the request
-        elif cycle is None or cycle.response_complete:
+        elif (cycle is None or cycle.response_complete) and not (self.transport.is_closing() or self._is_replaced):
             limits = self.limits()
             self._size += len(data)
             if self._size > limits.header_kilobytes * 1000:
@@ -184,21 +184,6 @@ class _Guard(_Base):
             self.counts.add(self._address, -1)
             self._is_counted = False
         super().handle_websocket_upgrade(*given, **named)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; after the body it is a trailer, which nobody reads."""
-        if self._heading is None:
-            super().on_header(name, value)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-
-    def on_message_begin(self) -> None:
-        self._heading = None
-        super().on_message_begin()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-        if self._connection is not None:
-            cast("dict[str, object]", self.scope)[LEAVING] = self._connection
-
-    def on_headers_complete(self) -> None:
-        super().on_headers_complete()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-        self._heading = self.cycle
 
     def _await_head(self, limits: LimitsTable) -> None:
         self._timer = self.loop.call_later(limits.head_seconds, self._give_up)
@@ -220,6 +205,15 @@ class _Guard(_Base):
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing: the application answers."""
+
+
+class _LenientGuard(_Guard):
+    """Added to the protocol on h11."""
+
+    is_lenient = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(cast("asyncio.Transport", _OneWrite(transport, self.loop)))
 
 
 class _Counted:
@@ -333,15 +327,15 @@ def guarded_protocols(limits: Callable[[], LimitsTable], board: Board | None = N
     counts = _Counts(board)
     given = {"limits": staticmethod(limits), "counts": counts}
     try:
-        base: Any = import_module("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
+        guard, base = _Guard, cast("Any", import_module("segue.gateway.http_protocol")).HttpProtocol
     except ModuleNotFoundError:
-        base = import_module("uvicorn.protocols.http.h11_impl").H11Protocol
+        guard, base = _LenientGuard, cast("Any", import_module("uvicorn.protocols.http.h11_impl")).H11Protocol
     try:
         sockets: Any = import_module("uvicorn.protocols.websockets.websockets_sansio_impl").WebSocketsSansIOProtocol
     except ModuleNotFoundError:
         sockets = None
     return {
-        "http": type("GuardedProtocol", (_Guard, base), given),
+        "http": type("GuardedProtocol", (guard, base), {**given, "feed": base.data_received}),
         "ws": "none" if sockets is None else type("CountedProtocol", (_Counted, sockets), {"counts": counts}),
         "ws_max_size": round(limits().body_megabytes * 1_000_000),
         "ws_per_message_deflate": False,  # a small message could hold gigabytes

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, cast, final
 
 import aiohappyeyeballs
@@ -24,6 +24,8 @@ import httpx2
 
 from segue.client.http.settings import CONNECT_TIMEOUT
 
+NOT_SENT: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+"""Headers that who writes a head writes itself."""
 _HIGH: Final = 262_144
 """Bytes of a reply that wait for their reader; then no more of it is read from the network."""
 _LARGEST_HEAD: Final = 65_536
@@ -33,6 +35,11 @@ _LOOK_SECONDS: Final = 1.0
 _SECOND_ADDRESS: Final = 0.25
 """Seconds until the next address of a host is tried as well.                                       (RFC 8305)"""
 _NO_BODY: Final = (204, 304)
+_MOST_NAMES: Final = 500
+_LONGEST_NAME: Final = 100
+"""How many names of headers are kept decoded, and how many bytes they may have."""
+
+_names: Final[dict[bytes, str]] = {}
 
 
 class PoolAddress(NamedTuple):
@@ -51,13 +58,24 @@ def find_address(url: httpx2.URL) -> PoolAddress | None:
     return PoolAddress(url.raw_host.decode("ascii"), url.port or (443 if is_tls else 80), is_tls)
 
 
-def write_head(method: str, target: str, headers: Sequence[tuple[str, str]], size: int) -> bytes:
+def _decode_name(name: bytes) -> str:
+    """Return the name of a header in lower case; keep it if there is room."""
+    text = name.decode("latin-1").lower()
+    if len(_names) < _MOST_NAMES and len(name) <= _LONGEST_NAME:
+        _names[name] = text
+    return text
+
+
+def write_head(method: str, target: str, headers: Mapping[str, str], size: int) -> bytes:
     """Write the head of a request; `target` are the path with the version, and the line with the host.
+
+    Of the headers, those that say where it goes and where it ends are left out.
 
     Raises:
         httpx2.LocalProtocolError: a header has a line break, or characters that a header cannot have.
     """
-    lines = [f"{method} {target}", *[f"{name}: {value}" for name, value in headers]]
+    lines = [f"{name}: {value}" for name, value in headers.items() if name not in NOT_SENT]
+    lines.insert(0, f"{method} {target}")
     if size or method not in ("GET", "DELETE"):
         lines.append(f"content-length: {size}")
     text = "\r\n".join((*lines, "", ""))
@@ -151,8 +169,9 @@ class PoolConnection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; after the body it is a trailer, which nobody reads."""
         if not self.status:
-            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-            self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+            key, headers = _names.get(name) or _decode_name(name), self.headers
+            text = value.decode("latin-1")
+            headers[key] = f"{headers[key]}, {text}" if key in headers else text
 
     def on_headers_complete(self) -> None:
         """Take the status; one below 200 is not the reply yet."""
@@ -172,13 +191,15 @@ class PoolConnection(asyncio.Protocol):
         if not self._is_over:
             self._pieces.append(body)
             self._size += len(body)
-            self._wake()
+            if self._waiter is not None:
+                self._wake()
 
     def on_message_complete(self) -> None:
         """Note the end of the reply."""
         if self.status:
             self._is_over = True
-            self._wake()
+            if self._waiter is not None:
+                self._wake()
 
     # -- one request ---------------------------------------------------------------------------------------------------
 
@@ -230,8 +251,9 @@ class PoolConnection(asyncio.Protocol):
         return self._waiter is not None and seconds is not None and now - self.since > seconds
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     def fail(self, fault: Exception) -> None:
         """End the reply with a failure, and the connection."""

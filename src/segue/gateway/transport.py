@@ -19,7 +19,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from importlib import import_module
 from io import BytesIO
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, Self, final
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -28,12 +28,10 @@ from yarl import URL
 
 from segue.client.http.outgoing_request import OutgoingRequest
 from segue.client.http.settings import CONNECT_TIMEOUT
-from segue.gateway.pool import Pool, PoolAddress, PoolConnection, find_address, write_head
+from segue.gateway.pool import NOT_SENT, Pool, PoolAddress, PoolConnection, find_address, write_head
 
 TAP: Final[ContextVar[Callable[[bytes], object] | None]] = ContextVar("segue_gateway_tap", default=None)
 """Gets the bytes of the replies that this task reads: for clients that get them as they are, or for the store."""
-_NOT_SENT: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
-"""Headers that aiohttp writes itself."""
 _IN_PIECES: Final = 500_000
 """Bytes of a body that aiohttp writes in pieces: as one it would take the event loop for long (aiohttp 3.14)."""
 _MOST_ADDRESSES: Final = 1_000
@@ -90,7 +88,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request and wait for the head of the reply."""
-        headers = [(name, value) for name, value in request.headers.items() if name not in _NOT_SENT]
+        headers = [(name, value) for name, value in request.headers.items() if name not in NOT_SENT]
         address = URL(str(request.url), encoded=True)  # quoted already; yarl would decode some of it again
         proxy = self._find_proxy(request.url)
         reply = await self._send(request.method, address, proxy, headers, await request.aread())
@@ -100,13 +98,13 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     async def send_directly(self, outgoing: OutgoingRequest) -> DirectReply | PooledReply:
         """Send one request and wait for the head of the reply."""
         place = self._places.get(outgoing.url) or self._find_place(outgoing.url)
-        headers = [(name, value) for name, value in outgoing.headers.items() if name not in _NOT_SENT]
         method, content, address = outgoing.method, outgoing.content, place.address
         if address is not None and method in _POOLED and len(content) < _IN_PIECES:
             if self._pool is None:
                 self._pool = Pool(self._make_parser, self._read_timeout)
-            head = write_head(method, place.target, headers, len(content))
+            head = write_head(method, place.target, outgoing.headers, len(content))
             return PooledReply(await self._pool.send(address, head, content), self._pool.loop)
+        headers = [(name, value) for name, value in outgoing.headers.items() if name not in NOT_SENT]
         return DirectReply(await self._send(method, place.quoted, place.proxy, headers, content))
 
     def _find_place(self, text: str) -> _Place:
@@ -202,29 +200,20 @@ class _Body(httpx2.AsyncByteStream):
 
 
 @final
-class PooledReply:
-    """A reply that arrives on a connection of the pool."""
-
-    __slots__ = ("headers", "status_code", "stream")
+class PooledReply(httpx2.AsyncByteStream):
+    """A reply that arrives on a connection of the pool, and its body, in the pieces in which it arrives."""
 
     def __init__(self, connection: PoolConnection, loop: asyncio.AbstractEventLoop) -> None:
         self.status_code: int = connection.status
         self.headers: Mapping[str, str] = connection.headers
-        self.stream: _PooledBody = _PooledBody(connection, loop)
-
-    async def aclose(self) -> None:
-        """Release the connection."""
-        await self.stream.aclose()
-
-
-@final
-class _PooledBody(httpx2.AsyncByteStream):
-    """The body of a reply, in the pieces in which it arrives."""
-
-    def __init__(self, connection: PoolConnection, loop: asyncio.AbstractEventLoop) -> None:
         self._connection: PoolConnection | None = connection
         self._loop = loop
         self._tap = TAP.get()
+
+    @property
+    def stream(self) -> Self:
+        """The body."""
+        return self
 
     def __del__(self) -> None:
         """Close the connection of a reply that nobody closed, from whichever thread collects it."""
@@ -249,6 +238,7 @@ class _PooledBody(httpx2.AsyncByteStream):
         return chunk
 
     async def aclose(self) -> None:
+        """Release the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.release()
