@@ -351,6 +351,6 @@ async def _find_states(
         most_bytes=round(admission.limits.envelope_megabytes * 1_000_000),
         after=after,
     )
-    stored, kept = await gateway.store.find(found.wanted(), conversation, now_ms())
+    stored, kept = await gateway.store.find(found.wanted(), conversation, now_ms(), admission.tenant)
     gateway.conversations.keep(kept)
     return found, stored

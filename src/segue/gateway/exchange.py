@@ -570,7 +570,7 @@ class Exchange:
                 await self.gateway.board.ask("choose", keys=strong, model=asked.chosen, tenant=asked.tenant)
         put, now = partial(self.gateway.store.put, is_alone=True), now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
-        stored = [put(StoredState(asked.tenant, keys, state, owner), now, is_kept=True)]
+        stored = [put(StoredState(asked.tenant, keys, state, owner, now), now, is_kept=True)]
         if wants_reply:
             seen = self._named(attachment.seen)
             kept = keep_reply(asked.call, seen, self.reply_id, asked.tenant, made=self.made)
