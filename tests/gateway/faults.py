@@ -18,7 +18,6 @@ class FaultyDatabase:
 
     def __init__(self, inner: Database) -> None:
         self.inner = inner
-        self.bytes_type = inner.bytes_type
         self.is_local = inner.is_local
         self.failure: StoreError | None = None
         self.write_failure: StoreError | None = None
@@ -62,11 +61,11 @@ class _Faulty:
     def run(self, statement: str, values: Sequence[Value] = ()) -> int:
         return self._inner.run(statement, values)
 
-    def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
+    def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> int:
         self._database.written.append((statement, list(rows)))
         if self._database.poison is not None and any(self._database.poison in row for row in rows):
             raise StoreError("this value is refused")
-        self._inner.run_many(statement, rows)
+        return self._inner.run_many(statement, rows)
 
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         return self._inner.read(statement, values)

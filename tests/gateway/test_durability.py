@@ -97,7 +97,7 @@ def test_a_database_that_stops_under_load_loses_nothing_that_was_acknowledged() 
                 is_durable = await service.put(item(name), NOW, is_kept=True)
                 slowest = max(slowest, time.monotonic() - began)
                 (acknowledged if is_durable else refused).append(name)
-                await service.find([f"call:{name}"], "", NOW)
+                await service.find([f"call:{name}"], "", NOW, "t")
                 number += 1
                 await asyncio.sleep(0.01)
 

@@ -89,10 +89,22 @@ def test_the_newest_state_of_a_key_comes_first(store: Store) -> None:
 
 
 def test_the_same_state_is_stored_once(store: Store) -> None:
+    written = StoredState("t", ("chain:1", "near:1"), _state("a"), time=NOW)
+    for number in range(3):
+        store.put_all([written, *[written] * number], NOW + number)
+    assert states_of(store, ["chain:1"], NOW)["chain:1"] == [_state("a")]
+    assert store.database.query("select count(*) from states") == [(1,)]
+    assert store.database.query("select count(*) from state_keys") == [(2,)]
+
+
+def test_equal_states_of_one_key_count_once(store: Store) -> None:
     for number in range(3):
         store.put_all([StoredState("t", ("chain:1", f"near:{number}"), _state("a"))], NOW + number)
-    assert len(states_of(store, ["chain:1"], NOW)["chain:1"]) == 1
-    assert store.database.query("select count(*) from states") == [(1,)]
+    store.put_all([StoredState("t", ("chain:1",), _state("b"))], NOW + 1)
+    assert states_of(store, ["chain:1", "near:2"], NOW) == {
+        "chain:1": [_state("a"), _state("b")],
+        "near:2": [_state("a")],
+    }
 
 
 def test_more_keys_than_a_statement_has_room_for(store: Store) -> None:
@@ -105,11 +117,11 @@ def test_states_and_a_conversation_are_found_together(store: Store) -> None:
     store.put_all([StoredState("t", (each,), _state("old")) for each in keys], NOW)
     store.put_all([StoredState("t", (keys[0], keys[-1]), _state("new")), StoredConversation("c", "t", b"row")], NOW + 1)
     for some in ([], keys[:1], keys):
-        found = store.find(some, "c", NOW)
+        found = store.find(some, "c", NOW, "t")
         assert found.conversation == StoredConversation("c", "t", b"row")
         assert found.states.keys() == set(some)
         assert all(found.states[key] == [_state("new"), _state("old")] for key in some if key in (keys[0], keys[-1]))
-    assert store.find(keys[:1], "d", NOW).conversation is None
+    assert store.find(keys[:1], "d", NOW, "t").conversation is None
 
 
 def test_hostile_values_are_only_values(store: Store) -> None:
@@ -118,9 +130,10 @@ def test_hostile_values_are_only_values(store: Store) -> None:
     store.put_all([StoredState(evil, ("call:1",), _state("a"))], NOW)
     assert store.get_request(evil, evil) is None
     assert store.get_request("r1", evil) == b"{}"
-    assert states_of(store, [evil.replace("\x00", "").replace("\ud800", "")], NOW) == {}
+    assert states_of(store, [evil.replace("\x00", "").replace("\ud800", "")], NOW, evil) == {}
+    assert states_of(store, ["call:1"], NOW, evil) == {"call:1": [_state("a")]}
     store.delete_tenant(evil)
-    assert states_of(store, ["call:1"], NOW) == {}
+    assert states_of(store, ["call:1"], NOW, evil) == {}
     assert store.get_request("r1", evil) is None
 
 
@@ -206,7 +219,7 @@ def test_a_service_writes_before_it_returns_and_reads_back(address: str) -> None
         service.start()
         await asyncio.gather(*(service.put(StoredState("t", (f"call:{n}",), _state(str(n))), NOW) for n in range(150)))
         service.put_later(StoredRow("r", "t", b"row"), NOW)
-        found, _ = await service.find([f"call:{n}" for n in range(150)], "", NOW)
+        found, _ = await service.find([f"call:{n}" for n in range(150)], "", NOW, "t")
         assert len(found) == 150
         await service.close()
 
@@ -251,7 +264,7 @@ def test_a_store_that_fails_fails_no_reply(tmp_path: Path) -> None:
         with store.database.transaction() as transaction:
             transaction.run("drop table state_keys")
         await service.put(StoredState("t", ("call:1",), _state("a")), NOW)
-        assert (await service.find(["call:1"], "", NOW))[0] == {}
+        assert (await service.find(["call:1"], "", NOW, "t"))[0] == {}
         await service.close()
 
     asyncio.run(run())
@@ -264,7 +277,7 @@ def test_without_a_store_nothing_is_kept() -> None:
         service = StoreService(open_store("none"), StoreLimits(), print)
         service.start()
         await service.put(StoredState("t", ("call:1",), _state("a")), NOW)
-        assert (await service.find(["call:1"], "", NOW))[0] == {}
+        assert (await service.find(["call:1"], "", NOW, "t"))[0] == {}
         await service.close()
 
     asyncio.run(run())

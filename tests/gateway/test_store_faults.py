@@ -186,7 +186,7 @@ def test_while_the_database_is_away_nobody_waits_and_nothing_is_acknowledged(fau
         first = await asyncio.gather(*(service.put(_item(number), NOW, is_kept=True) for number in range(5)))
         assert first == [False] * 5
         assert not service.is_available
-        assert (await service.find(["call:0"], "", NOW))[0] == {"call:0": [_state("0")]}  # from memory
+        assert (await service.find(["call:0"], "", NOW, "t"))[0] == {"call:0": [_state("0")]}  # from memory
         await _until(lambda: service._reads.is_open)
         # The thread that probes is the only one that calls the database now.
         callers: set[str] = set()
@@ -371,9 +371,9 @@ def test_rows_are_written_in_one_order(faulty: FaultyDatabase) -> None:
     for items in (range(20), reversed(range(20))):
         faulty.written.clear()
         store.put_all([each for number in items for each in _all_kinds(number)], NOW)
-        names: dict[str, list[str]] = {}
+        names: dict[str, list[Any]] = {}
         for statement, rows in faulty.written:
-            names.setdefault(statement, []).extend(str(row[0]) for row in rows)
+            names.setdefault(statement, []).extend(row[0] for row in rows)
         assert len(names) == 5
         assert all(found == sorted(found) for found in names.values())
 

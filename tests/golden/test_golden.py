@@ -143,7 +143,7 @@ def test_a_database_gives_the_state_of_a_turn_that_a_client_returns(golden, data
     store = open_store(f"sqlite:{database}")
     assert store is not None
     found = find_states(context, Envelopes([store.envelope_key()]))
-    stored = states_of(store, [key for turn in found.turns for key in turn.keys], 1_800_000_000_000)
+    stored = states_of(store, [key for turn in found.turns for key in turn.keys], 1_800_000_000_000, "")
     restored = restore(context, found, stored, base_urls=lambda _: ADDRESS)
     store.close()
     assert restored.restored == 1

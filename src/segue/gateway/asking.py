@@ -365,6 +365,6 @@ async def _find_states(
         after=after,
         digested=identity.digested,
     )
-    stored, kept = await gateway.store.find(found.wanted(), identity.name, now_ms())
+    stored, kept = await gateway.store.find(found.wanted(), identity.name, now_ms(), admission.tenant)
     gateway.conversations.keep(kept)
     return found, stored

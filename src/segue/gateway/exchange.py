@@ -586,7 +586,7 @@ class Exchange:
                 await self.gateway.board.ask("choose", keys=strong, model=asked.chosen, tenant=asked.tenant)
         put = self.gateway.store.put
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
-        stored = [put(StoredState(asked.tenant, keys, state, owner), now, is_kept=True, is_alone=True)]
+        stored = [put(StoredState(asked.tenant, keys, state, owner, now), now, is_kept=True, is_alone=True)]
         if wants_reply:
             kept = keep_reply(asked.call, self.named(seen), self.reply_id, asked.tenant, made=self.made)
             stored.append(put(kept._replace(conversation=owner), now, is_alone=True))

@@ -18,8 +18,8 @@ class Transaction(Protocol):
         """Run a statement; return the number of rows that it changed."""
         ...
 
-    def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
-        """Run a statement once for each row."""
+    def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> int:
+        """Run a statement once for each row; return the number of rows that were changed in all."""
         ...
 
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
@@ -30,7 +30,6 @@ class Transaction(Protocol):
 class Database(Protocol):
     """A database of one kind. Its methods may be called from several threads and raise `StoreError` alone."""
 
-    bytes_type: str
     is_local: bool
     """Whether a query takes so little time that an event loop may wait for it."""
 
@@ -74,7 +73,7 @@ class StoreNotWritable(StoreError):
 _LARGEST_INTEGER: Final = 2**63 - 1
 
 
-def clean_values(values: Sequence[Value]) -> list[Value]:
+def clean_values(values: Sequence[Value]) -> Sequence[Value]:
     """Return values that every database can store. All values of all statements pass through here.
 
     PostgreSQL has no null character in a text, and neither database has half a surrogate. They are replaced, and a
@@ -83,14 +82,21 @@ def clean_values(values: Sequence[Value]) -> list[Value]:
     Raises:
         StoreError: an integer has more than 64 bits.
     """
-    return [
-        value
-        if (type(value) is str and value.isascii() and "\x00" not in value)
-        or type(value) is bytes
-        or (type(value) is int and -_LARGEST_INTEGER <= value <= _LARGEST_INTEGER)
-        else _clean(value)
-        for value in values
-    ]
+    for value in values:
+        kind = type(value)
+        if (
+            kind is bytes
+            or (type(value) is int and -_LARGEST_INTEGER <= value <= _LARGEST_INTEGER)
+            or (type(value) is str and value.isascii() and "\x00" not in value)
+        ):
+            continue
+        return [_clean(each) for each in values]
+    return values
+
+
+def clean_text(text: str) -> str:
+    """Return a text as `clean_values` does."""
+    return str(clean_values((text,))[0])
 
 
 def _clean(value: Value) -> Value:

@@ -62,7 +62,6 @@ _KINDS: Final[Mapping[str, type[StoreError]]] = {
 class PostgresqlDatabase:
     """A PostgreSQL database by its URL. The repr has no password."""
 
-    bytes_type: str = "bytea"
     is_local: bool = False
 
     def __init__(self, url: str) -> None:
@@ -173,8 +172,9 @@ class _PostgresqlTransaction:
         self._cursor.execute(_placed(statement), clean_values(values))
         return self._cursor.rowcount
 
-    def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
+    def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> int:
         self._cursor.executemany(_placed(statement), map(clean_values, rows))
+        return self._cursor.rowcount
 
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         self._cursor.execute(_placed(statement), clean_values(values))

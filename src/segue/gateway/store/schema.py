@@ -1,10 +1,11 @@
 """The tables of a store, as a list of migrations. One schema serves SQLite and PostgreSQL.
 
-A migration that was released is never changed; a new one is added at the end. `{bytes}` is the type for bytes, which
-the two databases name differently.
+A migration that was released is never changed; a new one is added at the end. What the two databases name differently
+is in braces: `{bytes}` is the type for bytes, `{id}` that of an integer that a table is in the order of, and
+`{in_order}` is what keeps a table in the order of its key.
 
 - `states`: the states of replies. They have signatures and thinking, and no texts of the conversation.
-- `state_keys`: under which keys a state is found.
+- `state_keys`: under which keys a state is found, as integers (`keyed_states.py`).
 - `requests`: one row for each request, without content.
 - `responses`: the replies of the Responses protocol that a client asked to store, with their content.
 - `conversations`: the model that answered each conversation last, and the one that was chosen for it.
@@ -16,9 +17,13 @@ the two databases name differently.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
+from segue.gateway.store.database import Transaction
+from segue.gateway.store.keyed_states import move_states
+
+MIGRATIONS: Final[tuple[tuple[str | Callable[[Transaction], object], ...], ...]] = (
     (
         (
             "create table states (id text primary key, tenant text not null, made bigint not null,"
@@ -82,7 +87,34 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "create index conversations_share on conversations (tenant, seen, size)",
         "create index contents_share on contents (tenant, seen, size)",
     ),
+    (
+        # States are found by integers, and every row of a request is in one index of its time instead of two. What
+        # finds a state is sorted before it is added: else every row would change another page.
+        "alter table states rename to old_states",
+        "alter table state_keys rename to old_state_keys",
+        "create index old_states_made on old_states (made, id)",
+        (
+            "create table states (id {id} primary key, tenant text not null, seen bigint not null,"
+            " size bigint not null, conversation text not null, keys text not null, data {bytes} not null)"
+        ),
+        "create table moved_keys (key bigint not null, state bigint not null)",
+        move_states,
+        "create table state_keys (key bigint not null, state bigint not null, primary key (key, state)){in_order}",
+        "insert into state_keys (key, state) select distinct key, state from moved_keys order by key, state",
+        "drop table moved_keys",
+        "drop table old_state_keys",
+        "drop table old_states",
+        "create index states_seen on states (seen)",
+        "create index states_conversation on states (conversation)",
+        "create index states_share on states (tenant, seen, size)",
+        "drop index requests_order",
+    ),
 )
+NAMES: Final = {
+    "sqlite": {"bytes": "blob", "id": "integer", "in_order": " without rowid"},
+    "postgresql": {"bytes": "bytea", "id": "bigint", "in_order": ""},
+}
+"""What stands for the names in braces."""
 META: Final = "create table if not exists meta (name text primary key, value text not null)"
 SET_META: Final = "insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value"
 VERSION_NAME: Final = "schema"

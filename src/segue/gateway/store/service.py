@@ -90,13 +90,13 @@ class StoreService:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     async def find(
-        self, keys: Sequence[str], conversation: str, now: int
+        self, keys: Sequence[str], conversation: str, now: int, tenant: str = ""
     ) -> tuple[dict[str, list[State]], StoredConversation | None]:
-        """Return the states of keys, and a conversation; none if the store fails."""
+        """Return the states of a tenant's keys, and a conversation; none if the store fails."""
         store = self.store
         if store is None:
             return {}, None
-        read = await self.read(lambda: store.find(keys, conversation, now), is_long=len(keys) > _MANY_KEYS)
+        read = await self.read(lambda: store.find(keys, conversation, now, tenant), is_long=len(keys) > _MANY_KEYS)
         if read is None:
             # Whether a weak key has one state alone is not known without the database.
             return self._with_waiting({}, [key for key in keys if kind_of(key) not in UNIQUE]), None

@@ -70,7 +70,6 @@ class _Connection(NamedTuple):
 class SqliteDatabase:
     """A SQLite file; each thread has its own connection."""
 
-    bytes_type: str = "blob"
     is_local: bool = True
 
     def __init__(self, path: str, *, turns: Path | None = None) -> None:
@@ -213,8 +212,8 @@ class _SqliteTransaction:
     def run(self, statement: str, values: Sequence[Value] = ()) -> int:
         return self._connection.execute(statement, clean_values(values)).rowcount
 
-    def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
-        self._connection.executemany(statement, map(clean_values, rows))
+    def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> int:
+        return self._connection.executemany(statement, map(clean_values, rows)).rowcount
 
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         return cast("list[Row]", self._connection.execute(statement, clean_values(values)).fetchall())

@@ -7,20 +7,30 @@ not known may be repeated. The functions block; `StoreService` calls them withou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from hashlib import sha256
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from secrets import token_hex
-from typing import Final, NamedTuple, TypeAlias, cast, final
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
-from segue.envelope.canonical import text_bytes
 from segue.envelope.state import State, dump_state, load_state
 from segue.errors import SettingsError
 from segue.gateway.config import StateTable
 from segue.gateway.logs import find_logger
 from segue.gateway.shares import find_share
 from segue.gateway.store.accounts import StoredAccount, Syncing
-from segue.gateway.store.database import Database, Transaction
-from segue.gateway.store.schema import META, MIGRATIONS, SET_META, VERSION_NAME
+from segue.gateway.store.database import Database, Row, Transaction, Value, clean_text
+from segue.gateway.store.keyed_states import (
+    StateRow,
+    bytes_of,
+    delete_states,
+    id_of,
+    join_keys,
+    numbers_of,
+    put_states,
+    split_keys,
+)
+from segue.gateway.store.schema import META, MIGRATIONS, NAMES, SET_META, VERSION_NAME
 
 _LOG: Final = find_logger()
 DAY: Final = 86_400_000
@@ -31,18 +41,16 @@ _CLOCK_NAME: Final = "sweep_clock"
 _LONGEST_STEP: Final = DAY
 """Milliseconds by which the clock of expiry advances at most from one sweep to the next."""
 _MOST_PARAMETERS: Final = 500
+_STEP: Final = 4
+"""Parameters are filled up to a multiple of it: each number of them is a statement that a database has to prepare."""
+_FIRST: Final = itemgetter(0)
 _NEWEST: Final = (
     "select max(seen) from (select seen from states union all select seen from responses"
     " union all select seen from conversations union all select time from requests) as rows"
 )
 _TABLES: Final = ("states", "requests", "responses", "conversations", "contents")
 """Those that have a tenant."""
-_PUT_STATE: Final = (
-    "insert into states (id, tenant, made, seen, size, data, conversation) values (?, ?, ?, ?, ?, ?, ?)"
-    " on conflict do nothing"
-)
 _USE_STATE: Final = "update states set seen = ? where id = ? and seen < ?"
-_PUT_KEY: Final = "insert into state_keys (key, state, made) values (?, ?, ?) on conflict do nothing"
 _PUT_REQUEST: Final = (
     "insert into requests (id, tenant, time, data, conversation, size) values (?, ?, ?, ?, ?, ?) on conflict do nothing"
 )
@@ -54,20 +62,19 @@ _PUT_CONTENT: Final = (
     "insert into contents (id, tenant, conversation, seen, size, data) values (?, ?, ?, ?, ?, ?) on conflict do nothing"
 )
 _FIND_STATES: Final = (
-    "select k.key, s.id, s.seen, s.data, k.made from state_keys k join states s on s.id = k.state"
-    " where k.key in ({}) union all "
+    "select s.id, s.tenant, s.data, s.seen, s.keys from (values {}) as wanted"
+    " cross join state_keys k cross join states s where k.key = wanted.column1 and s.id = k.state union all "
 )
-_FIND_CONVERSATION: Final = "select '', tenant, 0, data, 0 from conversations where id = ? order by 5 desc, 2"
+"""In this form SQLite makes no table of the keys first. A state that several keys find comes several times."""
+_FIND_CONVERSATION: Final = "select -1, tenant, data, 0, '' from conversations where id = ?"
 """Both at once: two queries take twice as long."""
-_READ_CONVERSATION: Final = "select data from conversations where id = ?"
+_READ_CONVERSATIONS: Final = "select id, data from conversations where id in ({})"
+_IN_ORDER: Final = ' order by id collate "C"'
+"""In that of Python."""
 _PUT_CONVERSATION: Final = (
     "insert into conversations (id, tenant, seen, data, size) values (?, ?, ?, ?, ?)"
     " on conflict (id) do update set seen = excluded.seen, data = excluded.data, size = excluded.size"
 )
-_WRITES: Final = (_PUT_STATE, _USE_STATE, _PUT_KEY, _PUT_REQUEST, _PUT_REPLY, _PUT_CONTENT)
-"""In the order in which they are run, before conversations and accounts."""
-_SIZES: Final = {_PUT_STATE: 4, _PUT_REQUEST: 5, _PUT_REPLY: 3, _PUT_CONTENT: 4}
-"""Which value of their rows is the number of bytes."""
 
 
 @final
@@ -92,12 +99,16 @@ class StoreLimits(NamedTuple):
 
 @final
 class StoredState(NamedTuple):
-    """A state to store under its keys."""
+    """A state to store under its keys, and when it was made (without it: when it is stored).
+
+    A write of an equal state of the same time is a repetition.
+    """
 
     tenant: str
     keys: tuple[str, ...]
     state: State
     conversation: str = ""
+    time: int | None = None
 
 
 @final
@@ -148,7 +159,7 @@ class StoredConversation(NamedTuple):
 class UsedStates(NamedTuple):
     """The ids of states that were used again, which puts off their expiry."""
 
-    ids: tuple[str, ...]
+    ids: tuple[int, ...]
 
 
 @final
@@ -191,6 +202,7 @@ class Store:
         self.database: Database = database
         self.grown: int = 0
         """Bytes that were written since the last sweep."""
+        self._lock = "" if database.is_local else " for update"
         self._migrate()
 
     def __repr__(self) -> str:
@@ -211,9 +223,12 @@ class Store:
                     f" {len(MIGRATIONS)}: upgrade segue, or use another store",
                     key="state.store",
                 )
-            for number, statements in enumerate(MIGRATIONS[version:], version + 1):
-                for statement in statements:
-                    transaction.run(statement.format(bytes=self.database.bytes_type))
+            for number, steps in enumerate(MIGRATIONS[version:], version + 1):
+                for step in steps:
+                    if isinstance(step, str):
+                        transaction.run(step.format_map(NAMES["sqlite" if self.database.is_local else "postgresql"]))
+                    else:
+                        step(transaction)
                 transaction.run("delete from meta where name = ?", (VERSION_NAME,))
                 transaction.run("insert into meta (name, value) values (?, ?)", (VERSION_NAME, str(number)))
 
@@ -232,53 +247,72 @@ class Store:
 
         Without `waits` it fails at once where another transaction is in the way.
         """
-        tables: dict[str, dict[object, tuple[str | int | bytes, ...]]] = {statement: {} for statement in _WRITES}
-        conversations: dict[str, list[StoredConversation]] = {}
-        accounts = Syncing()
-        values: dict[str, str] = {}
+        given: dict[type[Stored], list[Any]] = {}
         for each in work:
-            match each:
-                case StoredState():
-                    data = dump_state(each.state)
-                    name = sha256(text_bytes(each.tenant) + b"\x00" + data).hexdigest()[:40]
-                    row = name, each.tenant, now, now, len(data), data, each.conversation
-                    tables[_PUT_STATE][name] = row
-                    tables[_PUT_KEY].update({(key, name): (key, name, now) for key in each.keys})
-                case StoredRow():
-                    time = now if each.time is None else each.time
-                    row = each.id, each.tenant, time, each.data, each.conversation, len(each.data)
-                    tables[_PUT_REQUEST].setdefault(each.id, row)
-                case StoredReply():
-                    row = each.id, each.tenant, now, len(each.data), each.data, each.conversation
-                    tables[_PUT_REPLY].setdefault(each.id, row)
-                case StoredConversation():
-                    conversations.setdefault(each.id, []).append(each)
-                case StoredContent():
-                    row = each.id, each.tenant, each.conversation, now, len(each.data), each.data
-                    tables[_PUT_CONTENT][each.id] = row
-                case UsedStates():
-                    tables[_USE_STATE].update({name: (now, name, now) for name in each.ids})
-                case StoredAccount():
-                    accounts.add(each)
-                case StoredValue():
-                    values[each.name] = each.value
+            given.setdefault(type(each), []).append(each)
+        states = [_row_of_state(each, now) for each in given.get(StoredState, ())]
+        used = {(now, number, now) for each in given.get(UsedStates, ()) for number in each.ids}
+        requests = [
+            (
+                each.id,
+                each.tenant,
+                now if each.time is None else each.time,
+                each.data,
+                each.conversation,
+                len(each.data),
+            )
+            for each in given.get(StoredRow, ())
+        ]
+        replies = [
+            (each.id, each.tenant, now, len(each.data), each.data, each.conversation)
+            for each in given.get(StoredReply, ())
+        ]
+        contents = {  # of the same request the newest
+            each.id: (each.id, each.tenant, each.conversation, now, len(each.data), each.data)
+            for each in given.get(StoredContent, ())
+        }
+        accounts = Syncing()
+        for each in given.get(StoredAccount, ()):
+            accounts.add(each)
+        size = sum([row[3] for row in states]) + sum([row[5] for row in requests]) + sum([row[3] for row in replies])
         with accounts, self.database.transaction(waits=waits) as transaction:
-            for statement, rows in tables.items():
-                if rows:
-                    # The order in which rows are locked is the same in every gateway.
-                    transaction.run_many(statement, sorted(rows.values()))
-            for name, given in sorted(conversations.items()):
-                read = transaction.read(_READ_CONVERSATION + ("" if self.database.is_local else " for update"), (name,))
-                data = _bytes(read[0][0]) if read else b""
-                for one in given:
-                    data = one.merge(data) if data and one.merge is not None else one.data
-                transaction.run_many(_PUT_CONVERSATION, [(name, given[-1].tenant, now, data, len(data))])
-                self.grown += len(data)
+            # The order in which rows are locked is the same in every gateway.
+            if states:
+                put_states(transaction, states, lock=self._lock)
+            if used:
+                transaction.run_many(_USE_STATE, sorted(used))
+            if requests:
+                transaction.run_many(_PUT_REQUEST, sorted(requests, key=_FIRST))
+            if replies:
+                transaction.run_many(_PUT_REPLY, sorted(replies, key=_FIRST))
+            if contents:
+                transaction.run_many(_PUT_CONTENT, sorted(contents.values()))
+            if StoredConversation in given:
+                size += self._put_conversations(transaction, given[StoredConversation], now)
             accounts.write(transaction, now, is_local=self.database.is_local)
-            for name_and_value in sorted(values.items()):
+            for name_and_value in sorted(dict(given.get(StoredValue, ())).items()):
                 transaction.run(SET_META, name_and_value)
-        sizes = [row[at] for statement, at in _SIZES.items() for row in tables[statement].values()]
-        self.grown += sum(cast("list[int]", sizes))
+        self.grown += size + sum([row[4] for row in contents.values()])
+
+    def _put_conversations(self, transaction: Transaction, given: Iterable[StoredConversation], now: int) -> int:
+        """Merge conversations with what the store has of them; return how many bytes they have."""
+        changes: dict[str, list[StoredConversation]] = {}
+        for each in given:
+            changes.setdefault(clean_text(each.id), []).append(each)
+        names = sorted(changes)
+        known: dict[str, bytes] = {}
+        for start in range(0, len(names), _MOST_PARAMETERS):
+            some = names[start : start + _MOST_PARAMETERS]
+            statement = _READ_CONVERSATIONS.format(_marks(some)) + (self._lock and _IN_ORDER + self._lock)
+            known |= {str(name): bytes_of(data) for name, data in transaction.read(statement, some)}
+        rows: list[tuple[str, str, int, bytes, int]] = []
+        for name in names:
+            data = known.get(name, b"")
+            for each in changes[name]:
+                data = each.merge(data) if data and each.merge is not None else each.data
+            rows.append((name, changes[name][-1].tenant, now, data, len(data)))
+        transaction.run_many(_PUT_CONVERSATION, rows)
+        return sum([row[4] for row in rows])
 
     def get_value(self, name: str) -> str | None:
         """Return a value of the gateway itself."""
@@ -295,28 +329,31 @@ class Store:
         newest = self.database.query(_NEWEST)[0][0]
         return newest if isinstance(newest, int) else None
 
-    def find(self, keys: Iterable[str], conversation: str, now: int) -> Found:
-        """Return the states of keys, the newest first, those whose use has to be noted, and a conversation."""
-        wanted = list(dict.fromkeys(keys))
-        found: dict[str, list[State]] = {}
-        read: dict[str, State | None] = {}
-        stale: list[str] = []
+    def find(self, keys: Sequence[str], conversation: str, now: int, tenant: str = "") -> Found:
+        """Return the states of a tenant's keys, those whose use has to be noted, and a conversation.
+
+        The newest states come first, and equal ones count once.
+        """
+        numbers = numbers_of(keys)
+        rows: list[Row] = []
+        for start in range(0, len(numbers) or 1, _MOST_PARAMETERS):
+            some = numbers[start : start + _MOST_PARAMETERS]
+            some += some[-1:] * (-len(some) % _STEP)
+            rows += self.database.query(_find_statement(len(some)), (*some, conversation))
         kept: StoredConversation | None = None
-        for start in range(0, len(wanted) or 1, _MOST_PARAMETERS):
-            some = wanted[start : start + _MOST_PARAMETERS]
-            statement = _FIND_STATES.format(", ".join("?" * len(some))) if some else ""
-            for key, given, seen, data, _ in self.database.query(statement + _FIND_CONVERSATION, (*some, conversation)):
-                name = str(given)
-                if not key:
-                    kept = StoredConversation(conversation, name, _bytes(data))
-                    continue
-                if name not in read:
-                    read[name] = load_state(bytes(data)) if isinstance(data, (bytes, memoryview)) else None
-                    if isinstance(seen, int) and now - seen > DAY:
-                        stale.append(name)
-                if (state := read[name]) is not None:
-                    found.setdefault(str(key), []).append(state)
-        return Found(found, UsedStates(tuple(stale)), kept)
+        states: dict[int, tuple[str, bytes]] = {}
+        stale: list[int] = []
+        owner = clean_text(tenant) if rows else tenant
+        for number, given, data, seen, text in rows:
+            assert isinstance(number, int)
+            assert isinstance(seen, int)
+            if number < 0:
+                kept = StoredConversation(conversation, str(given), bytes_of(data))
+            elif number not in states and given == owner:
+                states[number] = str(text), bytes_of(data)
+                if now - seen > DAY:
+                    stale.append(number)
+        return Found(_read_states(states, frozenset(keys)) if states else {}, UsedStates(tuple(stale)), kept)
 
     # -- rows of requests ----------------------------------------------------------------------------------------------
 
@@ -338,7 +375,7 @@ class Store:
             f"select id, tenant, data from requests{where} order by time desc, id limit ?",  # noqa: S608
             (*values, limit),
         )
-        return [(str(name), str(owner), _bytes(data)) for name, owner, data in rows]
+        return [(str(name), str(owner), bytes_of(data)) for name, owner, data in rows]
 
     def get_request(self, name: str, tenant: str | None) -> bytes | None:
         """Return the row of one request, of the tenant or of any."""
@@ -353,7 +390,7 @@ class Store:
             f"select id, tenant, data from conversations{of_tenant} order by seen desc, id limit ?",  # noqa: S608
             values,
         )
-        return [StoredConversation(str(name), str(owner), _bytes(data)) for name, owner, data in rows]
+        return [StoredConversation(str(name), str(owner), bytes_of(data)) for name, owner, data in rows]
 
     # -- responses -----------------------------------------------------------------------------------------------------
 
@@ -384,7 +421,7 @@ class Store:
         """
         with self.database.transaction() as transaction:
             clock = _advance_clock(transaction, now)
-            count = transaction.run("delete from states where seen < ?", (clock - limits.state_age,))
+            count = delete_states(transaction, "seen < ?", (clock - limits.state_age,))
             transaction.run("delete from responses where seen < ?", (clock - limits.state_age,))
             transaction.run("delete from conversations where seen < ?", (clock - limits.state_age,))
             transaction.run("delete from requests where time < ?", (clock - limits.request_age,))
@@ -397,7 +434,7 @@ class Store:
         """Delete everything of a tenant."""
         with self.database.transaction() as transaction:
             for table in _TABLES:
-                transaction.run(f"delete from {table} where tenant = ?", (tenant,))  # noqa: S608
+                _delete_rows(transaction, table, "tenant = ?", (tenant,))
 
     def delete_request(self, name: str, tenant: str | None) -> int:
         """Delete the row and the content of a request, and what it left if its conversation has no name itself."""
@@ -413,7 +450,7 @@ class Store:
         of_tenant, values = ("", (name,)) if tenant is None else (" and tenant = ?", (name, tenant))
         with self.database.transaction() as transaction:
             return sum(
-                transaction.run(f"delete from {table} where {column} = ?{of_tenant}", values)  # noqa: S608
+                _delete_rows(transaction, table, f"{column} = ?{of_tenant}", values)
                 for table, column in columns.items()
             )
 
@@ -451,8 +488,37 @@ def _advance_clock(transaction: Transaction, now: int) -> int:
     return clock
 
 
-def _bytes(data: object) -> bytes:
-    return bytes(data) if isinstance(data, (bytes, memoryview)) else b""  # pyright: ignore[reportUnknownArgumentType]
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+@lru_cache(_MOST_PARAMETERS // _STEP + 1)
+def _find_statement(count: int) -> str:
+    return (_FIND_STATES.format(", ".join(["(?)"] * count)) if count else "") + _FIND_CONVERSATION
+
+
+def _read_states(rows: Mapping[int, tuple[str, bytes]], wanted: frozenset[str]) -> dict[str, list[State]]:
+    """Return the states of those keys that are in full in their rows, the newest first."""
+    found: dict[str, dict[bytes, State]] = {}
+    for number in sorted(rows, reverse=True):
+        text, data = rows[number]
+        if (state := load_state(data)) is not None:
+            for key in wanted.intersection(split_keys(text)):
+                found.setdefault(key, {}).setdefault(data, state)
+    return {key: [*states.values()] for key, states in found.items()}
+
+
+def _row_of_state(given: StoredState, now: int) -> StateRow:
+    data = dump_state(given.state)
+    number = id_of(now if given.time is None else given.time, data)
+    return number, given.tenant, now, len(data), given.conversation, join_keys(given.keys), data
+
+
+def _delete_rows(transaction: Transaction, table: str, where: str, values: Sequence[Value]) -> int:
+    """Delete rows of a table; return how many."""
+    if table == "states":
+        return delete_states(transaction, where, values)
+    return transaction.run(f"delete from {table} where {where}", values)  # noqa: S608
 
 
 def _shrink(transaction: Transaction, table: str, most: int) -> int:
@@ -468,6 +534,7 @@ def _shrink(transaction: Transaction, table: str, most: int) -> int:
             " where tenant = ?) as sized where total > ?",
             (tenant, share),
         )
-        transaction.run_many(f"delete from {table} where id = ?", sorted(rows, key=str))  # noqa: S608
-        deleted += len(rows)
+        for start in range(0, len(rows), _MOST_PARAMETERS):
+            some = [row[0] for row in rows[start : start + _MOST_PARAMETERS]]
+            deleted += _delete_rows(transaction, table, f"id in ({_marks(some)})", some)
     return deleted
