@@ -126,7 +126,9 @@ def read_call(
     """
     place, _, rest = path.partition("?")
     query = dict(parse_qsl(rest, keep_blank_values=True)) if rest else {}
-    found = _match(method.upper(), place, {name.lower(): value for name, value in headers.items()}, query)
+    if not "".join(headers).islower():
+        headers = {name.lower(): value for name, value in headers.items()}
+    found = _match(method.upper(), place, headers, query)
     route, name = found.route, found.protocol
     plain = parse_body(body, name)
     check_name(found.model or _named(plain), "the name of the model", name)
@@ -271,7 +273,7 @@ def _match(method: str, path: str, headers: Mapping[str, str], query: Mapping[st
     """
     table = _table(registered_count())
     asked = "GET" if method == "HEAD" else method
-    places = tuple(dict.fromkeys((path, unquote(path))))  # some clients escape the colon of a path of Google
+    places = tuple(dict.fromkeys((path, unquote(path)))) if "%" in path else (path,)  # an escaped colon, for Google
     for place in places:
         found = table.find(asked, place, headers, query, is_decoded=place is not path)
         if found is not None:
@@ -480,5 +482,7 @@ def _check_calls(messages: Sequence[Message], protocol: str) -> None:
 
 
 def _named(body: Mapping[str, object] | None) -> str | None:
-    names = [] if body is None else [name for key in _MODEL_KEYS if isinstance(name := body.get(key), str) and name]
-    return names[0] if names else None
+    for key in () if body is None else _MODEL_KEYS:
+        if isinstance(name := cast("Mapping[str, object]", body).get(key), str) and name:
+            return name
+    return None

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -78,7 +77,6 @@ def quote_variable(value: str, *, name: str, in_host: bool) -> str:
     return value
 
 
-@lru_cache(maxsize=256)  # asked for each request
 def check_path(path: str, *, model_id: str) -> str:
     """Return the path and query of a request if no part of it can be read as another path.
 

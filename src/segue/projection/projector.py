@@ -156,11 +156,7 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
         messages = (*context.messages[:index], marked, *context.messages[index + 1 :])
         context = replace(context, messages=messages)
     return Prompt(
-        context=context,
-        options=options,
-        model=endpoint.model.id,
-        anchored=anchor is not None,
-        plain_system=plain,
+        context=context, options=options, model=endpoint.model.id, anchored=anchor is not None, plain_system=plain
     )
 
 
@@ -249,12 +245,7 @@ class Projector:
             if self._is_busy:  # `Policy.same_model` asks while it is being asked: the cache must not change now
                 target = self._engine.target
                 return project_for(
-                    context,
-                    target.model,
-                    options=options,
-                    policy=target.policy,
-                    account=account,
-                    refused=refused,
+                    context, target.model, options=options, policy=target.policy, account=account, refused=refused
                 )
             self._is_busy = True
             try:
@@ -354,11 +345,7 @@ def _finish(outcome: PassOutcome, context: Context, target: Target) -> Projectio
         context=context,
         options=options,
         report=report,
-        requirements=(
-            *needed,
-            *_thinking_requirement(outcome, settings.options, target),
-            *fitted.requirements,
-        ),
+        requirements=(*needed, *_thinking_requirement(outcome, settings.options, target), *fitted.requirements),
         tool_names={wire: given for given, wire in workspace.prefix_state.wire_names.items()},
         window=fitted.window,
         refused=outcome.refused(),

@@ -44,7 +44,7 @@ def find_drift(message: AssistantMessage) -> tuple[str, ...]:
     for each in (message, *message.content):
         if each.extra is not None:
             _add_fields(each.extra, message.protocol, known, fields)
-    found = {f"field {name}" for name in fields}
+    found = {f"field {name}" for name in fields} if fields else set[str]()
     if message.raw_stop_reason and message.raw_stop_reason not in known.names:
         found.add(f"stop reason {message.raw_stop_reason}")
     for piece in message.content:
@@ -52,7 +52,7 @@ def find_drift(message: AssistantMessage) -> tuple[str, ...]:
             kind = piece.block.get("type")
             names = [kind] if isinstance(kind, str) else list(piece.block)
             found |= {f"block {name}" for name in names if name not in known.names}
-    return tuple(sorted(f"{message.protocol}: {name[:_LONGEST]}" for name in found))
+    return tuple(sorted(f"{message.protocol}: {name[:_LONGEST]}" for name in found)) if found else ()
 
 
 def _add_fields(extra: Extra, protocol: str, known: _Known, found: set[str]) -> None:
@@ -84,15 +84,15 @@ def _walk_patch(patch: object, known: _Known, depth: int, found: set[str]) -> No
 
 def _walk(value: object, known: _Known, depth: int, found: set[str]) -> None:
     """Add the unknown keys; what is below one is not looked at."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         for item in cast("list[object]", value):
             _walk(item, known, depth, found)
     elif depth and type(value) not in ATOMS and isinstance(value, (dict, Mapping)):
         for key, inner in cast("Mapping[str, object]", value).items():
             if key not in known.names:
                 found.add(key)
-            elif key not in known.open and isinstance(inner, (dict, list, tuple, Mapping)):
-                _walk(cast("object", inner), known, depth - 1, found)
+            elif key not in known.open and type(inner) not in ATOMS:
+                _walk(inner, known, depth - 1, found)
 
 
 @lru_cache

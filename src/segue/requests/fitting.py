@@ -102,10 +102,7 @@ def _does_not_fit(requirement: WindowTooSmall, model: Model) -> DoesNotFit:
 
 
 def _disable_thinking(
-    projection: Projection,
-    projecting: Callable[[Options | None], Projection],
-    model: Model,
-    options: Options | None,
+    projection: Projection, projecting: Callable[[Options | None], Projection], model: Model, options: Options | None
 ) -> Projection:
     """Turn thinking off for this request if the running tool cycle or the last turn requires it, and report it."""
     is_required = any(requirement.kind == "thinkingOff" for requirement in projection.requirements)

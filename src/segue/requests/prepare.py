@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final, cast
 
 import msgspec
@@ -201,11 +201,7 @@ class Request:
                 f" Model({self.model.id!r}, {self.model.provider!r}, {self.protocol!r}, base_url=...)",
                 key="base_url",
             )
-        base = base.rstrip("/")
-        path = check_path(path, model_id=self.model.id)
-        # Many write the version as a part of the base URL, because other protocols of the same server have it there.
-        version = path[: path.find("/", 1)]
-        return base + (path.removeprefix(version) if version and base.endswith(version) else path)
+        return _join_url(base.rstrip("/"), path, self.model.id)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -213,7 +209,8 @@ class Request:
         given, versions = self.model.headers, self._codec.versions
         chosen = {} if versions is None or versions.header in given else {versions.header: self._version_of(versions)}
         headers = {"content-type": "application/json", **self._codec.headers, **chosen, **given}
-        headers = join_headers(headers, self.needed_headers)
+        if needed := self.needed_headers:
+            headers = join_headers(headers, needed)
         transport = self._codec.transports.get(self._endpoint.dialect.transport or "")
         return headers if transport is None else {k: v for k, v in headers.items() if not transport.is_moved(k)}
 
@@ -399,6 +396,14 @@ class Request:
         notes = form.applied(self._codec.encode_response(message, self._endpoint))
         code, path = ChangeCode.SERVER_EDITED, ("messages",)
         return tuple(Change(code=code, path=path, loss=Loss.CONTENT, detail=detail) for detail in notes)
+
+
+@lru_cache(maxsize=256)  # asked for each request
+def _join_url(base: str, path: str, model_id: str) -> str:
+    path = check_path(path, model_id=model_id)
+    # Many write the version as a part of the base URL, because other protocols of the same server have it there.
+    version = path[: path.find("/", 1)]
+    return base + (path.removeprefix(version) if version and base.endswith(version) else path)
 
 
 def _is_withheld(message: AssistantMessage) -> bool:
@@ -608,11 +613,8 @@ def convert(
         raise
     if isinstance(body, Mapping) and _is_changed(request, prompt.options, policy):
         read = find_endpoint(protocol, writer, prompt.model, catalogue).model
-        if _is_text(request.report) and (read.id, read.provider, protocol) == (
-            model.id,
-            model.provider,
-            model.protocol,
-        ):
+        is_own = (read.id, read.provider, protocol) == (model.id, model.provider, model.protocol)
+        if is_own and _is_text(request.report):
             request = _as_received(body, prompt, model) or request
     request.report = request.report.shifted(shift)
     return request

@@ -18,7 +18,7 @@ from client.http.test_replies import CODECS, both_clients, each_wire
 from client.wires import TEXT, WIRES, Wire
 from segue.client.flow.misreported_errors import EMPTY_REPLY, is_empty_reply
 from segue.client.http.clients import Client
-from segue.conversation.content import TextContent, ToolCall
+from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, Usage
 from segue.conversation.replayed import message_events
 from segue.errors import RequestFailed
@@ -245,6 +245,26 @@ def test_a_model_may_have_nothing_to_add_to_a_tool_result():
     assert is_empty_reply(replace_fields(silent, usage=None), called)
     assert is_empty_reply(silent, HELLO)
     assert not is_empty_reply(replace_fields(silent, stop_reason=StopReason.LENGTH), HELLO)
+
+
+CONTENTS = {
+    "nothing": ((), True),
+    "an empty text": ((TextContent(text=""),), True),
+    "empty thinking and an empty text": ((ThinkingContent(thinking=""), TextContent(text="")), True),
+    "a text": ((TextContent(text=""), TextContent(text="a")), False),
+    "thinking": ((ThinkingContent(thinking="a"),), False),
+    "a signature": ((ThinkingContent(thinking="", thinking_signature="s"),), False),
+    "a signature of a text": ((TextContent(text="", text_signature="s"),), False),
+    "a call": ((ToolCall(id="c1", name="f", arguments={}),), False),
+    "a native block": ((NativeContent(protocol="p", block={"type": "x"}),), False),
+}
+
+
+@pytest.mark.parametrize(("content", "is_empty"), CONTENTS.values(), ids=CONTENTS.keys())
+def test_a_reply_is_empty_without_any_content(content, is_empty):
+    for reason in (StopReason.STOP, StopReason.TOOL_USE):
+        assert is_empty_reply(AssistantMessage(content=content, stop_reason=reason), HELLO) is is_empty
+    assert not is_empty_reply(AssistantMessage(content=content, stop_reason=StopReason.LENGTH), HELLO)
 
 
 def test_an_error_after_the_start_of_a_stream_leads_to_the_fallback_model(server: ScriptedServer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -115,6 +116,49 @@ REPLIES = {
 @pytest.mark.parametrize("body", REPLIES.values(), ids=REPLIES.keys())
 def test_a_reply_comes_out_as_it_was(body):
     assert CODEC.encode_response(decode(body), GPT) == body
+
+
+ODD_REPLIES = {
+    "an index that is false": reply({"content": "a"})
+    | {"choices": [{"index": False, "message": {"role": "assistant", "content": "a"}, "finish_reason": "stop"}]},
+    "a time that is false": reply({"content": "a"}, created=False),
+    "counts that are false": reply(
+        {"content": "a"}, usage={"prompt_tokens": False, "completion_tokens": False, "total_tokens": False}
+    ),
+    "one count that is true": reply(
+        {"content": "a"}, usage={"prompt_tokens": True, "completion_tokens": 1, "total_tokens": 1}
+    ),
+    "an empty refusal": reply({"content": "a", "refusal": "", "audio": None, "function_call": None}),
+    "calls that are an object": reply({"content": "a", "tool_calls": {}}),
+    "calls beside null": reply({"content": None, "tool_calls": [CALL]}, "tool_calls"),
+    "calls with spaces": reply(
+        {"content": "a", "tool_calls": [{**CALL, "function": {"name": "f", "arguments": '{ "a": 1 }'}}]}, "tool_calls"
+    ),
+    "calls that are cut off": reply(
+        {"content": "a", "tool_calls": [{**CALL, "function": {"name": "f", "arguments": '{"a": '}}]}, "length"
+    ),
+    "a tag before the text": reply({"content": "<think>t</think>a"}),
+    "a reason of another vendor": reply({"content": "a"}, "eos"),
+}
+
+
+@pytest.mark.parametrize("body", [*REPLIES.values(), *ODD_REPLIES.values()], ids=[*REPLIES, *ODD_REPLIES])
+def test_a_reply_comes_out_as_the_same_json(body):
+    """True is not 1, as `==` says."""
+    written = CODEC.encode_response(decode(body), GPT)
+    assert json.dumps(written, sort_keys=True) == json.dumps(body, sort_keys=True)
+
+
+def test_a_reply_in_the_default_format_keeps_nothing():
+    body = reply({"content": "a", "tool_calls": [CALL]}, "tool_calls", created=0)
+    assert decode(body).extra is None
+
+
+def test_a_reply_with_renamed_calls_keeps_their_names():
+    body = reply({"content": "a", "tool_calls": [CALL]}, "tool_calls")
+    message = decode(body, f="own name")
+    assert message.tool_calls()[0].name == "own name"
+    assert CODEC.encode_response(message, GPT) == body
 
 
 @pytest.mark.parametrize("body", REPLIES.values(), ids=REPLIES.keys())

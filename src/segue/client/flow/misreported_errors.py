@@ -27,6 +27,7 @@ from segue.failures.failure import Failure, FailureKind
 
 _SHOWN: Final = 200
 """Characters of a web page's text that the message quotes."""
+_ANSWERED: Final = (StopReason.STOP, StopReason.TOOL_USE)
 EMPTY_REPLY: Final = "a reply without content"
 """The evidence of a failure that is an empty reply."""
 
@@ -67,16 +68,18 @@ def is_empty_reply(message: AssistantMessage, context: Context) -> bool:
 
     After tool results it is one if it cost tokens: the model had nothing to add.
     """
-    if message.stop_reason not in (StopReason.STOP, StopReason.TOOL_USE):
+    if message.stop_reason not in _ANSWERED:
         return False
-    if any(piece.kind not in ("text", "thinking") or _has_text(piece) for piece in message.content):
-        return False
+    for piece in message.content:
+        if piece.kind not in ("text", "thinking") or _has_text(piece):
+            return False
     is_after_results = bool(context.messages) and context.messages[-1].role == "toolResult"
     return not (is_after_results and message.usage is not None and message.usage.output)
 
 
 def _has_text(piece: object) -> bool:
-    return any(getattr(piece, key, None) for key in ("text", "thinking", "text_signature", "thinking_signature"))
+    is_text = getattr(piece, "text", None) or getattr(piece, "text_signature", None)
+    return bool(is_text or getattr(piece, "thinking", None) or getattr(piece, "thinking_signature", None))
 
 
 def note_empty(message: AssistantMessage) -> AssistantMessage:

@@ -21,12 +21,14 @@ from msgspec.structs import replace
 
 from segue.client.output.replies import CallAsText
 from segue.conversation.events import DoneEvent, ErrorEvent, Event
+from segue.conversation.limits import MAX_NESTING
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import DecodeError
 from segue.framing.aws_chunks import AwsChunksDecoder
 from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
 from segue.framing.ndjson import NdjsonDecoder
 from segue.framing.sse import SseDecoder, SseEvent
+from segue.protocols.kit.storable import ParsedReply
 from segue.protocols.kit.streaming import NamedFrame, StreamDecoder
 from segue.requests.prepare import Request
 
@@ -35,6 +37,7 @@ _Frame: TypeAlias = SseEvent | AwsEvent | bytes
 _Cut: TypeAlias = Callable[[bytes], Sequence[_Frame]]
 
 _BOM: Final = b"\xef\xbb\xbf"
+_DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 _BRACKETS: Final = (b"{", b"[")
 _BEFORE_CONTENT: Final = frozenset({"start", "usage", "ping", "notice"})
 
@@ -203,7 +206,13 @@ def read_whole(body: bytes, request: Request, account: str | None = None, key: s
     Raises:
         DecodeError: the body does not fit the protocol.
     """
-    parsed = parse_body(body)
-    if not isinstance(parsed, Mapping):
+    try:
+        parsed: object = _DECODE(body)
+        # Counted by taking them out, because `count` looks at each byte: there are no more levels than brackets.
+        brackets = 2 * len(body) - len(body.replace(b"{", b"")) - len(body.replace(b"[", b""))
+        parsed = ParsedReply(parsed) if brackets <= MAX_NESTING else parsed
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        parsed = parse_body(body)
+    if not isinstance(parsed, (dict, Mapping)):
         raise DecodeError("the reply is not a JSON object")
     return request.decode(cast("Mapping[str, object]", parsed), account=account, key=key)

@@ -133,8 +133,10 @@ _LONGEST_ID: Final = 200
 
 def find_request_id(headers: Mapping[str, str]) -> str | None:
     """Return the provider's id of a request."""
-    found = next((value for name in _REQUEST_IDS if (value := headers.get(name))), None)
-    return found if found is not None and len(found) <= _LONGEST_ID and found.isprintable() else None
+    for name in _REQUEST_IDS:
+        if found := headers.get(name):
+            return found if len(found) <= _LONGEST_ID and found.isprintable() else None
+    return None
 
 
 @final

@@ -12,7 +12,7 @@ from typing import final
 
 from segue.models.model import Model
 from segue.projection.workspace.ownership import KEY_LABEL, ONE_OF_SEVERAL
-from segue.protocols.registry import resolve_rules
+from segue.protocols.api import resolve_endpoint
 
 
 @final
@@ -31,7 +31,7 @@ class Accounts:
 
         None if the account does not matter.
         """
-        if resolve_rules(model).bound_account == "no":
+        if resolve_endpoint(model).rules.bound_account == "no":
             return None
         label = self.key_label(model)
         if named := self._named.get((model.provider, label)):
@@ -40,7 +40,7 @@ class Accounts:
 
     def learn(self, model: Model, named: str | None) -> str | None:
         """Remember the account that a reply named, and return its label."""
-        if resolve_rules(model).bound_account == "no":
+        if resolve_endpoint(model).rules.bound_account == "no":
             return None
         label = self.key_label(model)
         if named is None:

@@ -68,16 +68,19 @@ def fill_url(url: str, environment: Mapping[str, str]) -> str:
             f"the URL {shown} needs the environment variable {name}; set it, or pass base_url=...", key=name
         )
 
-    filled = _VARIABLE.sub(value, url)
-    for old, new in _GLOBAL_HOST_NAMES.items():
-        filled = filled.replace(old, new)
-    if not _is_address(filled):
-        text = f"{filled!r} is not an HTTP URL; pass base_url=... with a URL that begins with https:// or http://"
-        raise SettingsError(text, key="base_url")
-    return filled
+    return _at_host(_VARIABLE.sub(value, url) if "{" in url else url)
 
 
 @lru_cache(maxsize=256)  # asked for each request
+def _at_host(url: str) -> str:
+    for old, new in _GLOBAL_HOST_NAMES.items():
+        url = url.replace(old, new)
+    if not _is_address(url):
+        text = f"{url!r} is not an HTTP URL; pass base_url=... with a URL that begins with https:// or http://"
+        raise SettingsError(text, key="base_url")
+    return url
+
+
 def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)

@@ -51,7 +51,6 @@ from segue.planning.fallbacks import FallbackPolicy
 from segue.projection.policy import Policy
 from segue.projection.projector import with_routers
 from segue.protocols.context_input import ContextInput, read_input
-from segue.protocols.registry import resolve_dialect
 from segue.requests.prepare import prepare as make_request
 
 if TYPE_CHECKING:
@@ -684,9 +683,7 @@ class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
             or setup.on_attempt is not None
             or setup.sticky
             or (self._windows and window_key(model) in self._windows)
-            or resolve_dialect(model).auth == "aws"
-            or builder.find_auth(model, model.provider) is not None
-            or builder.find_candidates(model, ()) != (model,)
+            or not builder.sends_plainly(model)
         ):
             return None
         account, policy = self.find_account(model), self._find_policy(policy)

@@ -28,6 +28,7 @@ from segue.models.model import Model
 from segue.requests.prepare import Request
 
 _OK: Final = 200
+_FAILED: Final = (StopReason.ERROR, StopReason.ABORTED)
 
 
 @final
@@ -81,7 +82,7 @@ class FirstAttempt:
     def _is_answer(self, message: AssistantMessage) -> bool:
         """Whether no further attempt follows a reply, and it reports nothing that was dropped."""
         return (
-            message.stop_reason not in (StopReason.ERROR, StopReason.ABORTED)
+            message.stop_reason not in _FAILED
             and not is_context_overflow(message, self.model.context_window)
             and not is_empty_reply(message, self._context)
             and not self.request.note_dropped(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -38,9 +38,11 @@ from segue.foundation.plurals import counted
 from segue.foundation.quoting import check_headers, join_headers
 from segue.foundation.version import __version__
 from segue.models.catalogue import get_model, installed_catalogue
+from segue.models.dialect import Dialect
 from segue.models.model import Model
 from segue.models.provider import Provider
 from segue.models.providers import find_row
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.registry import resolve_dialect
 from segue.requests.prepare import Request
 
@@ -50,6 +52,10 @@ _SECRET_HEADERS: Final = frozenset(
 """A request with one of these headers needs no other key."""
 _SECRET_NAME: Final = re.compile(r"key|auth|token|secret|cookie|password|credential")
 """Names of other headers with secrets: gateways define their own."""
+
+
+_MOST_KNOWN: Final = 64
+"""Requests without a body, and models, that a builder remembers."""
 
 
 class OutgoingRequest:
@@ -68,6 +74,12 @@ class OutgoingRequest:
         self.method: str = "POST"
         self.service: str = "bedrock"
 
+    def with_content(self, content: bytes) -> OutgoingRequest:
+        """Return the same request with a body; its headers may be changed."""
+        made = OutgoingRequest(self.url, self.headers.copy(), content, self.secrets, is_signed=self.is_signed)
+        made.service = self.service
+        return made
+
     def __repr__(self) -> str:
         return f"OutgoingRequest({conceal(self.url, self.secrets)}, {counted(len(self.content), 'byte')})"
 
@@ -79,6 +91,8 @@ class RequestBuilder:
         self.setup = setup
         self.signer: AwsSigner = AwsSigner()
         self.accounts: Accounts = Accounts(self._key_of)
+        self._heads: dict[tuple[object, ...], tuple[Dialect, OutgoingRequest]] = {}
+        self._plain: dict[int, Model] = {}
 
     def _key_of(self, model: Model) -> str | None:
         """Find the key for a model; None if a function supplies tokens, which change."""
@@ -100,6 +114,18 @@ class RequestBuilder:
         found = [get_model(name, catalogue=self.setup.catalogue) for name in (model, *fallback_models)]
         first = found[0].provider
         return tuple(at_base_url(each, self.setup.find_url(each, first)) for each in found)
+
+    def sends_plainly(self, model: Model) -> bool:
+        """Whether a request to a model is neither signed nor has a token, and the settings change nothing of it."""
+        setup = self.setup
+        if self._plain.get(id(model)) is not model:
+            is_plain = resolve_endpoint(model).dialect.auth != "aws" and self.find_auth(model, model.provider) is None
+            if not is_plain or get_model(model, catalogue=setup.catalogue) != model:
+                return False
+            if len(self._plain) >= _MOST_KNOWN:
+                self._plain.clear()
+            self._plain[id(model)] = model
+        return setup.find_url(model, model.provider) in (None, model.base_url)
 
     def _find_row(self, model: Model) -> Provider | None:
         """Find the row of a model's provider: the user's own, segue's, or that of an installed package."""
@@ -148,24 +174,51 @@ class RequestBuilder:
         Raises:
             SettingsError: there is no URL, or the key or another header cannot be sent.
         """
-        setup, model = self.setup, request.model
-        dialect = resolve_dialect(model)
+        setup, model, options = self.setup, request.model, request.projection.options
+        dialect = resolve_endpoint(model).dialect
         url = fill_url(with_query_last(url or request.url, model.base_url), setup.environment)
-        url, login = split_login(url)
+        given, needed = request.headers, request.needed_headers
+        key = choose_key(setup.api_key, model, first) or setup.find_key(self._find_row(model))
+        asked = (url, key, bool(options.stream), options.session_id, *given.items(), None, *needed.items())
+        known = self._heads.get(asked)
+        if known is None or known[0] is not dialect or token is not None:
+            head = self._make_head(request, token, key, url=url, given=given, needed=needed)
+            if isinstance(head, Broken):
+                return head
+            known = dialect, head
+            if key and token is None:
+                if len(self._heads) >= _MOST_KNOWN:
+                    self._heads.clear()
+                self._heads[asked] = known
+        content = request.content if body is None else encode_json(body)
+        return known[1].with_content(content)
+
+    def _make_head(
+        self,
+        request: Request,
+        token: Token | None,
+        key: str | None,
+        *,
+        url: str,
+        given: Mapping[str, str],
+        needed: Mapping[str, str],
+    ) -> OutgoingRequest | Broken:
+        """Build the HTTP request without its body."""
+        dialect = resolve_dialect(request.model)
         options = request.projection.options
+        url, login = split_login(url)
         headers = {
             "user-agent": f"segue/{__version__}",
             "accept": "text/event-stream, application/json" if options.stream else "application/json",
-            **{name.lower(): value for name, value in request.headers.items()},
+            **{name.lower(): value for name, value in given.items()},
             **session_headers(dialect, options.session_id),
-            **setup.headers,
+            **self.setup.headers,
             **login,
         }
-        headers = join_headers(headers, request.needed_headers)
+        headers = join_headers(headers, needed)
         check_headers(headers)
         if options.stream:
             headers["accept-encoding"] = "identity"  # compression would delay events
-        key = choose_key(setup.api_key, model, first) or setup.find_key(self._find_row(model))
         is_signed = True
         if token is not None:
             secret = token_headers(token)
@@ -175,17 +228,15 @@ class RequestBuilder:
             secret, is_signed = {}, False
         elif not _SECRET_HEADERS.isdisjoint(headers):
             secret = {}
-        elif missing := explain_missing(self._find_row(model), dialect, url):
+        elif missing := explain_missing(self._find_row(request.model), dialect, url):
             return Broken(missing, FailureKind.AUTH)
         else:
             secret = {}
         headers |= secret | login
         hidden = secret | {name: value for name, value in headers.items() if _SECRET_NAME.search(name)}
-        content = request.content if body is None else encode_json(body)
-        secrets = secrets_in(hidden | query_secrets(url))
-        outgoing = OutgoingRequest(url, headers, content, secrets, is_signed=is_signed)
-        outgoing.service = dialect.aws_service
-        return outgoing
+        head = OutgoingRequest(url, headers, b"", secrets_in(hidden | query_secrets(url)), is_signed=is_signed)
+        head.service = dialect.aws_service
+        return head
 
     def explain(self, error: SettingsError) -> Broken:
         """Turn an error in the settings for one model into its failure: a fallback model may be set up correctly."""

@@ -80,7 +80,7 @@ def split_object(received: Block, default: Block, keys: Keys, parent: str) -> tu
     may_rename = (keys.aliases or keys.instead) and not received.keys() <= default.keys()
     renamed = _renamed(received, default, keys) if may_rename else NO_NAMES
     for key, value in received.items():
-        name = renamed.get(key, key)
+        name = renamed.get(key, key) if renamed else key
         current = default.get(name, MISSING)
         if name != key:
             entry: Wire | None = {"as": name}

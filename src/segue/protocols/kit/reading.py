@@ -21,6 +21,9 @@ REPLY = "reply"
 send it."""
 
 
+_OBJECTS = frozenset[type]({dict})
+
+
 def of_reply(protocol: str, given: Mapping[str, object]) -> Extra:
     """Make the `extra` for data that only a reply has."""
     return {REPLY: {protocol: given}}
@@ -65,13 +68,8 @@ def expect_objects(value: object, path: Path) -> list[Mapping[str, object]]:
     Raises:
         DecodeError: it is not an array, or an item is not an object.
     """
-    if type(value) is list:
-        objects = cast("list[Mapping[str, object]]", value)
-        for each in objects:
-            if type(each) is not dict:
-                break
-        else:
-            return objects
+    if type(value) is list and _OBJECTS.issuperset(map(type, cast("list[object]", value))):
+        return cast("list[Mapping[str, object]]", value)
     items = expect_list(cast("object", value), path)
     for index, item in enumerate(items):
         if type(item) is not dict and not isinstance(item, Mapping):

@@ -17,6 +17,9 @@ from segue.protocols.kit.json_patch import apply, difference
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import of_reply, reply_extra
 
+_STOP, _TOOL_USE = StopReason.STOP, StopReason.TOOL_USE  # to look up a member takes as long as a call
+_FAILED = (StopReason.ERROR, StopReason.ABORTED)
+
 
 def read_stop(reasons: Mapping[str, StopReason], reason: str | None, kinds: Collection[str]) -> StopReason:
     """Return the stop reason of a complete reply; `kinds` are the kinds of its content.
@@ -24,10 +27,10 @@ def read_stop(reasons: Mapping[str, StopReason], reason: str | None, kinds: Coll
     An unknown reason means STOP if the reply has content, so that the content is kept, and ERROR if it has none. STOP
     becomes TOOL_USE if the reply has calls.
     """
-    found = StopReason.STOP if reason is None else reasons.get(reason)
+    found = _STOP if reason is None else reasons.get(reason)
     if found is None:
-        found = StopReason.STOP if kinds else StopReason.ERROR
-    return StopReason.TOOL_USE if found == StopReason.STOP and "toolCall" in kinds else found
+        found = _STOP if kinds else StopReason.ERROR
+    return _TOOL_USE if found is _STOP and "toolCall" in kinds else found
 
 
 def read_required_stop(
@@ -48,7 +51,7 @@ def read_required_stop(
 
 def ended_with(reason: str | None, stop: StopReason) -> str | None:
     """Return the error message of a reply whose stop reason is an error; None for any other."""
-    if stop not in (StopReason.ERROR, StopReason.ABORTED):
+    if stop not in _FAILED:
         return None
     return f"the reply ended with {reason or stop.value}"
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias, final
 from urllib.parse import unquote
 
@@ -84,29 +85,37 @@ class RouteTable:
         self._by_end: Final = {end: [row for row in rows if _last_name(row[1].path) in (end, None)] for end in ends}
 
     def find(
-        self,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        query: Mapping[str, str],
-        *,
-        is_decoded: bool = False,
+        self, method: str, path: str, headers: Mapping[str, str], query: Mapping[str, str], *, is_decoded: bool = False
     ) -> MatchedRoute | None:
         """Find the route of a request; names of headers are in lower case.
 
         The model in the path is decoded once: not at all if the path `is_decoded` already.
         """
+        matches = _MATCHES if len(path) <= _COMMON_LENGTH else _MATCHES.__wrapped__
+        for found in matches(self, method, path, is_decoded):
+            if _is_evident(found.route.evidence, headers, query):
+                return found
+        return None
+
+    def matches(self, method: str, path: str, is_decoded: bool) -> list[MatchedRoute]:
+        """List the routes that a path matches, whatever the evidence is."""
+        matched: list[MatchedRoute] = []
         for name, route, pattern in self._by_end.get(_last_name(path)) or self._by_end[None]:
             found = pattern.fullmatch(path) if route.method == method else None
-            if found is not None and _is_evident(route.evidence, headers, query):
+            if found is not None:
                 named = {key: value if is_decoded else unquote(value) for key, value in found.groupdict().items()}
                 model = route.model_id.format(named["model"]) if "model" in named else None
-                return MatchedRoute(name, route, model, named.get("reply"))
-        return None
+                matched.append(MatchedRoute(name, route, model, named.get("reply")))
+        return matched
 
     def methods(self, path: str) -> tuple[str, ...]:
         """List the methods that any protocol has for a path."""
         return tuple(dict.fromkeys(route.method for _, route, pattern in self._rows if pattern.fullmatch(path)))
+
+
+_MATCHES: Final = lru_cache(maxsize=256)(RouteTable.matches)
+_COMMON_LENGTH: Final = 256
+"""Characters of a path that is remembered with its routes; a client may send any."""
 
 
 def _compile(path: str) -> re.Pattern[str]:

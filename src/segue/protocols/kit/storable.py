@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import Value
 from segue.conversation.context import Prompt
-from segue.conversation.fast_checks import WrongType, checked_values, is_plain
+from segue.conversation.fast_checks import WrongType, checked_values, free_form_values_of, is_plain
 from segue.conversation.limits import ABOVE_A_MESSAGE, MAX_DIGITS, MAX_NESTING
 from segue.conversation.messages import AssistantMessage, Diagnostic
 from segue.errors import DecodeError, SegueError
@@ -251,6 +251,11 @@ class StorableRequests(msgspec.Struct, frozen=True):
 
 
 @final
+class ParsedReply(dict[str, object]):
+    """A reply as msgspec parsed it, of at most `MAX_NESTING` levels: only what is read of it has to be checked."""
+
+
+@final
 class StorableResponses(msgspec.Struct, frozen=True):
     """The `decode_response` of a protocol; its result can be stored."""
 
@@ -265,6 +270,11 @@ class StorableResponses(msgspec.Struct, frozen=True):
         if not isinstance(body, (dict, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise DecodeError(f"a reply has to be an object, not {type(body).__name__}")
         try:
+            if type(body) is ParsedReply:
+                body = dict(body)
+                message = self.decode(body, endpoint, tool_names)
+                if is_plain(free_form_values_of((message,))):
+                    return message
             if is_plain([body]):
                 return self.decode(body, endpoint, tool_names)
             replaced: list[str] = []

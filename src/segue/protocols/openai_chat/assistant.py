@@ -236,6 +236,8 @@ _Part: TypeAlias = TextContent | ThinkingContent | NativeContent
 _THINKING: Final = FIELDS[0]
 _COMMON: Final = frozenset({"role", "content", "tool_calls", _THINKING})
 """The keys of most messages."""
+_READ_APART: Final = REASONING_KEYS | {"audio", "extra_content", "function_call", "images", "refusal"}
+"""The other keys that are read."""
 
 
 def empty_content(endpoint: Endpoint) -> str | None:
@@ -280,15 +282,44 @@ def decode_assistant(
 
 def decode_reply(
     wire: Block, endpoint: Endpoint, path: Path, tool_names: Mapping[str, str]
-) -> tuple[tuple[AssistantContent, ...], tuple[Diagnostic, ...]]:
+) -> tuple[tuple[AssistantContent, ...], tuple[Diagnostic, ...], Wire | None]:
     """Read the content of an assistant message of a reply. Its format is kept with the reply.
+
+    The third value is the message in the default format, if that is known without writing it.
 
     Raises:
         DecodeError: content or calls are not in the format of the protocol.
     """
+    plain = _decode_plain_reply(wire, endpoint) if not tool_names or not wire.get("tool_calls") else None
+    if plain is not None:
+        return plain
     notes: list[Diagnostic] = []
     pieces, _ = _decode_pieces(wire, endpoint, path, notes, known=set(), tool_names=tool_names)
-    return tuple(pieces), tuple(notes)
+    return tuple(pieces), tuple(notes), None
+
+
+def _decode_plain_reply(
+    wire: Block, endpoint: Endpoint
+) -> tuple[tuple[AssistantContent, ...], tuple[Diagnostic, ...], Wire] | None:
+    """Read a reply of a text and calls in the default format, as most are; None when it has more."""
+    text, calls = wire.get("content"), wire.get("tool_calls")
+    if not _READ_APART.isdisjoint(wire) and any(wire.get(key) is not None for key in _READ_APART):
+        return None
+    if text is not None and (type(text) is not str or "think>" in text):
+        return None
+    notes: list[Diagnostic] = []
+    pieces: list[AssistantContent] = [TextContent(text=text)] if text else []
+    default: Wire = {"role": "assistant", "content": text or empty_content(endpoint)}
+    if calls:
+        if not isinstance(calls, list):
+            return None
+        for call in cast("list[Json]", calls):
+            plain = decode_plain_call(call, notes)
+            if plain is None:
+                return None
+            pieces.append(plain)
+        default["tool_calls"] = cast("object", calls)
+    return tuple(pieces), tuple(notes), default
 
 
 def _decode_common(

@@ -42,7 +42,6 @@ from segue.conversation.context import ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, Usage, UsageCost
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
-from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_share
 from segue.protocols.families.citations import write_span
 from segue.protocols.families.functions import free_text
@@ -62,6 +61,7 @@ from segue.protocols.openai_chat.rules import PROTOCOL
 _CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
 _KNOWN: Final = (*_CACHED, "cache_creation_input_tokens", "reasoning_tokens")
 """Keys that are read and never written by default."""
+_COUNTS: Final = frozenset[type]({int})
 _TICK: Final = 1e-10
 
 
@@ -84,8 +84,10 @@ def decode_usage(wire: Block, model: Model, around: Block) -> Usage:
         reasoning=reasoning,
         total_tokens=total or prompt + completion,
     )
-    extra = keep(PROTOCOL, wire, encode_usage(usage), _KNOWN)
-    return replace(usage, cost=_cost(wire, usage, model, around), extra=extra)
+    default, cost = encode_usage(usage), _cost(wire, usage, model, around)
+    is_default = wire == default and _COUNTS.issuperset(map(type, wire.values()))
+    extra = None if is_default else keep(PROTOCOL, wire, default, _KNOWN)
+    return usage if cost is extra is None else replace(usage, cost=cost, extra=extra)
 
 
 def encode_usage(usage: Usage) -> Wire:
@@ -174,42 +176,53 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     if choices is None and not is_error:
         raise DecodeError("the body has neither choices nor an error; pass a reply of openai-chat", path=("choices",))
     fields: Wire
+    content: Wire | None = None
+    choice: Block = EMPTY
     if choices:
         choice = expect_object(expect_list(choices, ("choices",))[0], ("choices", 0))
-        fields = _read_choice(choice, endpoint, tool_names)
+        fields, content = _read_choice(choice, endpoint, tool_names)
         if not isinstance(usage, (dict, Mapping)):
             usage = choice.get("usage")
     else:
         reason = decode_error(body, None).message if is_error else "the reply has no choices"
-        fields = {"stop_reason": StopReason.ERROR, "error_message": reason}
+        fields = {"content": (), "stop_reason": StopReason.ERROR, "error_message": reason}
     response_id, model = body.get("id"), body.get("model")
-    message = replace(
-        new_assistant_message(endpoint.model),
+    message = AssistantMessage(
         protocol=PROTOCOL,
+        provider=endpoint.model.provider,
+        model=endpoint.model.id,
         response_id=response_id if isinstance(response_id, str) and response_id else None,
         response_model=model if isinstance(model, str) and model else None,
         usage=decode_usage(cast("Block", usage), endpoint.model, body) if isinstance(usage, (dict, Mapping)) else None,
-        **fields,
+        **fields,  # pyright: ignore[reportArgumentType]  # the fields of a message
     )
     try:
-        return replace(message, extra=keep_reply(PROTOCOL, encode_reply(message, endpoint), body))
+        default = encode_reply(message, endpoint, content)
     except EncodeError as error:
         raise DecodeError(error.reason, path=("choices", 0, "message")) from error
+    # What is known to be the same is the same object in both, so nothing in it is compared again.
+    if content is not None and default["choices"] == choices and type(choice.get("index")) is int:
+        default["choices"] = choices
+    if message.usage is not None and message.usage.extra is None:
+        default["usage"] = usage
+    return replace(message, extra=keep_reply(PROTOCOL, default, body))
 
 
-def _read_choice(choice: Block, endpoint: Endpoint, tool_names: Mapping[str, str]) -> Wire:
+def _read_choice(choice: Block, endpoint: Endpoint, tool_names: Mapping[str, str]) -> tuple[Wire, Wire | None]:
+    """Return fields of the message, and its default format if that is known."""
     wire = object_of(choice.get("message"))
-    content, notes = decode_reply(wire, endpoint, ("choices", 0, "message"), tool_names)
+    content, notes, default = decode_reply(wire, endpoint, ("choices", 0, "message"), tool_names)
     reason, error = choice.get("finish_reason"), choice.get("error")
     reason = reason if isinstance(reason, str) else None
     stop = StopReason.ERROR if error else read_stop(STOP_REASONS, reason, [piece.kind for piece in content])
-    return {
+    fields: Wire = {
         "content": content,
         "stop_reason": stop,
         "raw_stop_reason": reason,
         "error_message": decode_error(error, None).message if error else ended_with(reason, stop),
         "diagnostics": notes,
     }
+    return fields, default
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -224,8 +237,8 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     return restore_reply(PROTOCOL, encode_reply(message, endpoint), message.extra)
 
 
-def encode_reply(message: AssistantMessage, endpoint: Endpoint) -> Wire:
-    """Write a reply in the default format.
+def encode_reply(message: AssistantMessage, endpoint: Endpoint, content: Wire | None = None) -> Wire:
+    """Write a reply in the default format; `content` is its message, if that is known.
 
     Raises:
         EncodeError: a block of another protocol.
@@ -235,20 +248,20 @@ def encode_reply(message: AssistantMessage, endpoint: Endpoint) -> Wire:
         "object": "chat.completion",
         "created": (message.timestamp or 0) // 1000,
         "model": message.response_model or message.model,
-        "choices": [encode_choice(message, endpoint)],
+        "choices": [encode_choice(message, endpoint, content=content)],
     }
     if message.usage is not None:
         body["usage"] = encode_usage(message.usage)
     return body
 
 
-def encode_choice(message: AssistantMessage, endpoint: Endpoint, index: int = 0) -> Wire:
+def encode_choice(message: AssistantMessage, endpoint: Endpoint, index: int = 0, content: Wire | None = None) -> Wire:
     """Write one choice of a reply in the default format."""
     stop = StopReason(message.stop_reason)
     is_withheld = stop == StopReason.ERROR and message.raw_stop_reason == _WITHHELD
     return {
         "index": index,
-        "message": encode_assistant(message.content, endpoint, ("choices", index, "message"), reply=True),
+        "message": content or encode_assistant(message.content, endpoint, ("choices", index, "message"), reply=True),
         "finish_reason": _WITHHELD if is_withheld else _FINISH_REASONS[stop],
     }
 

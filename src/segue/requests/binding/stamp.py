@@ -40,6 +40,8 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
 
         It is None if the server says nothing. The result is None if there is nothing to remember.
         """
+        if not dropped and self == _EMPTY:
+            return None
         accepted: tuple[str, ...] = ()
         before: str | None = None
         refused, newest = self.refused, self.newest
@@ -83,3 +85,4 @@ def _learn(dropped: Mapping[str, str], known: tuple[str, ...], model: str, accou
 
 
 _NOTHING: Final = Sent()
+_EMPTY: Final = Stamp()
