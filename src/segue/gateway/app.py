@@ -214,7 +214,7 @@ class ProtocolApp:
             return
         call = read.call
         if admission.tenant:
-            await admission.run(check_body, body, call.body, call.protocol, read)
+            admission.is_written = await admission.run(check_body, body, call.body, call.protocol, read)
         headers = {**headers, **call.headers}
         try:
             await self._answer(admission, read, headers, receive, send, raw=body)
