@@ -156,8 +156,8 @@ class ObjectPlaces:
         self._typed = {key for _, key in self._places} - texts
         keys = {name.rpartition(".")[2] for name in self.rows} | self._typed
         self._folded = {_fold(key): key for key in keys}
-        told = [name for name, number in self.rows.items() if number in (*_CHECKED, _DATA)]
-        self._telling = {"id", *told, *(name.rpartition(".")[2] for name in told)}
+        deciding = [name for name, number in self.rows.items() if number in (*_CHECKED, _DATA)]
+        self._deciding = {"id", *deciding, *(name.rpartition(".")[2] for name in deciding)}
         """Keys whose class decides what a reply names."""
         self._known: dict[str, dict[str, int]] = {}
         """The classes of keys, by the key around them."""
@@ -341,7 +341,7 @@ class ObjectPlaces:
             for key, each in block.items():
                 if type(each) in _SIMPLE:
                     continue
-                if kind is None and key not in self._telling:  # whether its place is known does not matter
+                if kind is None and key not in self._deciding:  # whether its place is known does not matter
                     if type(each) is not str and key not in _WRITTEN_KEYS:
                         waiting.append((each, key, False))
                     continue
