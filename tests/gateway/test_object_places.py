@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -239,6 +240,29 @@ def test_a_body_that_is_clear_names_nothing(name: str, monkeypatch: pytest.Monke
     assert found == [list(places.find(body)) for body in bodies]
     assert sum(not each for each in found) > 20
     assert sum(bool(each) for each in found) > 20
+
+
+@pytest.mark.parametrize(
+    ("reply", "names"),
+    [
+        ({"id": "msg_1"}, ["msg_1"]),
+        ({"own": {"container_id": "cntr_1"}}, ["cntr_1"]),
+        ({"own": [MappingProxyType({"container_id": "cntr_1"})]}, ["cntr_1"]),
+        ({"vector_store_ids": [["vs_1", None, 3], "vs_2"]}, ["vs_1", "vs_2"]),
+        ({"container_id": {"text": "t", "file_id": "file_1"}}, ["file_1"]),
+        ({"own": "cntr_1", "status": "done", "number": 1, "nothing": None}, []),
+        ({"arguments": {"container_id": "cntr_1"}}, []),
+        ({"tools": [{"container_id": "cntr_1"}]}, []),
+        ({"metadata": {"container_id": "cntr_1"}}, []),
+        ({"type": "mcp_call", "id": "mcp_1", "container_id": "cntr_1"}, ["mcp_1"]),
+        ({"type": "message", "own": {"container_id": "cntr_1"}}, []),
+        ({"type": "message", "content": [{"container_id": "cntr_1"}]}, ["cntr_1"]),
+    ],
+)
+def test_the_names_that_a_reply_gives(reply: Any, names: list[str]) -> None:
+    places = find_places("openai-responses")
+    assert places is not None
+    assert sorted(places.names_in([None, reply])) == names
 
 
 @pytest.mark.traffic

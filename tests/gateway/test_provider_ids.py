@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from segue.calls.reading import read_call
 from segue.client.http.outgoing_request import OutgoingRequest
 from segue.conversation.content import NativeContent
 from segue.conversation.messages import AssistantMessage
+from segue.foundation.json_text import encode_json
 from segue.gateway.config import load_config
 from segue.gateway.keys import Rights, digest_of, make_key
 from segue.gateway.object_places import ObjectPlaces
@@ -1011,6 +1012,15 @@ def test_one_operator_names_what_it_likes(tmp_path: Path, upstream: Upstream) ->
     ]
 
 
+@pytest.mark.parametrize("more", ["", " ", "\n"])
+@pytest.mark.parametrize("content", ['"hi"', '"h\\u0069"', '"\\/"'])
+def test_a_body_is_sent_as_it_was_checked(gateway: Gateway, upstream: Upstream, more: str, content: str) -> None:
+    """The value that was checked is written again, whatever another reader makes of the bytes."""
+    text = f'{{"model":"gpt-5.4","input":[{{"role":"user",{more}"content":{content}}}]}}'
+    ask(gateway, "openai-responses", text.encode())
+    assert [bytes(each.content) for each in upstream.sent] == [encode_json(json.loads(text))]
+
+
 LONG = {"role": "user", "content": "read the file " * 400}
 ANSWER = {"role": "assistant", "content": "I did."}
 FILE = {"type": "document", "source": {"type": "file", "file_id": "file_1"}}
@@ -1080,6 +1090,75 @@ def test_only_what_was_accepted_is_not_checked_again(
         return found
 
     assert asyncio.run(run()) == statuses
+
+
+def twice(text: str, word: str) -> str:
+    """Give the object that has a text a second key of the same name before it."""
+    at = text.rindex('{"role"', 0, text.index(word))
+    return f'{text[:at]}{{"content":[],{text[at + 1 :]}'
+
+
+@pytest.mark.parametrize(
+    ("change", "turns", "status", "searched"),
+    [
+        (str, [ANSWER, HI], 200, 1),
+        (str, [ANSWER, NAMING], 400, 1),
+        (str, [{**ANSWER, "content": [FILE]}, HI], 400, 2),
+        (str, [ANSWER, HI, ANSWER, HI], 200, 3),
+        (lambda text: twice(text, "hi"), [ANSWER, HI], 400, None),
+        (lambda text: twice(text, "I did."), [ANSWER, HI], 400, None),
+        (lambda text: twice(text, "read the file"), [ANSWER, HI], 400, None),
+        (lambda text: text.replace('"messages"', '"messages":[],"messages"'), [ANSWER, HI], 400, None),
+        (lambda text: text.replace('"name"', '"name":"Write","name"'), [ANSWER, HI], 400, None),
+    ],
+    ids=[
+        "nothing",
+        "a file in the last turn",
+        "a file in a turn before it",
+        "more turns",
+        "two keys in the last turn",
+        "two keys in a turn before it",
+        "two keys in the first turn",
+        "two lists of turns",
+        "two keys in a tool",
+    ],
+)
+def test_only_the_turns_after_those_that_were_checked_are_checked(
+    tmp_path: Path,
+    upstream: Upstream,
+    change: Callable[[str], str],
+    turns: list[Any],
+    status: int,
+    searched: int | None,
+) -> None:
+    """Requests with the same tools often begin with the same turns, also if none of them continues another."""
+    upstream.reply = CLAUDE
+    found: list[int] = []
+    find = ObjectPlaces.find
+
+    def noted(self: ObjectPlaces, body: Mapping[str, Any]) -> Any:
+        found.append(len(body["messages"]))
+        return find(self, body)
+
+    async def run() -> int:
+        gateway = make(tmp_path)
+        await gateway.start()
+        tools = [{"name": "Read", "description": "d", "input_schema": TOOL_SCHEMA}]
+        client = Client(gateway, b"", stays=True)
+        for last, changed in ((["a"], str), (["b"], str), ([], change)):
+            messages = [LONG, ANSWER, LONG, *([ANSWER, {**HI, "content": last[0]}] if last else turns)]
+            body = {"model": "m-claude", "max_tokens": 9, "messages": messages, "tools": tools}
+            text = changed(json.dumps(body, separators=(",", ":")))
+            client = Client(gateway, text.encode(), stays=True)
+            await client.ask("/v1/messages", {"x-api-key": KEY})
+            assert not last or client.status == 200
+        await gateway.close()
+        return client.status
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ObjectPlaces, "find", noted)
+        assert asyncio.run(run()) == status
+    assert found == [5, 1, *([] if searched is None else [searched])]
 
 
 def test_the_ids_of_a_reply_and_of_what_its_client_sees_are_kept() -> None:

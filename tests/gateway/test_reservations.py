@@ -221,7 +221,10 @@ def test_what_was_not_used_is_given_back(gateway: Served) -> None:
 
 def test_an_attempt_after_one_that_was_billed_gets_what_is_left() -> None:
     lease = Lease(
-        Account("t", "one"), DOLLAR, Wanted(input=Amount(1_000, 10), output=1_000, rate=1_000.0, least=16), lambda: None
+        Account("t", "one"),
+        DOLLAR,
+        Wanted(input=Amount(1_000, 10), output=1_000, rate=1_000.0, least=16),
+        lambda _: None,
     )
     lease.grant(1_000, 1_500, Amount())
     assert lease.output_again() == 1_000
@@ -339,7 +342,7 @@ def test_an_account_counts_its_last_minute_by_slots() -> None:
 
     for _ in range(2_000):
         now += chance.choice([0, 1, 300, SLOT, chance.randrange(5 * SLOT)])
-        lease = Lease(account, Rights(), Wanted(), lambda: None)
+        lease = Lease(account, Rights(), Wanted(), lambda _: None)
         account.take(lease, now)
         add(now, 1, 0)
         if chance.random() < 0.2:
@@ -353,7 +356,7 @@ def test_an_account_counts_its_last_minute_by_slots() -> None:
         recent = [Slot(slot, *counted[slot]) for slot in sorted(counted) if slot + SLOT + MINUTE > now]
         assert [slot for slot in slots if is_recent(slot, now)] == recent
         assert len(slots) <= MINUTE // SLOT + 2
-    account.take(Lease(account, Rights(), Wanted(), lambda: None), now - 2 * MINUTE)  # the clock was set back
+    account.take(Lease(account, Rights(), Wanted(), lambda _: None), now - 2 * MINUTE)  # the clock was set back
     slots = account.snapshot(now).recent.slots
     assert [*slots] == sorted(slots)
 

@@ -13,8 +13,10 @@ import pytest
 
 from gateway.running import Running, running
 from gateway.test_keys import add, post, wait_for
+from segue.conversation.context import Context, Options
 from segue.conversation.messages import Usage, UsageCost
 from segue.gateway.keys import Budget, Rights
+from segue.gateway.spending import Planned, _expect, _price
 from segue.gateway.store.accounts import Lease
 from segue.gateway.store.key_table import KeySpending, read_spending
 from segue.gateway.store.ledger import (
@@ -25,15 +27,19 @@ from segue.gateway.store.ledger import (
     LedgerPart,
     Wanted,
     advance,
+    dump_ledger,
     end_of,
     find_denial,
+    load_ledger,
     start_of,
     write_part,
 )
+from segue.models.model import Model, Price, PriceTier
 from segue.testing.emulator import Step
 
 LONG = "The quick brown fox jumps over the lazy dog near the river bank. " * 360
 FREE = Rights()
+TIER = PriceTier(input_above=1_000, input=6.6, output=22.5)
 MODELS = ("m-anthropic", "m-responses", "m-gemini")
 
 
@@ -240,7 +246,7 @@ def test_a_spent_budget_is_refused_in_the_form_of_every_wire_and_nothing_is_sent
 def _overspend(gateway: Running) -> None:
     """Use up the budget of the only key, as a provider does whose figure is larger than what was reserved."""
     account = next(iter(gateway.gateway.spending._accounts.values()))
-    lease = Lease(account, SPENT, Wanted(), lambda: None)
+    lease = Lease(account, SPENT, Wanted(), lambda _: None)
     gateway.gateway.spending.count(lease, Usage(output=1, cost=UsageCost(total=1.0)))
     spending_of(gateway)
 
@@ -287,6 +293,30 @@ def _ledger(nano: int = 0, now: int = NOON) -> Ledger:
     advance(ledger, now)
     write_part(ledger, "one", LedgerPart(until=now + LEASE, nano=nano, tokens=nano // NANO), LedgerPart())
     return ledger
+
+
+def test_the_row_of_a_key_keeps_its_form() -> None:
+    """Gateways of several versions share it."""
+    part, recent = b"[9,1,2,3,4,[5,6],[7,8],0,0,0]", b'{"slots":[[1,2,3],[4,5,6]],"estimated":[7,8]}'
+    row = b'{"spent":{"day":[1,2,3]},"requests":4,"parts":{"one":%b},"recent":{"one":%b},"estimated":{}}' % (
+        part,
+        recent,
+    )
+    assert dump_ledger(load_ledger(row)) == row
+
+
+@pytest.mark.parametrize("read", [0, 900, 1_001, 40_000])
+@pytest.mark.parametrize(
+    "price", [Price(), Price(input=3.3, output=15), Price(tiers=(TIER,)), Price(input=2, output=7, tiers=(TIER,))]
+)
+def test_what_a_request_is_expected_to_cost_is_the_price_of_its_parts(price: Price, read: int) -> None:
+    model = Model("m", "p", "openai-chat", cost=price, context_window=20_000)
+    found = _expect(Planned((model,), Context(), Options(max_tokens=90), {}, "openai-chat"), 4 * read)
+    read = min(read, 20_000)
+    assert found.input == _price(model, Usage(input=read))
+    assert found.output == 90
+    whole = _price(model, Usage(input=read, output=1_000_000)).nano
+    assert found.rate == (whole - found.input.nano) / 1_000_000
 
 
 def test_a_write_that_is_repeated_counts_once() -> None:

@@ -45,7 +45,7 @@ def spend(gateway: Served, period: Period = "month") -> str:
     key = next(iter(gateway.gateway.keys._keys.values()))
     spending = gateway.gateway.spending
     account = spending._accounts[key.tenant] = Account(key.tenant, "test")
-    spending.count(Lease(account, key.rights, Wanted(), lambda: None), Usage(cost=UsageCost(total=2.0)))
+    spending.count(Lease(account, key.rights, Wanted(), lambda _: None), Usage(cost=UsageCost(total=2.0)))
     spending_of(gateway)
     return secret
 

@@ -218,7 +218,7 @@ class ProtocolApp:
             return
         call = read.call
         if admission.tenant:
-            await admission.run(check_body, body, call.body, call.protocol, read)
+            admission.is_written = await admission.run(check_body, body, call.body, call.protocol, read)
         if call.headers:
             headers = {**headers, **call.headers}
         try:

@@ -178,7 +178,7 @@ async def read_asked(
     route = routed.route
     options = _with_route(prompt.options, route, is_streamed=call.stream)
     passed = raw if restored.passes and routed is named else b""
-    if passed and tenant:
+    if passed and tenant and not admission.is_written:
         passed = await admission.run(checked_bytes, raw, call.body)
     policy = _make_policy(route.reasoning, route.instructions, route.fit)
     ordered = gateway.conversations.order_accounts(

@@ -120,7 +120,7 @@ class Text(msgspec.Struct, frozen=True):
 class BodyHead:
     """A body without its turns, as it was read."""
 
-    __slots__ = ("call", "fields", "is_checked", "names_nothing", "runtime", "tools")
+    __slots__ = ("call", "checked", "fields", "is_checked", "names_nothing", "runtime", "tools")
 
     def __init__(self, fields: Mapping[str, bytes], call: Call, runtime: Runtime) -> None:
         self.fields: Mapping[str, bytes] = fields
@@ -131,6 +131,15 @@ class BodyHead:
         """Whether no object in it has two keys of the same name."""
         self.names_nothing: bool = False
         """Whether it was searched for names of objects at the provider, and has none."""
+        self.checked: tuple[bytes, ...] = ()
+        """The turns of the last request with it that was checked and searched like that, and has none."""
+
+    def count_checked(self, turns: tuple[bytes, ...]) -> int:
+        """Return how many of the first turns of a request are those that were checked."""
+        count = 0
+        while count < len(self.checked) and self.checked[count : count + 1] == turns[count : count + 1]:
+            count += 1
+        return count
 
 
 @final

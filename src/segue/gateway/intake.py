@@ -234,6 +234,8 @@ class Admission:
         self.held: int = 0
         self.is_large: bool = False
         """Whether the work on the body belongs in a thread."""
+        self.is_written: bool = False
+        """Whether the bytes of the body are those that segue writes for its value."""
 
     def __enter__(self) -> Self:
         return self

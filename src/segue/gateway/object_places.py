@@ -43,6 +43,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import repeat
 from pkgutil import get_data
 from types import NoneType
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
@@ -80,7 +81,8 @@ _CHECKED: Final = (_REFERENCE, _ADDRESS)
 _JUDGED: Final = (*_CHECKED, _MODEL)
 _READ: Final = (_PLAIN, _REFERENCE)
 """Objects whose fields the protocol defines."""
-_SCALARS: Final = (str, int, float, NoneType)
+_SIMPLE: Final = frozenset({bool, int, float, NoneType})
+_NO_CLASSES: Final[Mapping[str, int]] = {}
 _STRINGS: Final = ("string", "any", "object")
 _NAMES: Final = re.compile(r"(?:^|[^a-z])(?:id|ids|uri|uris|url|urls|arn|ref|refs|reference|handle)$")
 """Ends of keys that hold names, after `_split_words`."""
@@ -154,11 +156,15 @@ class ObjectPlaces:
         self._typed = {key for _, key in self._places} - texts
         keys = {name.rpartition(".")[2] for name in self.rows} | self._typed
         self._folded = {_fold(key): key for key in keys}
-        self._known: dict[tuple[str, str], int] = {}
+        deciding = [name for name, number in self.rows.items() if number in (*_CHECKED, _DATA)]
+        self._deciding = {"id", *deciding, *(name.rpartition(".")[2] for name in deciding)}
+        """Keys whose class decides what a reply names."""
+        self._known: dict[str, dict[str, int]] = {}
+        """The classes of keys, by the key around them."""
 
     def class_of(self, parent: str, key: str) -> int | None:
         """Return the class of a place; None if it is unknown."""
-        found = self._known.get((parent, key))
+        found = self._known.get(parent, _NO_CLASSES).get(key)
         if found is None:
             found = self.rows.get(f"{parent}.{key}")
             if found is None:
@@ -166,7 +172,7 @@ class ObjectPlaces:
             if found is None and key in self._typed:
                 found = _PLAIN
             if found is not None and (not parent or parent in self._typed or parent in self.rows):
-                self._known[parent, key] = found  # few: both keys are of the table
+                self._known.setdefault(parent, {})[key] = found  # few: both keys are of the table
         return found
 
     def find(self, body: Block) -> Iterator[NamedObject]:
@@ -197,21 +203,28 @@ class ObjectPlaces:
 
     def _is_clear(self, body: Block) -> bool:
         """Whether a body has nothing but plain values and data in places that are known: then `find` finds nothing."""
-        known, waiting = self._known, [("", cast("_Json", body))]
+        known, has_items, waiting = self._known, self._items_at is not None, [("", cast("_Json", body))]
         for parent, value in waiting:  # grows meanwhile
-            if isinstance(value, list):
-                waiting += [(parent, each) for each in value if not isinstance(each, str)]
-                continue
-            if not isinstance(value, dict) or ("id" in value and self._items_at is not None):
-                return False
-            for key, each in value.items():
-                if (found := known.get((parent, key))) is None:
-                    found = self.class_of(parent, key)
-                if found == _DATA or each is None:
-                    continue
-                if found != _PLAIN or (isinstance(each, str) and "://" in each[:_LONGEST_START] and _names_file(each)):
+            if type(value) is not dict:
+                if type(value) is list:
+                    waiting += zip(repeat(parent), value)
+                elif type(value) is not str:  # a text here is an item of a list
                     return False
-                if not isinstance(each, _SCALARS):
+                continue
+            if has_items and "id" in value:
+                return False
+            classes = known.get(parent, _NO_CLASSES)
+            for key, each in value.items():
+                if (found := classes.get(key)) is None:
+                    found = self.class_of(parent, key)
+                if found != _PLAIN:
+                    if found == _DATA or each is None:
+                        continue
+                    return False
+                if type(each) is str:
+                    if "://" in each[:_LONGEST_START] and _names_file(each):
+                        return False
+                elif type(each) not in _SIMPLE:
                     waiting.append((key, each))
         return True
 
@@ -315,29 +328,34 @@ class ObjectPlaces:
         """
         found: set[str] = set()
         waiting: list[tuple[object, str, bool]] = [(reply, "", False)]
-        while waiting:
-            value, parent, is_name = waiting.pop()
-            if isinstance(value, (list, tuple)):
-                waiting += [(each, parent, is_name) for each in cast("list[object]", value)]
-            elif isinstance(value, str):
-                if is_name and value and not (value[:4] == "http" and is_public(value)):
+        for value, parent, is_name in waiting:  # grows meanwhile
+            if type(value) is not dict and not isinstance(value, Mapping):
+                if isinstance(value, (list, tuple)):
+                    waiting += zip(cast("list[object]", value), repeat(parent), repeat(is_name))
+                elif is_name and isinstance(value, str) and value and not (value[:4] == "http" and is_public(value)):
                     found.add(value)
-            elif value is not None and isinstance(value, (dict, Mapping)):
-                block = cast("Block", value)
-                kind = block.get("type")
-                is_written = isinstance(kind, str) and _OF_SERVERS.search(kind) is not None
-                for key, each in block.items():
-                    number = self.class_of(parent, key)
-                    is_item = key == "id" and self._items_at is not None
-                    is_named = is_item or number in _CHECKED
-                    if is_named:
-                        is_left = is_written and not is_item
-                    else:
-                        is_unknown = number is None and kind is not None
-                        is_data = number == _DATA and key not in _REPLY_KEYS
-                        is_left = is_written or is_unknown or is_data or key in _WRITTEN_KEYS
-                    if not is_left and (is_named or not isinstance(each, _SCALARS)):
-                        waiting.append((each, key, is_named))
+                continue
+            block = cast("Block", value)
+            kind = block.get("type")
+            is_written = isinstance(kind, str) and _OF_SERVERS.search(kind) is not None
+            for key, each in block.items():
+                if type(each) in _SIMPLE:
+                    continue
+                if kind is None and key not in self._deciding:  # whether its place is known does not matter
+                    if type(each) is not str and key not in _WRITTEN_KEYS:
+                        waiting.append((each, key, False))
+                    continue
+                number = self.class_of(parent, key)
+                is_item = key == "id" and self._items_at is not None
+                is_named = is_item or number in _CHECKED
+                if is_named:
+                    is_left = is_written and not is_item
+                else:
+                    is_unknown = number is None and kind is not None
+                    is_data = number == _DATA and key not in _REPLY_KEYS
+                    is_left = is_written or is_unknown or is_data or key in _WRITTEN_KEYS
+                if not is_left and (is_named or not isinstance(each, str)):
+                    waiting.append((each, key, is_named))
         return found
 
 

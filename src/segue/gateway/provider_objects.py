@@ -24,7 +24,7 @@ from segue.errors import Path
 from segue.failures.failure import FailureKind
 from segue.foundation.json_text import encode_json
 from segue.gateway.config import SAME
-from segue.gateway.histories import BodyHead, ReadRequest
+from segue.gateway.histories import ReadRequest
 from segue.gateway.intake import Admission, Refused
 from segue.gateway.object_places import NamedObject, ObjectPlaces, find_places, fold_name
 from segue.gateway.responses import is_own_reply
@@ -56,21 +56,23 @@ Engine: `ep-2024...`; documentation, 2026-11-19)"""
 
 def check_body(
     raw: bytes, body: Mapping[str, object] | None, protocol: str | None, read: ReadRequest | None = None
-) -> None:
+) -> bool:
     """Check that a body has one meaning: no object in it has two keys of the same name.
 
-    What is known of it from earlier requests (`read`) is not written again, if nothing is between its pieces.
+    What is known of it from earlier requests (`read`) is not written again, if nothing is between its pieces. Returns
+    whether its bytes are known to be those of `checked_bytes`.
 
     Raises:
         Refused: one has.
     """
     if body is None or not raw or (read is not None and _is_plain(raw, body, read)):
-        return
+        return False
     written = encode_json(body)
-    if written == raw or count_members(written) == count_members(raw):
+    is_written = written == raw
+    if is_written or count_members(written) == count_members(raw):
         if read is not None and read.head is not None:
             read.head.is_checked = True
-        return
+        return is_written
     key = _find_duplicate(raw)
     raise Refused(
         f"an object of the body has two keys {key[:_SHOWN]!r}; send each key once",
@@ -94,9 +96,16 @@ def _is_plain(raw: bytes, body: Mapping[str, object], read: ReadRequest) -> bool
     between = len('"":,') * len(text.fields) + len('{"":[]}') + len(text.turns) - 1
     if len(raw) != sum(map(len, pieces)) + between:
         return False
-    first = 0 if read.seam is None else read.seam.turns
+    first = _count_checked(read)
     new = cast("list[object]", body[key])[first:]
     return encode_json(new) == b"[%b]" % b",".join(text.turns[first:])
+
+
+def _count_checked(read: ReadRequest) -> int:
+    """Return how many of the first turns were checked in earlier requests."""
+    if read.seam is not None:
+        return read.seam.turns
+    return 0 if read.head is None or read.text is None else read.head.count_checked(read.text.turns)
 
 
 def count_members(text: bytes) -> int:
@@ -148,16 +157,17 @@ async def check_objects(
     is_limited = bool(rights.routes or rights.models or rights.has_money_budget)
     # The ids that must not be sent are needed whole: a part that is known may still be read again.
     is_split = places is None or not places.has_texts
-    first, head, body = _find_unchecked(read if is_split else None, record.turns_key, body)
-    if not first and not may_share:
+    read = read if is_split else None
+    first, body = _find_unchecked(read, record.turns_key, body)
+    if not may_share and (read is None or read.seam is None):
         _check_model(admission, call)
     continued = held.reply if is_continued else None
     looked_up: set[str] = set()
     items: set[str] = set()
     left_out: set[str] = set()
     named = await admission.run(_find, places, held, body)
-    if head is not None and not named:
-        head.names_nothing = True  # whatever this key may do
+    if read is not None and read.head is not None and read.text is not None and not named:
+        read.head.names_nothing, read.head.checked = True, read.text.turns  # whatever this key may do
     for found in named:
         if found.kind == "model":
             if not may_share and _is_own_model(found.value, admission.runtime.router.catalogue):
@@ -187,15 +197,14 @@ async def check_objects(
 
 def _find_unchecked(
     read: ReadRequest | None, turns_key: str | None, body: Mapping[str, object]
-) -> tuple[int, BodyHead | None, Mapping[str, object]]:
+) -> tuple[int, Mapping[str, object]]:
     """Return the part of a body that was not checked before: from which turn on, with what is next to the turns."""
-    if read is None or turns_key is None:
-        return 0, None, body
-    if read.text is not None and read.seam is not None:
-        first = read.seam.turns
-        return first, None, {turns_key: cast("list[object]", body[turns_key])[first:]}
-    head = read.head
-    return 0, head, {turns_key: body[turns_key]} if head is not None and head.names_nothing else body
+    if read is None or turns_key is None or read.text is None:
+        return 0, body
+    if read.seam is None and (read.head is None or not read.head.names_nothing):
+        return 0, body
+    first = _count_checked(read)
+    return first, {turns_key: cast("list[object]", body[turns_key])[first:]}
 
 
 def without_items(context: Context, ids: frozenset[str], protocol: str) -> Context:

@@ -287,7 +287,7 @@ def _made_ids(message: AssistantMessage, protocol: str) -> set[str]:
     parts: list[object] = [message.extra]
     for piece in message.content:
         parts += (piece.extra, piece.block) if piece.kind == "native" else (piece.extra,)
-    if record is None or not any(parts):
+    if record is None or not (parts := [part for part in parts if part]):
         return set()
     places = find_places(protocol)
     return record.held_content.made_ids(parts) if places is None else places.names_in(parts)

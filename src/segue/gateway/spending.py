@@ -104,19 +104,18 @@ class Spending:
         key, table = admission.key, admission.runtime.config.spending
         if not key.id or self._store.store is None or admission.lease is not None:
             return None
-        if key.rights.has_money_budget:
+        rights, account, now = key.rights, self._account(key), self._clock()
+        is_limited, estimates = rights.has_limits, dict[str, int]()
+        if is_limited and rights.has_money_budget:
             _check_price(planned, protocol)
-        account, now = self._account(key), self._clock()
-        estimates: dict[str, int] = {}
         if planned.options is None:
             wanted = Wanted()
-        elif key.rights.has_reserve and table.reserve != "loose":
+        elif is_limited and rights.has_reserve and table.reserve != "loose":
             wanted = await admission.run(_reserve, planned, table.output_tokens, partial(self._correct, estimates))
         else:
             wanted = _expect(planned, admission.held)
-        lease = Lease(account, key.rights, wanted, partial(self._write_later, account), reserving=table.reserve)
-        lease.estimates = estimates
-        if not key.rights.has_limits:
+        lease = Lease(account, rights, wanted, self._write_later, table.reserve, estimates)
+        if not is_limited:
             account.take(lease, now)
             admission.lease = lease
             self._write_later(account)
@@ -137,7 +136,7 @@ class Spending:
 
     def begin_attempt(self, lease: Lease) -> None:
         """Note that a request to a provider begins: if this process dies, its input was sent."""
-        lease.account.note_known(lease, lease.input)
+        lease.account.note_known(lease, lease.wanted.input)
 
     def count(self, lease: Lease, usage: Usage, *, is_measured: bool = True, is_reserved: bool = False) -> None:
         """Count an attempt that was billed; `is_reserved`: as all that was reserved for it, if that is more."""
@@ -183,7 +182,7 @@ class Spending:
                         if lease.progress is not None and (usage := lease.progress()) is not None:
                             has_input = usage.input or usage.cache_read or usage.cache_write
                             known = amount_of(usage)
-                            account.note_known(lease, known if has_input else known.plus(lease.input))
+                            account.note_known(lease, known if has_input else known.plus(lease.wanted.input))
                     self._write_later(account)
 
 
@@ -332,9 +331,11 @@ def _expect(planned: Planned, size: int) -> Wanted:
     model, options = planned.models[0], planned.options or Options()
     written = min(_LOOSE_OUTPUT, options.max_tokens or _LOOSE_OUTPUT)
     read = min(size // _BYTES_PER_TOKEN, model.max_input or model.context_window or _WINDOW)
-    amount = _price(model, Usage(input=read))
-    whole = _price(model, Usage(input=read, output=_MILLION)).nano - amount.nano
-    return Wanted(input=amount, output=written, rate=whole / _MILLION)
+    cost = find_cost(model.cost, Usage(input=read, output=_MILLION))
+    if cost is None:
+        return Wanted(Amount(0, read), written)
+    nano = round(cost.input * NANO)
+    return Wanted(Amount(nano, read), written, (round(cost.total * NANO) - nano) / _MILLION)
 
 
 def _price(model: Model, usage: Usage, *, long: int = 0) -> Amount:

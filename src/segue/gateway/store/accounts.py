@@ -11,6 +11,8 @@ from collections.abc import Callable
 from math import ceil
 from typing import Final, NamedTuple, Self, final
 
+import msgspec
+
 from segue.conversation.messages import Usage
 from segue.gateway.keys import Rights
 from segue.gateway.store.database import Transaction
@@ -36,6 +38,7 @@ from segue.gateway.store.ledger import (
     write_recent,
 )
 
+_NOTHING: Final = Amount()
 _READ: Final = "select data from ledgers where key = ?"
 _READ_LOCKED: Final = "select data from ledgers where key = ? for update"
 
@@ -63,8 +66,7 @@ class Account:
         self._nano = self._tokens = self._requests = self._unpriced = 0
         self._slots: dict[int, Slot] = {}
         self._estimated = Amount()
-        self._held = Amount()
-        self._known = Amount()
+        self._held_nano = self._held_tokens = self._known_nano = self._known_tokens = 0
 
     def snapshot(self, now: int) -> Snapshot:
         """Return what is to be written now."""
@@ -112,14 +114,12 @@ class Account:
     def note_known(self, lease: Lease, known: Amount) -> None:
         """Note what the running attempt of a request costs at least."""
         with self.lock:
-            if lease.is_taken and not lease.is_ended and known != lease.known:
-                self._known = self._known.plus(Amount(known.nano - lease.known.nano, known.tokens - lease.known.tokens))
-                lease.known = known
+            self._note_known(lease, known)
 
     def count(self, lease: Lease, amount: Amount, now: int, *, is_priced: bool, is_measured: bool = True) -> None:
         """Count an attempt that ended; `is_measured`: the amount is that of the provider."""
-        self.note_known(lease, Amount())
         with self.lock:
+            self._note_known(lease, _NOTHING)
             lease.counted = lease.counted.plus(amount)
             self._nano += amount.nano
             self._tokens += amount.tokens
@@ -128,11 +128,19 @@ class Account:
             if not is_measured:
                 self._estimated = self._estimated.plus(amount)
 
+    def _note_known(self, lease: Lease, known: Amount) -> None:
+        before = lease.known
+        if known is not before and lease.is_taken and not lease.is_ended:
+            self._known_nano += known.nano - before.nano
+            self._known_tokens += known.tokens - before.tokens
+            lease.known = known
+
     def _hold(self, lease: Lease, sign: int) -> None:
-        self._held = Amount(
-            self._held.nano + sign * lease.expected.nano, self._held.tokens + sign * lease.expected.tokens
-        )
-        self._known = Amount(self._known.nano + sign * lease.known.nano, self._known.tokens + sign * lease.known.tokens)
+        expected, known = lease.expected, lease.known
+        self._held_nano += sign * expected.nano
+        self._held_tokens += sign * expected.tokens
+        self._known_nano += sign * known.nano
+        self._known_tokens += sign * known.tokens
 
     def _add_recent(self, now: int, *, requests: int = 0, tokens: int = 0) -> int:
         """Count in the slot of a time; give when it began."""
@@ -145,47 +153,42 @@ class Account:
 
     def _at(self, until: int) -> Snapshot:
         counted = (self._nano, self._tokens, self._requests, self._unpriced)
+        held, known = Amount(self._held_nano, self._held_tokens), Amount(self._known_nano, self._known_tokens)
         recent = Recent(slots=tuple(sorted(self._slots.values())), estimated=self._estimated)
-        return Snapshot(LedgerPart(until, *counted, self._held, self._known), recent)
+        return Snapshot(LedgerPart(until, *counted, held, known), recent)
 
 
 @final
-class Lease:
+class Lease(msgspec.Struct, eq=False):
     """A request of a key that runs: what it may cost in all, and what the running attempt costs at least."""
 
-    def __init__(
-        self,
-        account: Account,
-        rights: Rights,
-        wanted: Wanted,
-        on_end: Callable[[], object],
-        reserving: Reserving = "lower",
-    ) -> None:
-        self._on_end = on_end
-        self.account: Account = account
-        self.rights: Rights = rights
-        self.wanted: Wanted = wanted
-        self.reserving: Reserving = reserving
-        self.output: int = wanted.output
-        """The output tokens that it may have: those that are wanted, or fewer."""
-        self.room: int | None = None
-        """The output tokens that everything that was left had room for."""
-        self.counted: Amount = Amount()
-        """What its attempts were billed so far."""
-        self.expected: Amount = wanted.at_most(wanted.output)
-        self.known: Amount = wanted.input
-        self.input: Amount = wanted.input
-        """What the input of one attempt costs."""
-        self.slot: int = 0
-        """The slot that it was counted in."""
-        self.progress: Callable[[], Usage | None] | None = None
-        """Returns what the attempt that runs costs at this moment."""
-        self.estimates: dict[str, int] = {}
-        """What the input was estimated at, for each model that it was reserved for."""
-        self.denied: Denied | None = None
-        """Why the store refused it, once it was decided."""
-        self.is_taken: bool = False
-        self.is_ended: bool = False
+    account: Account
+    rights: Rights
+    wanted: Wanted
+    on_end: Callable[[Account], object]
+    reserving: Reserving = "lower"
+    estimates: dict[str, int] = {}
+    """What the input was estimated at, for each model that it was reserved for."""
+    output: int = 0
+    """The output tokens that it may have: those that are wanted, or fewer."""
+    room: int | None = None
+    """The output tokens that everything that was left had room for."""
+    counted: Amount = _NOTHING
+    """What its attempts were billed so far."""
+    expected: Amount = _NOTHING
+    known: Amount = _NOTHING
+    slot: int = 0
+    """The slot that it was counted in."""
+    progress: Callable[[], Usage | None] | None = None
+    """Returns what the attempt that runs costs at this moment."""
+    denied: Denied | None = None
+    """Why the store refused it, once it was decided."""
+    is_taken: bool = False
+    is_ended: bool = False
+
+    def __post_init__(self) -> None:
+        wanted = self.wanted
+        self.output, self.expected, self.known = wanted.output, wanted.at_most(wanted.output), wanted.input
 
     def grant(self, output: int, room: int | None, more: Amount) -> None:
         """Allow the request so many output tokens, and hold `more` as well; all that is left has `room` for more."""
@@ -193,7 +196,7 @@ class Lease:
 
     def output_again(self) -> int:
         """Return the output tokens of an attempt after those that were counted: they used what was left."""
-        if self.room is None or self.reserving == "loose" or not any(self.counted):
+        if self.room is None or self.reserving == "loose" or not self.counted:
             return self.output
         wanted = self.wanted
         by_money = ceil(self.counted.nano / (wanted.rate * wanted.choices)) if wanted.rate else 0
@@ -204,7 +207,7 @@ class Lease:
     def end(self) -> None:
         """End the request; it holds nothing any more."""
         self.account.end(self)
-        self._on_end()
+        self.on_end(self.account)
 
 
 @final

@@ -17,6 +17,7 @@ from math import ceil, floor
 from typing import Final, Literal, NamedTuple, TypeAlias, final
 
 import msgspec
+from msgspec.structs import replace
 
 from segue.gateway.keys import PERIODS, Period, Rights
 
@@ -33,11 +34,14 @@ SLOT: Final = 2 * _SECOND
 
 
 @final
-class Amount(NamedTuple):
+class Amount(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False):
     """Money in billionths of a dollar, and tokens."""
 
     nano: int = 0
     tokens: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.nano or self.tokens)
 
     def plus(self, other: Amount) -> Amount:
         """Add another amount."""
@@ -54,7 +58,7 @@ class Spent(NamedTuple):
 
 
 @final
-class Slot(NamedTuple):
+class Slot(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False):
     """Requests and tokens of the `SLOT` that began then."""
 
     start: int
@@ -105,7 +109,7 @@ class Ledger(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 @final
-class Wanted(NamedTuple):
+class Wanted(msgspec.Struct, frozen=True):
     """What a request may cost: its input, and `output` tokens at most, at `rate` billionths of a dollar each.
 
     `choices` is how many replies it asks for; `least` is the smallest number of output tokens that makes sense. `more`
@@ -203,13 +207,13 @@ def advance(ledger: Ledger, now: int) -> None:
 
 
 def _count(ledger: Ledger, amount: Amount) -> None:
-    if any(amount):
+    if amount:
         for period, spent in ledger.spent.items():
             ledger.spent[period] = Spent(spent.start, spent.nano + amount.nano, spent.tokens + amount.tokens)
 
 
 def _count_estimated(ledger: Ledger, amount: Amount) -> None:
-    if any(amount):
+    if amount:
         for period, spent in ledger.spent.items():
             known = ledger.estimated.get(period, Spent())
             ledger.estimated[period] = Spent(spent.start, known.nano + amount.nano, known.tokens + amount.tokens)
@@ -254,7 +258,7 @@ def decide(ledger: Ledger, rights: Rights, wanted: Wanted, now: int, reserving: 
     if reserving == "loose":
         return wanted.output
     if reserving == "refuse":
-        wanted = wanted._replace(input=wanted.input.plus(wanted.more))
+        wanted = replace(wanted, input=wanted.input.plus(wanted.more))
     granted, least = wanted.output, wanted.output if reserving == "refuse" else min(wanted.least, wanted.output)
     for limit in _limits_of(ledger, rights, now):
         fits = wanted.affordable(limit.left, in_tokens=limit.in_tokens)
@@ -272,8 +276,8 @@ def find_room(ledger: Ledger, rights: Rights, wanted: Wanted, now: int) -> int |
 
 def find_more(ledger: Ledger, rights: Rights, wanted: Wanted, output: int, now: int) -> Amount:
     """Return how much of what the provider may read in addition is reserved: as much as is left."""
-    (nano, tokens), asked = wanted.more, wanted.at_most(output)
-    for limit in _limits_of(ledger, rights, now) if any(wanted.more) else ():
+    nano, tokens, asked = wanted.more.nano, wanted.more.tokens, wanted.at_most(output)
+    for limit in _limits_of(ledger, rights, now) if wanted.more else ():
         if limit.in_tokens:
             tokens = min(tokens, max(0, limit.left - asked.tokens))
         else:
