@@ -86,7 +86,7 @@ def postgresql() -> Iterator[str]:
 
 def states_of(store: Store, keys: Iterable[str], now: int, tenant: str = "t") -> dict[str, list[State]]:
     """Return the states of keys, and note that they were used."""
-    found = store.find(keys, "", now, tenant)
+    found = store.find([*keys], "", now, tenant)
     if found.used.ids:
         store.put_all((found.used,), now)
     return found.states

@@ -28,7 +28,7 @@ from segue.gateway.answers import answer_stream, answer_whole, explain_error, ex
 from segue.gateway.asking import read_asked
 from segue.gateway.compaction import answer_compact
 from segue.gateway.config import SAME, Config, load_config, read_config
-from segue.gateway.exchange import Exchange, random_name
+from segue.gateway.exchange import Exchange, timed_name
 from segue.gateway.gate import TURN
 from segue.gateway.guarding import is_own_host, is_remote
 from segue.gateway.hints import find_client, status_of_spent_budget
@@ -248,7 +248,7 @@ class ProtocolApp:
                     asked = await read_asked(self.gateway, admission, call, headers, raw=raw, read=read)
                 else:
                     asked = await read_asked(self.gateway, admission, whole.call, headers, raw=raw, is_continued=True)
-                with Exchange(self.gateway, asked, "req_" + random_name()) as exchange:
+                with Exchange(self.gateway, asked, "req_" + timed_name()) as exchange:
                     if call.stream:
                         await answer_stream(exchange, send, receive)
                     else:

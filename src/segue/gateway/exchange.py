@@ -84,6 +84,11 @@ def random_name() -> str:
     return b2a_base64(os.urandom(18)).translate(_SYMBOLS)[:22].decode()
 
 
+def timed_name() -> str:
+    """Return a name that begins with the time, so that indexes grow at their end, and has 107 random bits."""
+    return f"{now_ms():011x}{random_name()[:18]}"
+
+
 _Given: TypeAlias = "tuple[Context, Model, Options | None, Policy | None, str | None, frozenset[str]]"
 """What a request to a provider is made of: history, model, options, policy, account, marks that were refused."""
 

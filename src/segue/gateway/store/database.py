@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Value, ...]
@@ -70,38 +70,29 @@ class StoreNotWritable(StoreError):
     """The database can be read and takes no writes: the disk is full, or it is read-only."""
 
 
-_LARGEST_INTEGER: Final = 2**63 - 1
-
-
 def clean_values(values: Sequence[Value]) -> Sequence[Value]:
-    """Return values that every database can store. All values of all statements pass through here.
+    """Return values that every database can store. All values of all statements pass through here or `clean_rows`.
 
     PostgreSQL has no null character in a text, and neither database has half a surrogate. They are replaced, and a
-    digest of the original follows, so that two different ids stay different.
-
-    Raises:
-        StoreError: an integer has more than 64 bits.
+    digest of the original follows, so that two different ids stay different. A driver refuses an integer that has more
+    than 64 bits.
     """
-    for value in values:
-        kind = type(value)
-        if (
-            kind is bytes
-            or (type(value) is int and -_LARGEST_INTEGER <= value <= _LARGEST_INTEGER)
-            or (type(value) is str and value.isascii() and "\x00" not in value)
-        ):
-            continue
-        return [_clean(each) for each in values]
-    return values
+    texts = "".join([value for value in values if isinstance(value, str)])  # one look at all of them
+    return values if texts.isascii() and "\x00" not in texts else [_clean(value) for value in values]
+
+
+def clean_rows(rows: Sequence[Sequence[Value]]) -> Iterable[Sequence[Value]]:
+    """Return rows of such values."""
+    texts = "".join([value for row in rows for value in row if isinstance(value, str)])
+    return rows if texts.isascii() and "\x00" not in texts else map(clean_values, rows)
 
 
 def clean_text(text: str) -> str:
     """Return a text as `clean_values` does."""
-    return str(clean_values((text,))[0])
+    return str(_clean(text))
 
 
 def _clean(value: Value) -> Value:
-    if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
-        raise StoreError("an integer has more than 64 bits")
     if not isinstance(value, str) or ("\x00" not in value and _is_unicode(value)):
         return value
     digest = sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]

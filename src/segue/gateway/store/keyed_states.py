@@ -7,7 +7,7 @@ the tenant is the one that asks and the key is among them. A collision costs a r
 else.
 
 The integer of a state begins with the time at which it was made: states are added at the end of their tables and lie in
-the order in which they were made. Its other bits come from its content. Where two states have the same integer, the
+the order in which they were made. Its other bits come from its keys. Where two states have the same integer, the
 second one gets the next that is free. A state that is written again with the same time has the same integer, so that it
 is found and not added.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from itertools import chain
 from typing import Final, TypeAlias
 from zlib import crc32
 
@@ -43,6 +44,8 @@ _PUT: Final = (
 )
 _READ: Final = "select tenant, keys, data from states where id = ?"
 _PUT_KEY: Final = "insert into state_keys (key, state) values (?, ?) on conflict do nothing"
+_AT_ONCE: Final = 8
+_PUT_KEYS: Final = _PUT_KEY.replace("(?, ?)", ", ".join(["(?, ?)"] * _AT_ONCE))
 
 
 def numbers_of(keys: Sequence[str]) -> tuple[int, ...]:
@@ -61,9 +64,9 @@ def _number_of(key: str) -> int:
         return int.from_bytes(sha256(text_bytes(key)).digest()[:8]) >> 4
 
 
-def id_of(time: int, data: bytes) -> int:
-    """Return the integer of a state that was made at a time."""
-    return max(0, min(time, _LATEST)) << _LOW_BITS | crc32(data) & _LOW
+def id_of(time: int, keys: str) -> int:
+    """Return the integer of a state that was made at a time; `keys` is the text of its row."""
+    return max(0, min(time, _LATEST)) << _LOW_BITS | crc32(text_bytes(keys)) & _LOW
 
 
 def join_keys(keys: Iterable[str]) -> str:
@@ -81,15 +84,24 @@ def put_states(transaction: Transaction, rows: list[StateRow], *, lock: str) -> 
     rows.sort()
     if transaction.run_many(_PUT, rows) < len(rows):  # a repeated write, or integers that are the same by chance
         rows = [_place(transaction, row, lock) for row in rows]
-    _run_for_keys(transaction, _PUT_KEY, [(row[0], split_keys(row[5])) for row in rows])
+    _put_keys(transaction, [(row[0], split_keys(row[5])) for row in rows])
 
 
-def _run_for_keys(transaction: Transaction, statement: str, states: Sequence[tuple[int, list[str]]]) -> None:
-    """Run a statement for the integers of all keys of states."""
+def _pairs_of(states: Sequence[tuple[int, list[str]]]) -> Sequence[tuple[int, int]]:
+    """Return the integers of all keys of states with those of the states, in the order of these."""
     numbers = numbers_of([key for _, keys in states for key in keys])
-    found = sorted(zip(numbers, [state for state, keys in states for _ in keys], strict=True))
-    if found:
-        transaction.run_many(statement, found)
+    return [*zip(numbers, [state for state, keys in states for _ in keys], strict=True)]
+
+
+def _put_keys(transaction: Transaction, states: Sequence[tuple[int, list[str]]]) -> None:
+    """Add what finds states: several rows with each statement as far as possible, which takes half of the time."""
+    pairs = _pairs_of(states)
+    end = len(pairs) - len(pairs) % _AT_ONCE
+    if end:
+        flat = [*chain.from_iterable(pairs[:end])]
+        transaction.run_many(_PUT_KEYS, [flat[at : at + 2 * _AT_ONCE] for at in range(0, 2 * end, 2 * _AT_ONCE)])
+    if end < len(pairs):
+        transaction.run_many(_PUT_KEY, pairs[end:])
 
 
 def _place(transaction: Transaction, row: StateRow, lock: str) -> StateRow:
@@ -113,7 +125,7 @@ def delete_states(transaction: Transaction, where: str, values: Sequence[Value])
     while rows := transaction.read(f"select id, keys from states where {where} limit {_CHUNK}", values):  # noqa: S608
         states = sorted((int(str(number)), split_keys(keys)) for number, keys in rows)
         count += transaction.run_many("delete from states where id = ?", [(number,) for number, _ in states])
-        _run_for_keys(transaction, "delete from state_keys where key = ? and state = ?", states)
+        transaction.run_many("delete from state_keys where key = ? and state = ?", _pairs_of(states))
     return count
 
 
@@ -150,4 +162,4 @@ def move_states(transaction: Transaction) -> None:
             moved.append((number, tenant, seen, size, conversation, join_keys(own), data))
             found.append((number, own))
         transaction.run_many(_PUT, moved)
-        _run_for_keys(transaction, "insert into moved_keys (key, state) values (?, ?)", found)
+        transaction.run_many("insert into moved_keys (key, state) values (?, ?)", _pairs_of(found))

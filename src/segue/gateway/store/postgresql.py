@@ -24,6 +24,7 @@ from segue.gateway.store.database import (
     StoreError,
     StoreNotWritable,
     Value,
+    clean_rows,
     clean_values,
 )
 
@@ -173,7 +174,7 @@ class _PostgresqlTransaction:
         return self._cursor.rowcount
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> int:
-        self._cursor.executemany(_placed(statement), map(clean_values, rows))
+        self._cursor.executemany(_placed(statement), clean_rows(rows))
         return self._cursor.rowcount
 
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:

@@ -88,8 +88,13 @@ MIGRATIONS: Final[tuple[tuple[str | Callable[[Transaction], object], ...], ...]]
         "create index contents_share on contents (tenant, seen, size)",
     ),
     (
-        # States are found by integers, and every row of a request is in one index of its time instead of two. What
-        # finds a state is sorted before it is added: else every row would change another page.
+        # States are found by integers, and the times of requests are in one index instead of two. What finds a state is
+        # sorted before it is added: else every row would change another page. What is not needed goes first, so that
+        # its pages are used again.
+        "drop index states_seen",
+        "drop index states_conversation",
+        "drop index states_share",
+        "drop index requests_order",
         "alter table states rename to old_states",
         "alter table state_keys rename to old_state_keys",
         "create index old_states_made on old_states (made, id)",
@@ -99,15 +104,14 @@ MIGRATIONS: Final[tuple[tuple[str | Callable[[Transaction], object], ...], ...]]
         ),
         "create table moved_keys (key bigint not null, state bigint not null)",
         move_states,
+        "drop table old_state_keys",
+        "drop table old_states",
         "create table state_keys (key bigint not null, state bigint not null, primary key (key, state)){in_order}",
         "insert into state_keys (key, state) select distinct key, state from moved_keys order by key, state",
         "drop table moved_keys",
-        "drop table old_state_keys",
-        "drop table old_states",
         "create index states_seen on states (seen)",
         "create index states_conversation on states (conversation)",
         "create index states_share on states (tenant, seen, size)",
-        "drop index requests_order",
     ),
 )
 NAMES: Final = {

@@ -107,7 +107,9 @@ class StoreService:
     def _with_waiting(self, found: dict[str, list[State]], keys: Sequence[str]) -> dict[str, list[State]]:
         """Add the states that wait for the database."""
         waiting = [] if self._writer is None else self._writer.waiting()
-        wanted = frozenset(keys if waiting else ())
+        if not waiting:
+            return found
+        wanted = frozenset(keys)
         for work in waiting:
             if isinstance(work, StoredState):
                 for key in wanted.intersection(work.keys):
@@ -131,11 +133,13 @@ class StoreService:
         Raises:
             StoreError: the store fails; at once while it is known to be away.
         """
+        store = self.store
+        assert store is not None, "a query needs a store"
         if self._reads.is_open:
             raise StoreAway("the database does not answer")
         while True:
             try:
-                found = await self._run(work, is_long=is_long)
+                found = work() if store.database.is_local and not is_long else await self._run(store, work)
             except (StoreAway, StoreBusy) as error:
                 if not self._reads.fail():
                     self._on_error(f"the store cannot be read: {error}")
@@ -145,11 +149,7 @@ class StoreService:
                 self._reads.succeed()
                 return found
 
-    async def _run(self, work: Callable[[], _Result], *, is_long: bool) -> _Result:
-        store = self.store
-        assert store is not None, "a query needs a store"
-        if store.database.is_local and not is_long:
-            return work()
+    async def _run(self, store: Store, work: Callable[[], _Result]) -> _Result:
         if self._readers is None:
             self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="segue-store")
         running = asyncio.get_running_loop().run_in_executor(self._readers, work)

@@ -19,7 +19,7 @@ from segue.gateway.config import StateTable
 from segue.gateway.logs import find_logger
 from segue.gateway.shares import find_share
 from segue.gateway.store.accounts import StoredAccount, Syncing
-from segue.gateway.store.database import Database, Row, Transaction, Value, clean_text
+from segue.gateway.store.database import Database, Row, StoreBusy, Transaction, Value, clean_text
 from segue.gateway.store.keyed_states import (
     StateRow,
     bytes_of,
@@ -44,6 +44,8 @@ _MOST_PARAMETERS: Final = 500
 _STEP: Final = 4
 """Parameters are filled up to a multiple of it: each number of them is a statement that a database has to prepare."""
 _FIRST: Final = itemgetter(0)
+_MOST_BUSY: Final = 120
+"""How often a store is tried that another program has locked. Each try takes a second."""
 _NEWEST: Final = (
     "select max(seen) from (select seen from states union all select seen from responses"
     " union all select seen from conversations union all select time from requests) as rows"
@@ -203,7 +205,17 @@ class Store:
         self.grown: int = 0
         """Bytes that were written since the last sweep."""
         self._lock = "" if database.is_local else " for update"
-        self._migrate()
+        try:
+            for left in reversed(range(_MOST_BUSY)):
+                try:
+                    self._migrate()
+                    break
+                except StoreBusy:  # another gateway may move an earlier store: a minute for a million keys
+                    if not left:
+                        raise
+        except BaseException:
+            database.close()
+            raise
 
     def __repr__(self) -> str:
         return f"Store({self.database!r})"
@@ -509,9 +521,9 @@ def _read_states(rows: Mapping[int, tuple[str, bytes]], wanted: frozenset[str]) 
 
 
 def _row_of_state(given: StoredState, now: int) -> StateRow:
-    data = dump_state(given.state)
-    number = id_of(now if given.time is None else given.time, data)
-    return number, given.tenant, now, len(data), given.conversation, join_keys(given.keys), data
+    data, keys = dump_state(given.state), join_keys(given.keys)
+    number = id_of(now if given.time is None else given.time, keys)
+    return number, given.tenant, now, len(data), given.conversation, keys, data
 
 
 def _delete_rows(transaction: Transaction, table: str, where: str, values: Sequence[Value]) -> int:

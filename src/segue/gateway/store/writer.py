@@ -114,6 +114,7 @@ class Writer:
         self._on_error = on_error
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._unhurried: deque[Item] = deque()
+        self._has_large = False  # among what nobody waits for
         self._is_announced = False
         self._has_more = False
         self._backlog: deque[Item] = deque()
@@ -135,6 +136,8 @@ class Writer:
             if len(self._unhurried) >= _MOST_WAITING:
                 return False
             self._unhurried.append(item)
+            if _size_of(item) >= _LARGE:
+                self._has_large = True
             if not self._is_announced:  # else the thread takes it with the others
                 self._is_announced = True
                 self._later(self._take_unhurried)
@@ -177,18 +180,23 @@ class Writer:
 
     def _commit_all(self, batch: list[Item]) -> bool:
         """Write everything that was put; False if the thread has to, because there is too much of it."""
-        is_much = len(self._unhurried) > _BATCH or any(_size_of(item) >= _LARGE for item in self._unhurried)
+        is_much = len(self._unhurried) > _BATCH or self._has_large
         return not is_much and (not self._unhurried or self._commit_unhurried()) and self._write_here(batch)
 
     def _commit_unhurried(self) -> bool:
-        """Write what nobody waits for, as far as it is small."""
-        unhurried: list[Item] = []
-        while self._unhurried and len(unhurried) < _BATCH and _size_of(self._unhurried[0]) < _LARGE:
-            unhurried.append(self._unhurried.popleft())
+        """Write what nobody waits for, if all of it is small."""
+        if self._has_large:
+            return False
+        unhurried = self._take_batch()
         if unhurried and not self._write_here(unhurried):
             self._unhurried.extendleft(reversed(unhurried))
             return False
         return bool(unhurried)
+
+    def _take_batch(self) -> list[Item]:
+        """Take some of what nobody waits for."""
+        take = self._unhurried.popleft
+        return [take() for _ in range(min(_BATCH, len(self._unhurried)))]
 
     def _in_turn(self, work: Callable[[], bool]) -> bool:
         """Do work while the thread does nothing; False if that is not possible now."""
@@ -313,8 +321,11 @@ class Writer:
         with suppress(queue.Empty):
             while batch and len(batch) < _BATCH and (more := self._queue.get_nowait()) is not None:
                 batch.append(more)
-        unhurried = [self._unhurried.popleft() for _ in range(min(_BATCH, len(self._unhurried)))]
-        self._has_more = len(unhurried) == _BATCH
+        is_last = len(self._unhurried) <= _BATCH
+        if is_last:
+            self._has_large = False  # before they are taken: the event loop may add more at any time
+        unhurried = self._take_batch()
+        self._has_more = not is_last
         return batch, unhurried
 
     def _write(self, batch: list[Item]) -> None:
