@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -353,6 +353,32 @@ def test_no_body_is_read_before_the_turn() -> None:
         turns[0].leave()
         await waiting
         assert one.status == 200
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
+def test_a_body_that_took_long_is_not_parsed_before_there_is_a_place_again() -> None:
+    gateway = make()
+    name, turns = f"key {tenant_of(digest_of(KEY))}", list[GateTurn]()
+
+    class Slow(Client):
+        async def receive(self) -> MutableMapping[str, Any]:
+            if not turns:
+                (own,) = gateway.gate._running[name]  # pyright: ignore[reportPrivateUsage]
+                own.leave()
+                turns.extend([await gateway.gate.enter(name) for _ in range(2)])
+                for turn in turns:
+                    turn.threads = 1
+            return await super().receive()
+
+    async def main() -> None:
+        client = Slow(gateway, json.dumps(ECHO).encode(), stays=True)
+        waiting = asyncio.create_task(client.ask("/v1/messages", {"x-api-key": KEY}, "POST"))
+        await settle()
+        assert (client.reads, client.status) == (1, 0)
+        turns[0].leave()
+        await waiting
+        assert client.status == 200
 
     asyncio.run(asyncio.wait_for(main(), 30))
 

@@ -13,10 +13,18 @@ from gateway.running import KEYS, Running, config_text, running
 from segue.calls.reading import read_call
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
-from segue.gateway.hints import Identity, find_conversation
+from segue.gateway.hints import Identity, find_client, find_conversation
 from segue.gateway.service import Gateway
 from segue.testing.emulator import Step, emulate, serve_in_thread
 
+AGENTS = {
+    "": "unknown",
+    "Claude-CLI/2.1 (external)": "claude-code",
+    "pi (linux 6.18; arm64)": "pi",
+    "Acme/1.0": "acme",
+    "x" * 2000: "x" * 40,
+    "x" * 2000 + " codex/1": "codex",
+}
 TURN = [{"role": "user", "content": "Begin."}]
 UUID = "0199aa11-22bb-7c33-8d44-55ee66ff7788"
 
@@ -177,3 +185,8 @@ def test_with_an_admin_key_contents_and_switching_need_it_on_this_machine_too(tm
                 headers = {"authorization": "Bearer admin-secret-of-the-tests"}
                 answer = httpx2.request(method, place, json=body, headers=headers, timeout=30)
                 assert answer.status_code in (200, 404), (path, answer.text)
+
+
+def test_a_client_is_named_by_its_user_agent_however_long_that_is() -> None:
+    for agent, name in [*AGENTS.items(), *AGENTS.items()]:
+        assert find_client({"user-agent": agent}) == name
