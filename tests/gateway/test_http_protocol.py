@@ -261,6 +261,8 @@ class Case(NamedTuple):
     client: str = "127.0.0.1"
     scheme: str = "http"
     settings: tuple[tuple[str, Any], ...] = ()
+    is_slow: bool = False
+    """Whether the client reads nothing while a piece arrives."""
 
 
 _HEADERS = (
@@ -374,7 +376,7 @@ def make_case(seed: int) -> Case:
     if source.random() < 0.05:
         data = data[: source.randrange(len(data))]
     if source.random() < 0.05:
-        at = source.randrange(len(data))
+        at = source.randrange(len(data) + 1)
         data = data[:at] + bytes([source.randrange(256)]) + data[at + 1 :]
     count = 1 if source.random() < 0.4 else source.randrange(1, 9)
     if len(data) < 600 and source.random() < 0.1:
@@ -385,7 +387,7 @@ def make_case(seed: int) -> Case:
     settings: tuple[tuple[str, Any], ...] = ()
     if source.random() < 0.1:
         given: list[tuple[str, Any]] = [("root_path", "/below"), ("proxy_headers", False), ("limit_concurrency", 1)]
-        given += [("headers", [("x-all", "y")]), ("server_header", True), ("forwarded_allow_ips", "*")]
+        given += [("headers", [("Connection", "close")]), ("server_header", True), ("forwarded_allow_ips", "*")]
         settings = (source.choice(given),)
     return Case(
         [(piece, source.choice(pauses)) for piece in pieces],
@@ -393,6 +395,7 @@ def make_case(seed: int) -> Case:
         source.choice(("127.0.0.1", "127.0.0.1", "198.51.100.7")),
         source.choice(("http", "http", "http", "https")),
         settings,
+        source.random() < 0.2,
     )
 
 
@@ -406,11 +409,19 @@ class Outcome(NamedTuple):
     tasks: int
     connections: int
     seen: list[object]
+    slow: list[bytes]
+    """What had been written when the client began to read again."""
+
+
+def written_by(protocol: Any, wire: Wire) -> bytes:
+    """Return what was written, with a head that waits for its body."""
+    return wire.written + (b"" if wire.is_closed else getattr(protocol, "head", b""))
 
 
 async def observe(make: Callable[..., Any], case: Case) -> Outcome:
     """Serve a connection."""
     seen: list[object] = []
+    slow: list[bytes] = []
     given: dict[str, Any] = {"server_header": False, **dict(case.settings)}
     config = uvicorn.Config(make_app(seen), log_level="critical", access_log=False, **given)
     config.load()
@@ -428,9 +439,15 @@ async def observe(make: Callable[..., Any], case: Case) -> Outcome:
             await asyncio.sleep(0)
         if wire.is_closed or wire.is_paused:
             break
+        is_slow = case.is_slow and wire.protocol is protocol
+        if is_slow:
+            protocol.pause_writing()
         wire.protocol.data_received(piece)
         for _ in range(pause):
             await asyncio.sleep(0)
+        slow.append(written_by(protocol, wire))
+        if is_slow:
+            protocol.resume_writing()
     if case.end == "shutdown" and protocol in state.connections:
         protocol.shutdown()
     elif case.end and not wire.is_closed:
@@ -439,8 +456,7 @@ async def observe(make: Callable[..., Any], case: Case) -> Outcome:
     for _ in range(2 * _TICKS):
         await asyncio.sleep(0)
     found = (wire.is_closed, wire.is_paused, state.total_requests, len(state.tasks), len(state.connections))
-    waiting = b"" if wire.is_closed else getattr(protocol, "head", b"")  # a head waits for its body
-    result = Outcome(wire.written + waiting, *found, seen)
+    result = Outcome(written_by(protocol, wire), *found, seen, slow if case.is_slow else [])
     if not wire.is_closed:
         wire.close()
     for _ in range(_TICKS):
@@ -691,14 +707,16 @@ def test_a_connection_that_ended_leaves_no_timer_and_no_garbage() -> None:
         gc.collect()
         gc.disable()
         try:
-            made = connect()
-            await made.send(ECHO)
+            limits = load_config("").limits
+            made = connect(make=guarded_protocols(lambda: limits)["http"])
+            for _ in range(2):
+                await made.send(ECHO)
             timer = made.protocol._idle_timer
             made.wire.close()
             await asyncio.sleep(0)
             assert timer.cancelled()
-            made.wire.protocol = None
             left = weakref.ref(made.protocol)
+            made.wire.protocol = None
             del made
             await asyncio.sleep(0)
             assert left() is None

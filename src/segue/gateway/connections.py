@@ -1,7 +1,7 @@
 """Limits on connections, in the server itself: an application does not see a request before its head is complete.
 
 Facts (uvicorn 0.54, `protocols/http`):
-- With httptools the protocol is the gateway's own (`http_protocol`), next to what is not said to be of h11 here.
+- With httptools `http_protocol` reads and writes: it drops trailers and writes a reply at once. Without, it is h11.
 - There is no limit on the time to the first byte or to the end of a head; the time of an idle connection ends with the
   first byte of the next head.
 - With httptools the size of a head, and of the trailers of a body, is not limited; h11 has its own limit.
@@ -152,6 +152,7 @@ class _Guard(_Base):
             self.counts.add(self._address, -1)
             self._is_counted = False
         self._stop_timer()
+        self._begun = None
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

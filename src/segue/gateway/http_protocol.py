@@ -122,7 +122,6 @@ class _Cycle:
             await self._fail("Exception in ASGI application\n", error)
         finally:
             self.protocol.tasks.discard(self.task)  # pyright: ignore[reportArgumentType] - it has begun
-            self.task = None
 
     async def _fail(self, text: str, error: BaseException | None = None, *, is_over: bool = False) -> None:
         self.protocol.logger.error(text, exc_info=error)
