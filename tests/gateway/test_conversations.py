@@ -46,6 +46,8 @@ def test_a_conversation_stays_with_the_model_that_answered() -> None:
         assert _ids(conversations, "d") == ["claude-opus-4-8", "gpt-5.4"]
         assert await conversations.choose("c", "openai/gpt-5.4", "", 2)
         assert conversations.chosen("c") == "openai/gpt-5.4"
+        conversations.note("c", _routed().models[0], client="codex", tenant="", now=3)
+        assert conversations.chosen("c") == "openai/gpt-5.4"
         assert await conversations.choose("c", None, "", 3)
         assert conversations.chosen("c") is None
 

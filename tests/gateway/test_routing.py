@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from segue.conversation.context import Options
 from segue.errors import SettingsError, UnknownModel
-from segue.gateway.config import Config, load_config, read_secret
+from segue.gateway.asking import options_with
+from segue.gateway.config import Config, ModelRoute, load_config, read_secret
 from segue.gateway.defaults import check_reach, complete_config, is_echo, read_address, with_model
 from segue.gateway.routing import Breaker, Router
 from segue.gateway.runtime import Runtime
@@ -151,3 +155,13 @@ def test_without_keys_and_servers_the_echo_model_answers(monkeypatch: pytest.Mon
     assert is_echo(complete_config(Config(), {}))
     assert not is_echo(complete_config(Config(), {"OPENAI_API_KEY": "k"}))
     assert with_model(Config(), "openai/gpt-5.4").models["*"].targets == ("openai/gpt-5.4",)
+
+
+@pytest.mark.parametrize("stream", [None, False, True])
+def test_a_route_decides_its_options_whether_the_client_says_that_it_streams_or_not(stream: bool | None) -> None:
+    given = Options(stream=stream, max_tokens=5, temperature=1.0)
+    plain = options_with(given, ModelRoute(targets=("a/b",)), is_streamed=bool(stream))
+    assert plain == Options(stream=bool(stream), max_tokens=5, temperature=1.0)
+    for fields in ({"max_tokens": 9}, {"temperature": 0.0}, {"thinking": "low"}):
+        route = msgspec.convert({"try": ["a/b"], **fields}, ModelRoute)
+        assert options_with(given, route, is_streamed=bool(stream)) == replace(plain, **fields)

@@ -99,6 +99,15 @@ def test_a_tenant_that_fills_a_cache_loses_its_own_entries() -> None:
     assert (len(cache), cache.count_of("bob")) == (9, 2)
 
 
+def test_an_entry_that_is_put_again_is_the_newest_and_of_its_last_tenant() -> None:
+    cache = SharedCache[str, int](3)
+    for key in ("a", "b", "c", "a", "d"):
+        cache.put("bob", key, 1)
+    assert [key for key in "abcd" if key in cache] == ["a", "c", "d"]
+    cache.put("mallory", "c", 2)
+    assert (cache.owner_of("c"), cache.count_of("bob"), cache.count_of("mallory")) == ("mallory", 2, 1)
+
+
 def test_digests_are_apart_for_each_tenant() -> None:
     digests = SharedDigests()
     assert digests.of("bob") is digests.of("bob")

@@ -176,7 +176,7 @@ async def read_asked(
         chosen = gateway.conversations.chosen(conversation)
     routed = named if chosen is None or not key.rights.may_ask(chosen) else router.find(chosen, call.protocol)
     route = routed.route
-    options = _with_route(prompt.options, route, is_streamed=call.stream)
+    options = options_with(prompt.options, route, is_streamed=call.stream)
     passed = raw if restored.passes and routed is named else b""
     if passed and tenant and not admission.is_written:
         passed = await admission.run(checked_bytes, raw, call.body)
@@ -239,7 +239,7 @@ async def read_asked(
     )
 
 
-def _with_route(given: Options, route: ModelRoute, *, is_streamed: bool) -> Options:
+def options_with(given: Options, route: ModelRoute, *, is_streamed: bool) -> Options:
     """Return the options of a client with those of a route."""
     if given.stream is is_streamed and has_no_options(route):
         return given

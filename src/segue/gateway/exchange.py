@@ -620,11 +620,10 @@ class Exchange:
 
     def continuation(self) -> Continuation | None:
         """Return what the next request of the same connection continues; None if the reply is not complete."""
-        seen = None if self._attachment is None else self._attachment.seen
-        seen = seen if self._unchanged is None else self.message
-        if self.message is None or seen is None:
+        attachment = self._attachment
+        if self.message is None or attachment is None or attachment.seen is None:
             return None
-        return replace(self.unanswered(), reply=turns_of_reply(self.named(seen), self.reply_model()))
+        return replace(self.unanswered(), reply=turns_of_reply(self.named(attachment.seen), self.reply_model()))
 
     @property
     def made(self) -> int:
