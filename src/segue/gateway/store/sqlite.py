@@ -10,7 +10,7 @@ Facts:
 - A program that finds the database locked sleeps, up to 100 ms between two tries, and any other may come before it: of
   two gateways that wrote all the time, one did 8 to 14 % of the work. Workers of one gateway take turns by the lock of
   another file, which they try more often.                      (main.c, sqliteDefaultBusyCallback; measured 2026-11-18)
-- An insert takes 40 us, a lookup 15 us of CPU.                                                  (measured 2026-11)
+- A state takes 130 us, with 15 others 70 us, a look-up 45 us of CPU.                         (measured 2026-11)
 """
 
 from __future__ import annotations
