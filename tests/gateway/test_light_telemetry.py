@@ -24,11 +24,12 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from gateway.collecting import collector
 from gateway.running import KEYS, config_text
 from gateway.test_telemetry import ask
-from segue.client.http.telemetry import SECONDS, TOKENS
+from segue.client.http.telemetry import SECONDS, TOKENS, Attributes
 from segue.gateway import light_telemetry
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.light_telemetry import (
+    Encoded,
     LightMeters,
     LightReader,
     LightTracers,
@@ -141,7 +142,8 @@ def test_spans_are_encoded_as_the_sdk_does(headers: dict[str, str]) -> None:
     expected = encode_spans(spans)
     assert len(expected.resource_spans[0].scope_spans[0].spans) == len(ATTRIBUTES) * 2 * 6
     for _ in range(2):  # the second time most of the bytes are known
-        assert ExportTraceServiceRequest.FromString(encode_light_spans(spans).SerializeToString()) == expected
+        assert read(encode_light_spans(spans)) == expected
+        assert encode_light_spans(spans).data == expected.SerializeToString()
 
 
 def test_an_attribute_that_cannot_be_encoded_is_left_out() -> None:
@@ -150,26 +152,65 @@ def test_an_attribute_that_cannot_be_encoded_is_left_out() -> None:
         tracers.get_tracer("segue").start_span("chat", None, SpanKind.SERVER, given).end()
 
     spans = light_spans(work)
-    assert encode_light_spans(spans) == encode_spans(spans)
-    assert [each.key for each in encode_light_spans(spans).resource_spans[0].scope_spans[0].spans[0].attributes] == [
-        *("a", "z")
-    ]
+    found = read(encode_light_spans(spans))
+    assert found == encode_spans(spans)
+    assert [each.key for each in found.resource_spans[0].scope_spans[0].spans[0].attributes] == ["a", "z"]
 
 
-def test_bytes_of_long_values_are_not_kept() -> None:
-    light_telemetry._encode_short.cache_clear()
+def test_lengths_are_written_as_the_sdk_does() -> None:
+    def work(tracers: Any) -> None:
+        tracer = tracers.get_tracer("segue")
+        for size in (*range(90, 135), 16_380, 16_384, 70_000):
+            span = tracer.start_span(
+                "n" * size, None, SpanKind.SERVER, {"t": "x" * size, "k" * size: (size, 2**size % 2**63)}
+            )
+            span.end()
+
+    spans = light_spans(work)
+    assert encode_light_spans(spans).data == encode_spans(spans).SerializeToString()
+
+
+def test_attributes_that_spans_share_are_encoded_once_and_later_ones_replace_them() -> None:
+    shared = Attributes({"a": 1, "b": "two"})
 
     def work(tracers: Any) -> None:
-        given = {"text": "x" * 101, "texts": ("x" * 101,), "short": "x"}
-        tracers.get_tracer("segue").start_span("chat", None, SpanKind.SERVER, given).end()
+        tracer = tracers.get_tracer("segue")
+        for number in range(3):
+            span = tracer.start_from_parts("chat", "SERVER", Context(), (shared, Attributes({"n": number})))
+            if number == 1:
+                span.set_attribute("b", "other")
+            tracer.finish(span, (Attributes({"end": True}),))
+            tracer.finish(span, (Attributes({"late": True}),))
 
-    encode_light_spans(light_spans(work))
-    assert light_telemetry._encode_short.cache_info().currsize == 1
+    spans = light_spans(work)
+    found = read(encode_light_spans(spans))
+    assert found == encode_spans(spans)
+    assert shared.encoded is not None
+    assert [dict(span.attributes) for span in spans] == [
+        {"a": 1, "b": "two", "n": 0, "end": True},
+        {"a": 1, "b": "other", "n": 1, "end": True},
+        {"a": 1, "b": "two", "n": 2, "end": True},
+    ]
+    assert [len(each.attributes) for each in found.resource_spans[0].scope_spans[0].spans] == [4, 4, 4]
+
+
+def test_a_span_that_is_not_written_can_be_finished() -> None:
+    parent = TraceContextTextMapPropagator().extract(PARENTS[2], Context())
+
+    def work(tracers: Any) -> None:
+        tracer = tracers.get_tracer("segue")
+        tracer.finish(tracer.start_from_parts("chat", "SERVER", parent, ()), (Attributes({"a": 1}),))
+
+    assert light_spans(work) == []
+
+
+def read(found: Encoded) -> Any:
+    return ExportTraceServiceRequest.FromString(found.SerializePartialToString())
 
 
 class Encoding(SpanExporter):
     def export(self, spans: Any) -> Any:
-        return encode_spans(spans)
+        return encode_spans(spans).SerializePartialToString()
 
 
 class Other(SpanExporter):
@@ -177,16 +218,22 @@ class Other(SpanExporter):
         return len(spans)
 
 
+class Reading(SpanExporter):
+    def export(self, spans: Any) -> Any:
+        return encode_spans(spans).resource_spans
+
+
 def test_only_the_encoder_of_an_exporter_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     assert with_light_encoding(Other) is Other
+    assert with_light_encoding(Reading) is Reading
     made = with_light_encoding(OTLPSpanExporter)
     assert made is not OTLPSpanExporter
     assert issubclass(made, OTLPSpanExporter)
     assert OTLPSpanExporter.export.__globals__["encode_spans"] is encode_spans
     spans = light_spans(lambda tracers: tracers.get_tracer("segue").start_span("chat").end())
-    monkeypatch.setattr(light_telemetry, "encode_light_spans", lambda _: "light")
-    assert with_light_encoding(Encoding)().export(spans) == "light"
-    assert Encoding().export(spans) == encode_spans(spans)
+    monkeypatch.setattr(light_telemetry, "encode_light_spans", lambda _: Encoded(b"light"))
+    assert with_light_encoding(Encoding)().export(spans) == b"light"
+    assert ExportTraceServiceRequest.FromString(Encoding().export(spans)) == encode_spans(spans)
 
 
 def points_of(data: Any) -> list[Any]:
@@ -227,10 +274,13 @@ def test_histograms_are_those_of_the_sdk() -> None:
         )
         for meter in (provider.get_meter("segue", "1") for provider in meters)
     ]
-    for _ in range(300):
+    kept = {model: Attributes({"model": model, "port": 443}) for model in "abc"}
+    for number in range(3_000):
         seconds = chance.choice([*SECONDS, chance.random() * 100])
         tokens = chance.choice([0, *TOKENS, chance.randrange(10**8)])
-        attributes = {"model": chance.choice("abc"), "port": 443}
+        attributes = kept[chance.choice("abc")]
+        if not number % 700:
+            light.read()
         for durations, counts in made:
             durations.record(seconds, attributes)
             counts.record(tokens, dict(reversed(attributes.items())))

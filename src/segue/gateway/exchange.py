@@ -693,7 +693,7 @@ class Exchange:
         self._keep_content(row.time)
         if self._trace is not None:
             self._trace.end(row, self.attempts[-1].model if self.attempts else None)
-        self.gateway.keep_row(row, asked.tenant, None if self._trace is None else self._trace.trace_id)
+        self.gateway.keep_row(row, asked.tenant, self._trace)
 
     def _find_usage(self) -> Usage | None:
         """Return the usage of the reply, within what is possible."""

@@ -49,7 +49,7 @@ from segue.gateway.store.opening import open_store, read_store_name
 from segue.gateway.store.private_files import read_or_make_secret
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import StoredRow, StoreLimits
-from segue.gateway.tracing import Tracing, log_request, open_telemetry
+from segue.gateway.tracing import RequestTrace, Tracing, log_request, open_telemetry
 from segue.models.built_in import ECHO
 from segue.protocols.registry import all_protocols
 from segue.requests.prepare import prepare
@@ -247,10 +247,10 @@ class Gateway:
             if name in self.drift or len(self.drift) < _MOST_NAMES:
                 self.drift[name] += 1
 
-    def keep_row(self, row: RequestRow, tenant: str, trace_id: str | None = None) -> None:
+    def keep_row(self, row: RequestRow, tenant: str, trace: RequestTrace | None = None) -> None:
         """Count a request and keep its row: it is stored later, and can be found at once."""
         self.metrics.add(row)
-        log_request(row, trace_id)
+        log_request(row, trace)
         if not self.has_store:
             return
         stored = StoredRow(row.id, tenant, encode_valid_json(row), row.time, row.conversation)

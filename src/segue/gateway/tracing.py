@@ -9,9 +9,18 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from segue.client.http.telemetry import SECONDS, Telemetry, describe_model
+from segue.client.http.telemetry import (
+    LONGEST_KEPT,
+    MOST_KEPT,
+    SECONDS,
+    Attributes,
+    Telemetry,
+    describe_target,
+    describe_usage,
+)
 from segue.errors import MissingExtra
 from segue.foundation.json_text import encode_valid_json
 from segue.foundation.version import __version__
@@ -57,12 +66,58 @@ def open_telemetry(table: TelemetryTable) -> tuple[Telemetry | None, Callable[[]
     return made, close
 
 
+_Answered: TypeAlias = tuple[str, str, str]
+"""The protocol, the provider, and the label of the model that answered."""
+
+
+class _Ending(NamedTuple):
+    """The attributes of the measurements of a request, and those that its span gets of them at its end."""
+
+    common: Attributes
+    shown: Attributes
+
+
+def _make_ending(asked: str, answered: _Answered | None, error: str | None) -> _Ending:
+    """Describe requests for a label that ended with this error."""
+    common, shown = Attributes({"gen_ai.request.model": asked}), Attributes()
+    if answered is not None:
+        protocol, provider, model = answered
+        common = describe_target(protocol, provider, asked)
+        common["gen_ai.response.model"] = model
+        shown = Attributes({name: common[name] for name in ("gen_ai.provider.name", "gen_ai.response.model")})
+    if error is not None:
+        common["error.type"] = error
+    return _Ending(common, shown)
+
+
+@lru_cache(MOST_KEPT)
+def _find_start(operation: str, name: str) -> Attributes:
+    return Attributes({"gen_ai.operation.name": operation, "gen_ai.request.model": name})
+
+
+@lru_cache(MOST_KEPT, typed=True)
+def _find_outcome(*values: object) -> Attributes:
+    return Attributes({name: value for name, value in zip(_OUTCOME, values, strict=True) if value is not None})
+
+
+_OUTCOME: Final = (
+    "http.response.status_code",
+    "segue.client",
+    "segue.protocol",
+    "segue.attempts",
+    "segue.changes",
+    "segue.straight",
+    "segue.usage.figures",
+)
+
+
 class Tracing:
     """Writes the spans and metrics of the requests of clients."""
 
     def __init__(self, telemetry: Telemetry, metrics: Metrics) -> None:
         self.telemetry: Telemetry = telemetry
         self.label: Callable[[str | None], str] = metrics.label
+        self.find_ending: Callable[[str, _Answered | None, str | None], _Ending] = lru_cache(MOST_KEPT)(_make_ending)
         text = "Generative AI server request duration such as time-to-last byte or last output token."
         self.duration: Histogram = telemetry.histogram("gen_ai.server.request.duration", text, "s", SECONDS)
         self.first_token: Histogram = telemetry.histogram(
@@ -76,12 +131,14 @@ class RequestTrace:
     def __init__(
         self, tracing: Tracing, model: Model, *, name: str, ids: dict[str, str], headers: Mapping[str, str], began: int
     ) -> None:
-        self._tracing, self._shared = tracing, ids
+        self._tracing, self._shared = tracing, Attributes(ids)
         telemetry = tracing.telemetry
         self._parent = telemetry.propagator.extract(headers) if "traceparent" in headers else telemetry.no_parent
-        operation = get_protocol(model.protocol).operation
-        given = {"gen_ai.operation.name": operation, "gen_ai.request.model": name, **ids}
-        self._span: Span = telemetry.start_span(f"{operation} {name}", "SERVER", self._parent, given, began * _NANOS)
+        operation = self._operation = get_protocol(model.protocol).operation
+        given = (_find_start if len(name) <= LONGEST_KEPT else _find_start.__wrapped__)(operation, name)
+        parts = given, self._shared
+        title = f"{operation} {name}"
+        self._span: Span = telemetry.start_from_parts(title, "SERVER", self._parent, parts, began * _NANOS)
         self._is_over = False
 
     @property
@@ -100,45 +157,30 @@ class RequestTrace:
         if self._is_over:
             return
         self._is_over = True
-        span, tracing = self._span, self._tracing
-        common: dict[str, Any] = {} if model is None else describe_model(model)
-        common["gen_ai.request.model"] = tracing.label(row.asked)
-        if model is not None:
-            common["gen_ai.response.model"] = tracing.label(model.id)
+        span, tracing, error = self._span, self._tracing, None
         if row.outcome != "done":
             last = row.attempts[-1].kind if row.attempts else None
-            common["error.type"] = "cancelled" if row.outcome == "aborted" else last or str(row.status)
-            tracing.telemetry.fail(span, common["error.type"])
-        if span.is_recording():
-            span.set_attributes({**common, "gen_ai.request.model": row.asked, **_describe(row)})
-        span.end()
+            error = "cancelled" if row.outcome == "aborted" else last or str(row.status)
+            tracing.telemetry.fail(span, error)
+        asked = tracing.label(row.asked)
+        answered = None if model is None else (model.protocol, model.provider, tracing.label(model.id))
+        is_short = len(asked) + (0 if answered is None else len(answered[2])) <= LONGEST_KEPT
+        common, shown = (tracing.find_ending if is_short else _make_ending)(asked, answered, error)
+        if (operation := common.get("gen_ai.operation.name", self._operation)) != self._operation:
+            span.set_attribute("gen_ai.operation.name", operation)  # another model answered
+        changes = sum([change.loss != "none" for change in row.changes])
+        outcome = row.status, row.client, row.protocol, len(row.attempts), changes, row.straight, row.figures
+        usage, _ = describe_usage(row.usage)
+        tracing.telemetry.finish(span, (shown, _find_outcome(*outcome), usage))
         tracing.duration.record(row.duration_ms / 1000, common)
         if row.stream and row.first_byte_ms is not None and row.outcome == "done":
             tracing.first_token.record(row.first_byte_ms / 1000, common)
 
 
-def _describe(row: RequestRow) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "http.response.status_code": row.status,
-        "segue.client": row.client,
-        "segue.protocol": row.protocol,
-        "segue.attempts": len(row.attempts),
-        "segue.changes": sum(change.loss != "none" for change in row.changes),
-        "segue.straight": row.straight,
-    }
-    if (usage := row.usage) is not None:
-        found["gen_ai.usage.input_tokens"] = usage.input + usage.cache_read + usage.cache_write
-        found["gen_ai.usage.output_tokens"] = usage.output
-        if usage.cost is not None:
-            found["segue.usage.cost"] = usage.cost.total
-    if row.figures is not None:
-        found["segue.usage.figures"] = row.figures
-    return found
-
-
-def log_request(row: RequestRow, trace_id: str | None) -> None:
+def log_request(row: RequestRow, trace: RequestTrace | None) -> None:
     """Write the line of a request, if the log takes it."""
     if REQUESTS.isEnabledFor(logging.INFO):
+        trace_id = None if trace is None else trace.trace_id
         given = (row.id, row.asked, row.model, row.outcome, row.status, row.duration_ms)
         REQUESTS.info("%s %s -> %s %s %d in %d ms", *given, extra={"row": row, "trace_id": trace_id})
 

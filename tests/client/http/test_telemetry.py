@@ -167,11 +167,11 @@ def test_the_trace_context_is_sent_only_if_that_is_set(propagate: bool) -> None:
 
 
 def test_providers_have_the_names_of_the_conventions() -> None:
-    from segue.client.http.telemetry import _PROVIDERS, describe_model  # pyright: ignore[reportPrivateUsage]
+    from segue.client.http.telemetry import _PROVIDERS, describe_target  # pyright: ignore[reportPrivateUsage]
 
     known = {each.value for each in names.GenAiProviderNameValues}
     assert set(_PROVIDERS.values()) <= known
-    gemini = describe_model(Model("gemini-3.8-flash", "google", "google-genai"))
+    gemini = describe_target("google-genai", "google", "gemini-3.8-flash")
     assert gemini[names.GEN_AI_OPERATION_NAME] == names.GenAiOperationNameValues.GENERATE_CONTENT.value
     assert gemini[names.GEN_AI_PROVIDER_NAME] == names.GenAiProviderNameValues.GCP_GEMINI.value
 

@@ -9,21 +9,22 @@ Facts:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, final
 from urllib.parse import urlsplit
 
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.steps import ReadEvents
+from segue.conversation.context import Options
 from segue.conversation.events import Event
-from segue.conversation.messages import AssistantMessage, Message, StopReason
+from segue.conversation.messages import AssistantMessage, Message, StopReason, Usage
 from segue.errors import MissingExtra
 from segue.foundation.json_text import encode_json
 from segue.foundation.version import __version__
-from segue.models.model import Model
 from segue.protocols.registry import get_protocol
 from segue.requests.prepare import Request
 
@@ -45,33 +46,70 @@ _PROVIDERS: Final[Mapping[str, str]] = {
     "xai": "x_ai",
 }
 """Providers whose names differ in the conventions."""
-_OPTIONS: Final = {
-    "max_tokens": "gen_ai.request.max_tokens",
-    "temperature": "gen_ai.request.temperature",
-    "top_p": "gen_ai.request.top_p",
-    "stop": "gen_ai.request.stop_sequences",
-    "seed": "gen_ai.request.seed",
-}
+_OPTIONS: Final = tuple(
+    f"gen_ai.request.{name}" for name in ("max_tokens", "temperature", "top_p", "stop_sequences", "seed", "stream")
+)
 SECONDS: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 TOKENS: Final = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
 """The bounds of buckets that the conventions advise."""
 
 
-@lru_cache(1_000)
-def _describe_server(url: str) -> Mapping[str, Any]:
-    place = urlsplit(url)
-    if not place.hostname:
-        return {}
-    return {"server.address": place.hostname, "server.port": place.port or (80 if place.scheme == "http" else 443)}
+MOST_KEPT: Final = 1_000
+LONGEST_KEPT: Final = 200
+"""The longest name whose attributes are kept: clients and providers may send any name."""
+_EMPTY: Final[Mapping[object, Any]] = MappingProxyType({})
 
 
-def describe_model(model: Model) -> dict[str, Any]:
+@final
+class Attributes(dict[str, Any]):
+    """Attributes that do not change, of one request or of many: what is made of them is kept with them.
+
+    No name in them is in other attributes of the same span.
+    """
+
+    encoded: bytes | None = None
+    """Their bytes in a span."""
+    points: Mapping[object, Any] = _EMPTY
+    """Where instruments count measurements that have them."""
+
+
+_NONE: Final = Attributes()
+Target: TypeAlias = tuple[str, str, str, str]
+"""Protocol, provider, model, and a URL; empty if it does not matter."""
+
+
+def describe_target(protocol: str, provider: str, model: str, url: str = "") -> Attributes:
     """Return the attributes that spans and metrics of requests to a model share."""
-    return {
-        "gen_ai.operation.name": get_protocol(model.protocol).operation,
-        "gen_ai.provider.name": _PROVIDERS.get(model.provider, model.provider),
-        "gen_ai.request.model": model.id,
-    }
+    found, place = Attributes(), urlsplit(url)
+    found["gen_ai.operation.name"] = get_protocol(protocol).operation
+    found["gen_ai.provider.name"] = _PROVIDERS.get(provider, provider)
+    found["gen_ai.request.model"] = model
+    if place.hostname:
+        found["server.address"] = place.hostname
+        found["server.port"] = place.port or (80 if place.scheme == "http" else 443)
+    return found
+
+
+_find_target: Final = lru_cache(MOST_KEPT)(describe_target)
+
+
+class _Series(NamedTuple):
+    """The attributes of measurements: of times, and of each kind of tokens."""
+
+    common: Attributes
+    input: Attributes
+    output: Attributes
+
+
+def _make_series(target: Target, error: str | None, model: str | None) -> _Series:
+    """Describe measurements of requests to a target that ended with this error, and were answered by this model."""
+    common = describe_target(*target)
+    if error is not None:
+        common["error.type"] = error
+    if model is not None:
+        common["gen_ai.response.model"] = model
+    kinds = [Attributes({**common, "gen_ai.token.type": kind}) for kind in ("input", "output")]
+    return _Series(common, *kinds)
 
 
 class Telemetry:
@@ -102,11 +140,18 @@ class Telemetry:
             ).TraceContextTextMapPropagator()
         except ModuleNotFoundError as error:
             raise MissingExtra("telemetry needs OpenTelemetry, which is not installed", extra="otel") from error
-        self.no_parent: TraceContext = self._context.Context()
+        self._make_context: Any = self._context.Context
+        (self._span_key,) = self._trace.set_span_in_context(self._trace.INVALID_SPAN, self._make_context())
+        self.no_parent: TraceContext = self._make_context()
         """The context of a span without a parent."""
         self.has_content: bool = content
         self.propagates: bool = propagate
         self.tracer: Tracer = self._trace.get_tracer("segue", __version__, tracer_provider)
+        self.start_from_parts: Callable[..., Span] = getattr(self.tracer, "start_from_parts", self._start_from_parts)
+        """Start a span, as with `start_span`, with attributes that have no name twice."""
+        self.finish: Callable[[Span, tuple[Attributes, ...]], None] = getattr(self.tracer, "finish", _finish)
+        """End a span with more attributes."""
+        self.find_series: Callable[[Target, str | None, str | None], _Series] = lru_cache(MOST_KEPT)(_make_series)
         self.meter: Meter = metrics.get_meter("segue", __version__, meter_provider)
         self.duration: Histogram = self.histogram(
             "gen_ai.client.operation.duration", "GenAI operation duration.", "s", SECONDS
@@ -139,15 +184,27 @@ class Telemetry:
             set_status_on_exception=False,
         )
 
+    def _start_from_parts(
+        self,
+        name: str,
+        kind: str,
+        context: TraceContext | None,
+        parts: tuple[Attributes, ...],
+        start: int | None = None,
+    ) -> Span:
+        return self.start_span(
+            name, kind, context, {name: value for part in parts for name, value in part.items()}, start
+        )
+
     def fail(self, span: Span, error_type: str) -> None:
         """Mark a span as failed. The text of a failure is left out: it may quote the conversation."""
         span.set_attribute("error.type", error_type)
         span.set_status(self._trace.StatusCode.ERROR)
 
-    def inside(self, span: Span, context: TraceContext | None, attributes: Mapping[str, Any]) -> object:
+    def inside(self, span: Span, context: TraceContext | None, attributes: Attributes) -> object:
         """Make a span the current one, with attributes for the spans in it; return the token for `leave`."""
-        within = self._trace.set_span_in_context(span, context)
-        return self._context.attach(self._context.set_value(ATTRIBUTES, attributes, within))
+        given: Any = self._context.get_current() if context is None else context
+        return self._context.attach(self._make_context({**given, self._span_key: span, ATTRIBUTES: attributes}))
 
     def leave(self, token: object) -> None:
         """Make the span current that was before `inside`."""
@@ -168,9 +225,9 @@ class Observation:
     def __init__(self, telemetry: Telemetry, context: TraceContext) -> None:
         self._telemetry = telemetry
         self._parent = context
-        self._given: Mapping[str, Any] = context.get(ATTRIBUTES, {})  # pyright: ignore[reportAttributeAccessIssue]
+        self._given: Attributes = context.get(ATTRIBUTES, _NONE)  # pyright: ignore[reportAttributeAccessIssue]
         self._span: Span | None = None
-        self._common: dict[str, Any] = {}
+        self._target: Target = ("", "", "", "")
         self._began = 0.0
         self._first: float | None = None
         self._request: Request | None = None
@@ -182,17 +239,13 @@ class Observation:
         """
         if self._span is not None:
             return
-        telemetry, model, options = self._telemetry, request.model, request.projection.options
-        common = {**describe_model(model), **_describe_server(url)}
-        attributes = {**common, **self._given}
-        for field, name in _OPTIONS.items():
-            if (value := getattr(options, field)) is not None:
-                attributes[name] = value
-        if options.stream:
-            attributes["gen_ai.request.stream"] = True
-        self._common, self._request, self._first, self._began = common, request, None, perf_counter()
+        telemetry, model = self._telemetry, request.model
+        target = self._target = (model.protocol, model.provider, model.id, url)
+        common = (_find_target if len(model.id) <= LONGEST_KEPT else describe_target)(*target)
+        self._request, self._first, self._began = request, None, perf_counter()
         name = f"{common['gen_ai.operation.name']} {model.id}"
-        self._span = telemetry.start_span(name, "CLIENT", self._parent, attributes)
+        parts = (common, self._given, _describe_options(request.projection.options))
+        self._span = telemetry.start_from_parts(name, "CLIENT", self._parent, parts)
         if telemetry.propagates:
             telemetry.send_on(self._span, headers)
 
@@ -213,57 +266,94 @@ class Observation:
         span, request, telemetry = self._span, self._request, self._telemetry
         if span is None or request is None:
             return
-        ended = perf_counter()
+        seconds = perf_counter() - self._began
+        first = None if self._first is None else self._first - self._began
         self._span = None
-        common = self._common
-        is_aborted = message.stop_reason == StopReason.ABORTED
-        failure = attempt.failure
-        if failure is not None or is_aborted:
-            common["error.type"] = "cancelled" if is_aborted or failure is None else str(failure.kind)
-            telemetry.fail(span, common["error.type"])
-        if message.response_model is not None:
-            common["gen_ai.response.model"] = message.response_model
-        if span.is_recording():
-            span.set_attributes(_describe_reply(message, attempt))
-            if self._first is not None:
-                span.set_attribute("gen_ai.response.time_to_first_chunk", self._first - self._began)
-            if telemetry.has_content:
-                span.set_attributes(_describe_content(request, message))
-        span.end()
-        telemetry.duration.record(ended - self._began, common)
-        if self._first is not None:
-            telemetry.first_chunk.record(self._first - self._began, common)
+        failure, is_aborted = attempt.failure, message.stop_reason == StopReason.ABORTED
+        error = "cancelled" if is_aborted else None if failure is None else str(failure.kind)
+        if error is not None:
+            telemetry.fail(span, error)
+        model, target = message.response_model, self._target
+        reason = None if failure is not None else message.raw_stop_reason or str(message.stop_reason)
+        status = None if failure is None else failure.status
+        is_short = len(target[2]) + len(model or "") + len(reason or "") <= LONGEST_KEPT
+        losses = len(attempt.report.losses) if attempt.report.changes else 0
+        end = (_find_end if is_short else _make_end)(attempt.reason, losses, model, reason, status)
+        more = Attributes()
+        if message.response_id is not None:
+            more["gen_ai.response.id"] = message.response_id
+        if attempt.request_id is not None:
+            more["segue.provider.request_id"] = attempt.request_id
+        if first is not None:
+            more["gen_ai.response.time_to_first_chunk"] = first
+        if telemetry.has_content and span.is_recording():
+            more.update(_describe_content(request, message))
+        telemetry.finish(span, (end, more, *describe_usage(message.usage)))
+        series = (telemetry.find_series if is_short else _make_series)(target, error, model)
+        telemetry.duration.record(seconds, series.common)
+        if first is not None:
+            telemetry.first_chunk.record(first, series.common)
         if (usage := message.usage) is not None:
-            given = usage.input + usage.cache_read + usage.cache_write
-            telemetry.tokens.record(given, {**common, "gen_ai.token.type": "input"})
-            telemetry.tokens.record(usage.output, {**common, "gen_ai.token.type": "output"})
+            telemetry.tokens.record(usage.input + usage.cache_read + usage.cache_write, series.input)
+            telemetry.tokens.record(usage.output, series.output)
 
 
-def _describe_reply(message: AssistantMessage, attempt: Attempt) -> dict[str, Any]:
-    found: dict[str, Any] = {"segue.attempt.reason": attempt.reason, "segue.changes": len(attempt.report.losses)}
-    if message.response_model is not None:
-        found["gen_ai.response.model"] = message.response_model
-    if message.response_id is not None:
-        found["gen_ai.response.id"] = message.response_id
-    if attempt.failure is None:
-        found["gen_ai.response.finish_reasons"] = (message.raw_stop_reason or str(message.stop_reason),)
-    if attempt.request_id is not None:
-        found["segue.provider.request_id"] = attempt.request_id
-    if attempt.failure is not None and attempt.failure.status is not None:
-        found["http.response.status_code"] = attempt.failure.status
-    usage = message.usage
-    if usage is not None:
-        found["gen_ai.usage.input_tokens"] = usage.input + usage.cache_read + usage.cache_write
-        found["gen_ai.usage.output_tokens"] = usage.output
-        if usage.cache_read:
-            found["gen_ai.usage.cache_read.input_tokens"] = usage.cache_read
-        if usage.cache_write:
-            found["gen_ai.usage.cache_creation.input_tokens"] = usage.cache_write
-        if usage.reasoning:
-            found["gen_ai.usage.reasoning.output_tokens"] = usage.reasoning
-        if usage.cost is not None:
-            found["segue.usage.cost"] = usage.cost.total
+def _describe_options(options: Options) -> Attributes:
+    limits = options.max_tokens, options.temperature, options.top_p
+    find = _find_options if options.stop is None else _make_options  # texts may be long
+    return find(*limits, options.stop, options.seed, options.stream or None)
+
+
+def _make_options(*values: object) -> Attributes:
+    return Attributes({name: value for name, value in zip(_OPTIONS, values, strict=True) if value is not None})
+
+
+_find_options: Final = lru_cache(MOST_KEPT, typed=True)(_make_options)
+
+
+def _make_end(kind: str, changes: int, model: str | None, reason: str | None, status: int | None) -> Attributes:
+    """Describe the end of attempts of a kind: what was changed for them, the model that answered, why it ended."""
+    found = Attributes({"segue.attempt.reason": kind, "segue.changes": changes})
+    if model is not None:
+        found["gen_ai.response.model"] = model
+    if reason is not None:
+        found["gen_ai.response.finish_reasons"] = (reason,)
+    if status is not None:
+        found["http.response.status_code"] = status
     return found
+
+
+_find_end: Final = lru_cache(MOST_KEPT)(_make_end)
+
+
+def describe_usage(usage: Usage | None) -> tuple[Attributes, Attributes]:
+    """Describe a usage: what a reply has in all, and the parts of it."""
+    if usage is None:
+        return _NONE, _NONE
+    cost = None if usage.cost is None else usage.cost.total
+    given = usage.input + usage.cache_read + usage.cache_write
+    return _find_usage(given, usage.output, cost), _find_details(usage.cache_read, usage.cache_write, usage.reasoning)
+
+
+@lru_cache(MOST_KEPT, typed=True)
+def _find_usage(given: int, output: int, cost: float | None) -> Attributes:
+    found = Attributes({"gen_ai.usage.input_tokens": given, "gen_ai.usage.output_tokens": output})
+    if cost is not None:
+        found["segue.usage.cost"] = cost
+    return found
+
+
+@lru_cache(MOST_KEPT, typed=True)
+def _find_details(read: int, written: int, reasoning: int | None) -> Attributes:
+    names = "cache_read.input_tokens", "cache_creation.input_tokens", "reasoning.output_tokens"
+    values = zip(names, (read, written, reasoning), strict=True)
+    return Attributes({f"gen_ai.usage.{name}": value for name, value in values if value})
+
+
+def _finish(span: Span, parts: tuple[Attributes, ...]) -> None:
+    if span.is_recording():
+        span.set_attributes({name: value for part in parts for name, value in part.items()})
+    span.end()
 
 
 def _describe_content(request: Request, message: AssistantMessage) -> dict[str, Any]:
