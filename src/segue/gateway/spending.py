@@ -105,7 +105,8 @@ class Spending:
         if not key.id or self._store.store is None or admission.lease is not None:
             return None
         rights, account, now = key.rights, self._account(key), self._clock()
-        is_limited, estimates = rights.has_limits, dict[str, int]()
+        is_limited = rights.has_limits
+        estimates: dict[str, int] = {}
         if is_limited and rights.has_money_budget:
             _check_price(planned, protocol)
         if planned.options is None:
