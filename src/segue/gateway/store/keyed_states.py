@@ -105,7 +105,7 @@ def _put_keys(transaction: Transaction, states: Sequence[tuple[int, list[str]]])
 
 
 def _place(transaction: Transaction, row: StateRow, lock: str) -> StateRow:
-    """Add a row where its integer is free, or find it; give it with its integer. It stays until the commit."""
+    """Add a row where its integer is free, or find it; return it with its integer. It stays until the commit."""
     number, given = row[0], row[1:]
     tenant, keys = clean_values((row[1], row[5]))
     while not transaction.run(_PUT, (number, *given)):

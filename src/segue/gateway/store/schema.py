@@ -118,7 +118,7 @@ NAMES: Final = {
     "sqlite": {"bytes": "blob", "id": "integer", "in_order": " without rowid"},
     "postgresql": {"bytes": "bytea", "id": "bigint", "in_order": ""},
 }
-"""What stands for the names in braces."""
+"""What replaces the names in braces."""
 META: Final = "create table if not exists meta (name text primary key, value text not null)"
 SET_META: Final = "insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value"
 VERSION_NAME: Final = "schema"
