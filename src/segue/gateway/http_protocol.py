@@ -233,6 +233,8 @@ class HttpProtocol(HttpToolsProtocol):
     """A connection. The head of a reply waits for the first part of its body, without a length to the end of a turn."""
 
     _default_lines: ClassVar[tuple[object, bytes]] = (None, b"")
+    cycle: Any
+    expect_100_continue: bool
 
     def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - as uvicorn gives it
         super().__init__(*given, **named)
@@ -260,7 +262,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
         if self._idle_timer is not None:
             self._idle_timer.cancel()
-        self.cycle = cast("Any", None)
+        self.cycle = None
         self.pipeline.clear()
         self._connection.end()
 
