@@ -251,6 +251,27 @@ def test_costs_are_shown_by_key_model_day_and_client(new_page: Any, tmp_path: Pa
             assert "measured" in page.locator(f"section[aria-label='{name}']").inner_text()
 
 
+def test_a_key_is_asked_for_until_it_is_given_whatever_else_is_answered(new_page: Any, tmp_path: Path) -> None:
+    (tmp_path / "admin").write_text(KEY)
+    more = f'[listen]\nadmin_key = "file:{tmp_path / "admin"}"\n'
+    with running(store=f"sqlite:{tmp_path}/g.db", more=more) as gateway:
+        page = new_page(gateway.url)
+        held: list[Any] = []
+        page.route("**/segue/conversations*", lambda route: held.append(route))  # noqa: PLW0108 - not a built-in method
+        page.reload(wait_until="commit")
+        while not held:
+            page.wait_for_timeout(20)
+        page.get_by_role("button", name="Keys").click()
+        field = page.get_by_label("Key of this gateway")
+        field.wait_for()
+        with page.expect_response("**/segue/conversations*"):
+            held[0].continue_()
+        page.wait_for_timeout(200)
+        assert field.is_visible()
+        page.get_by_role("button", name="Costs").click()
+        field.wait_for(state="hidden")
+
+
 def test_keys_are_made_and_revoked_with_the_admin_key(new_page: Any, tmp_path: Path) -> None:
     (tmp_path / "admin").write_text(KEY)
     more = f'[listen]\nadmin_key = "file:{tmp_path / "admin"}"\n'

@@ -10,6 +10,8 @@ import { plot } from "./plots.js";
 const PAGE = 100;
 const EVERY = 2000;
 let key = "";
+let turn = 0; // of the user: what was asked before it neither shows nor hides the form for a key
+let refused = ""; // the path that asked for a key: that another one needs none does not hide the form
 let next = null; // where the older requests begin
 let isNewest = true;
 let shown = "";
@@ -18,12 +20,22 @@ const asked = new Set(); // conversations whose titles were asked for
 
 async function ask(path, options = {}) {
   const headers = key ? { authorization: `Bearer ${key}` } : {};
+  const mine = turn;
   const reply = await fetch(path, { ...options, headers });
   const body = await reply.json();
-  if (reply.status === 401) $("key-form").hidden = false;
+  if (mine === turn) {
+    const place = path.split("?")[0];
+    if (reply.status === 401) refused = place;
+    else if (reply.ok && place === refused) refused = "";
+    $("key-form").hidden = !refused;
+  }
   if (!reply.ok) throw new Error(body.error);
-  $("key-form").hidden = true;
   return body;
+}
+
+function takeTurn() {
+  turn += 1;
+  refused = "";
 }
 
 async function fetchImage(path) {
@@ -380,6 +392,7 @@ for (const button of document.querySelectorAll("nav [data-view]")) {
       $(other.dataset.view).hidden = other !== button;
     }
     $("status").textContent = "";
+    takeTurn();
     keys.hide();
     refresh(button.dataset.view);
   });
@@ -399,6 +412,7 @@ $("close").addEventListener("click", () => $("opened-box").close());
 $("key-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   key = $("key").value;
+  takeTurn();
   await refresh();
   await act(readConversations);
 });
