@@ -256,9 +256,10 @@ def test_a_key_is_asked_for_until_it_is_given_whatever_else_is_answered(new_page
     more = f'[listen]\nadmin_key = "file:{tmp_path / "admin"}"\n'
     with running(store=f"sqlite:{tmp_path}/g.db", more=more) as gateway:
         page = new_page(gateway.url)
+        page.goto("about:blank")  # else a late request of this first page may be the one that is held
         held: list[Any] = []
         page.route("**/segue/conversations*", lambda route: held.append(route))  # noqa: PLW0108 - not a built-in method
-        page.reload(wait_until="commit")
+        page.goto(f"{gateway.url}/segue", wait_until="commit")
         while not held:
             page.wait_for_timeout(20)
         page.get_by_role("button", name="Keys").click()
