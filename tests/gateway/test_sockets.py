@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import httpx2
@@ -319,6 +320,16 @@ def test_connections_are_counted_and_end_when_they_are_idle_or_old(tmp_path: Pat
         assert error["error"]["code"] == "websocket_connection_limit_reached"
         with pytest.raises(websockets.exceptions.ConnectionClosedOK):
             connection.recv(timeout=60)
+
+
+def test_an_old_connection_is_not_called_idle_where_a_timer_is_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.sockets.monotonic", lambda: 0.8 * monotonic())
+    line = "[limits]\nsocket_minutes = 0.001"
+    with running(store=f"sqlite:{tmp_path}/h.db", more=line) as made, raw(made.url) as connection:
+        error = json.loads(connection.recv(timeout=60))
+        assert error["error"]["code"] == "websocket_connection_limit_reached"
 
 
 def test_a_client_that_leaves_ends_the_request_to_the_provider(tmp_path: Path) -> None:

@@ -136,10 +136,10 @@ class Socket:
                 try:
                     data = await asyncio.wait_for(self._messages.get(), min(left, limits.socket_idle_seconds))
                 except TimeoutError:
-                    if end - monotonic() > 0:
+                    if limits.socket_idle_seconds < left:
                         await self._close(_OK, "idle")
                         return
-                    continue
+                    continue  # uvloop's timers may be a millisecond early
                 if data is None or not await self._serve_message(data, tenant):
                     return
         except _Gone:
