@@ -137,7 +137,9 @@ class BodyHead:
     def count_checked(self, turns: tuple[bytes, ...]) -> int:
         """Return how many of the first turns of a request are those that were checked."""
         count = 0
-        while count < len(self.checked) and self.checked[count : count + 1] == turns[count : count + 1]:
+        for checked, turn in zip(self.checked, turns, strict=False):
+            if checked != turn:
+                break
             count += 1
         return count
 
