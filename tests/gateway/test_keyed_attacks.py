@@ -36,9 +36,7 @@ SEED = int(os.environ.get("SEGUE_ATTACK_SEED", "45"))
 ATTACKS = int(os.environ.get("SEGUE_ATTACKS", "24"))
 SECONDS = float(os.environ.get("SEGUE_ATTACK_SECONDS", "4"))
 PATIENCE = 60.0
-BUSY = 1 if (os.cpu_count() or 1) > 3 else 3
-"""By how much longer everything takes where gateway, attacker and victim share two cores."""
-MUST_P50, MUST_P99 = 0.1 * BUSY, 0.5 * BUSY
+MUST_P50, MUST_P99 = 0.1, 0.5
 """What a victim on a new connection has to see; a busy machine is measured before each attack."""
 
 
@@ -49,13 +47,6 @@ class Shape(NamedTuple):
     kind: str
     size: int
     connections: int
-
-    @property
-    def is_large(self) -> bool:
-        """Whether one request takes seconds of CPU: threads share one lock, so only another process helps."""
-        return (
-            self.size * {"messages": 8, "tools": 30, "parts": 2, "metadata": 1, "socket": 8}.get(self.kind, 0) > 60_000
-        )
 
 
 def _messages(number: int, size: int) -> dict[str, Any]:
@@ -315,6 +306,5 @@ def test_a_key_does_not_stop_another_one(shape: Shape, tmp_path: Path) -> None:
         f" p99 {worst * 1000:.0f} ms (quiet {calm * 1000:.0f} / {p99(quiet) * 1000:.0f}),"
         f" {answered} answers to the attacker\n"
     )
-    if not shape.is_large:
-        assert p50 < max(MUST_P50, 12 * calm)
-        assert worst < max(MUST_P99, 12 * p99(quiet))
+    assert p50 < max(MUST_P50, 12 * calm)
+    assert worst < max(MUST_P99, 12 * p99(quiet))
