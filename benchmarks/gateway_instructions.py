@@ -5,10 +5,9 @@ values). They are not time: waits for memory and for the kernel are not counted,
 runs in one process, its application is called directly, and a stub in place of its connections answers at once. All of
 its threads count.
 
-`python benchmarks/gateway_instructions.py [--rows NAME...] [--kept PART...] [FOLDER...]` compares the `src` folders of
-commits. Rows are those of
-`gateway_pairs` that are not streamed; of `store`, `key` and `telemetry`, the parts that are named are switched on.
-Needed: valgrind and a C compiler. A row takes about a minute.
+`python benchmarks/gateway_instructions.py [FOLDER...] [--rows NAME...] [--kept PART...]` compares the `src` folders of
+commits. Rows are those of `gateway_pairs` that are not streamed; of `store`, `key` and `telemetry`, the parts that are
+named are switched on. Needed: valgrind and a C compiler. A row takes about a minute.
 """
 
 from __future__ import annotations
@@ -234,10 +233,10 @@ def main() -> None:
     """Count and print."""
     parser = argparse.ArgumentParser(description="Count the instructions of a gateway for a request")
     names = [key for key in make_rows() if "events" not in key]
+    parser.add_argument("sources", nargs="*")
     parser.add_argument("--rows", nargs="*", choices=names, default=("straight.32", "translated.32"))
     parser.add_argument("--kept", nargs="*", choices=PARTS, default=("store",))
     parser.add_argument("--here", help=argparse.SUPPRESS)
-    parser.add_argument("sources", nargs="*")
     given = parser.parse_args()
     if given.here:
         key, kept, url, library = json.loads(given.here)

@@ -13,7 +13,7 @@
 The translated request is a step of an agent, 38 KB with 11 tools and 5 messages, of which the last one is new each
 time. "straight" is a chat of 1 KB with a new first message, for a model whose own protocol the client speaks.
 
-`python benchmarks/gateway_pairs.py [--rounds N] [--rows NAME...] [FOLDER...]` compares the `src` folders of commits;
+`python benchmarks/gateway_pairs.py [FOLDER...] [--rounds N] [--rows NAME...]` compares the `src` folders of commits;
 `--workers` compares two workers of `segue serve` with one. Where other programs use the cores, their CPU time for a
 request says more than the requests in a second: two cores serve at most twice the inverse of its ratio.
 """
