@@ -314,7 +314,9 @@ def encode_light_spans(spans: Sequence[Any]) -> Encoded:
         data = _encode_span(span)
         written += (b"\x12", _write_number(len(data)), data)
     written.append(after)
-    return Encoded(_write(0x0A, before + _write(0x12, b"".join(written)) + end))
+    data = b"".join(written)
+    before += b"\x12" + _write_number(len(data))
+    return Encoded(b"".join((b"\x0a", _write_number(len(before) + len(data) + len(end)), before, data, end)))
 
 
 def _encode_frame(spans: Sequence[Any]) -> tuple[bytes, bytes, bytes, bytes]:
@@ -341,7 +343,7 @@ def _encode_span(span: _LightSpan) -> bytes:
         _TIMES.pack(0x39, span.start_time, 0x41, span.end_time),
     )
     for part in (Attributes(span.attributes),) if span.is_mixed else span.parts:
-        written += (part.encoded or _encode_part(part),)
+        written.append(_encode_part(part) if part.encoded is None else part.encoded)
     is_remote = above is not None and above.is_remote
     written += (b"\x7a\x00" if span.status is _UNSET else _encode_status(span.status), _PARENTS[is_remote])
     return b"".join(written)
