@@ -24,7 +24,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from gateway.collecting import collector
 from gateway.running import KEYS, config_text
 from gateway.test_telemetry import ask
-from segue.client.http.telemetry import SECONDS, TOKENS, Attributes
+from segue.client.http.telemetry import SECONDS, TOKENS, Attributes, bind
 from segue.gateway import light_telemetry
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
@@ -148,7 +148,15 @@ def test_spans_are_encoded_as_the_sdk_does(headers: dict[str, str]) -> None:
 
 def test_an_attribute_that_cannot_be_encoded_is_left_out() -> None:
     def work(tracers: Any) -> None:
-        given = {"a": 1, "half": "\ud800", "long": "\ud800" * 500, "too large": 2**64, "other": object(), "z": 2}
+        given = {
+            "a": 1,
+            "half": "\ud800",
+            "long": "\ud800" * 500,
+            "too large": 2**63,
+            "too small": -(2**63) - 1,
+            "other": object(),
+            "z": 2,
+        }
         tracers.get_tracer("segue").start_span("chat", None, SpanKind.SERVER, given).end()
 
     spans = light_spans(work)
@@ -274,16 +282,17 @@ def test_histograms_are_those_of_the_sdk() -> None:
         )
         for meter in (provider.get_meter("segue", "1") for provider in meters)
     ]
-    kept = {model: Attributes({"model": model, "port": 443}) for model in "abc"}
+    kept = {model: {"model": model, "port": 443} for model in "abc"}
+    bound = {model: [bind(durations, kept[model]) for durations, _ in made] for model in "abc"}
     for number in range(3_000):
         seconds = chance.choice([*SECONDS, chance.random() * 100])
         tokens = chance.choice([0, *TOKENS, chance.randrange(10**8)])
-        attributes = kept[chance.choice("abc")]
+        model = chance.choice("abc")
         if not number % 700:
             light.read()
-        for durations, counts in made:
-            durations.record(seconds, attributes)
-            counts.record(tokens, dict(reversed(attributes.items())))
+        for (_, counts), record in zip(made, bound[model], strict=True):
+            record(seconds)
+            counts.record(tokens, dict(reversed(kept[model].items())))
     expected = points_of(reader.get_metrics_data())
     assert len(expected) == 2
     assert points_of(light.read()) == expected
@@ -302,6 +311,20 @@ def test_the_number_of_sets_of_attributes_is_bounded(monkeypatch: pytest.MonkeyP
         ({"model": "2"}, 1),
         ({"otel.metric.overflow": True}, 6),
     ]
+
+
+def test_a_bound_histogram_has_a_point_from_its_first_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(light_telemetry, "_MOST_POINTS", 1)
+    meters = LightMeters(RESOURCE)
+    made = meters.get_meter("segue").create_histogram("n", explicit_bucket_boundaries_advisory=(1,))
+    _unused, record, again = [bind(made, {"model": model}) for model in ("unused", "a", "a")]
+    assert points_of(meters.read()) == []
+    for _ in range(300):  # more than wait to be counted
+        record(1)
+        again(2)
+    made.record(3, {"model": "a"})
+    ((*_, points),) = points_of(meters.read())
+    assert [(point[0], point[1], point[2]) for point in points] == [([("model", "a")], 601, 903)]
 
 
 def test_measurements_are_sent_again_and_again_and_at_the_end() -> None:

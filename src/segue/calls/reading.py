@@ -149,7 +149,9 @@ def read_call(
     counted = record.token_count if route.kind == "count" else None
     request = plain if counted is None else counted.request_in(plain)
     transport = record.transports.get(route.transport or "")
-    request, moved = (request, dict[str, str]()) if transport is None else transport.open(request)
+    moved: dict[str, str] = {}
+    if transport is not None:
+        request, moved = transport.open(request)
     reader = _reader(record, found, request)
     prompt = _decode(request, reader, found, catalogue)
     return Call(

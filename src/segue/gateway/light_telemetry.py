@@ -6,8 +6,8 @@ Every trace is written, unless its client decided otherwise, and every histogram
 something else, the SDK's own providers are used (`is_enough`).
 
 Facts:
-- The spans and measurements of a request took 488 k instructions with an object for each value, and take 241 k with
-  parts of attributes that requests share.                              (opentelemetry-sdk 1.45.1, measured 2026-11-19)
+- An object for each value, and a lookup for each measurement, take most of the time of telemetry: requests share parts
+  of attributes with their bytes, and bound measurements.              (opentelemetry-sdk 1.45.1, measured 2026-11-20)
 - Buckets include their upper bounds. After 2,000 sets of attributes, all others are one with `otel.metric.overflow`.
                                                               (OpenTelemetry specification: metrics SDK, 2026-11-17)
 - OTLP's flags 0x100 and 0x200 say that it is known whether the parent is remote, and that it is. A message of protobuf
@@ -30,14 +30,14 @@ from functools import lru_cache
 from random import getrandbits
 from struct import Struct
 from types import FunctionType
-from typing import Any, Final, NamedTuple, final
+from typing import Any, ClassVar, Final, NamedTuple, final
 
+import msgspec
 from opentelemetry.context import Context, get_current
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.metrics import Histogram, MeterProvider, NoOpMeter
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1 import trace_pb2 as otlp
 from opentelemetry.sdk import metrics
 from opentelemetry.sdk import trace as sdk
@@ -63,7 +63,7 @@ from opentelemetry.trace import (
     use_span,
 )
 
-from segue.client.http.telemetry import Attributes
+from segue.client.http.telemetry import Attributes, Record
 from segue.gateway.logs import find_logger
 
 _LOG: Final = find_logger()
@@ -91,11 +91,11 @@ _SAMPLED: Final = TraceFlags.SAMPLED
 _UNSET: Final = Status()
 (_SPAN_KEY,) = set_span_in_context(INVALID_SPAN, Context())
 """Where a context has its span."""
-_KINDS: Final = {bool: "bool_value", int: "int_value", float: "double_value"}
+_IDS: Final = 0x0A10 << 208 | 0x1208 << 64
+"""The fields of the ids of a trace and of a span, as one number: the ids are put between."""
+_FLOAT: Final = Struct("<Bd")
 _MOST_KNOWN: Final = 1_000
-_SHORT: Final = 0x7F - 2
-"""How many bytes of a name and a value make an attribute whose length is one byte."""
-_MOST_INT: Final = 2**63 - 1
+_LONGEST_KNOWN: Final = 200
 _NEW_FLAGS: Final = TraceFlags(TraceFlags.SAMPLED | 0x02)
 
 
@@ -148,6 +148,8 @@ class _LightTracer(Tracer):
         self.resource = resource
         self.scope = scope
         # `on_end` of a batch only asks whether a span is sampled, and all spans of this module are.
+        self.frame: tuple[bytes, bytes, bytes, bytes] | None = None
+        """What is before and after the spans in a message: resource, scope, and the URLs of their schemas."""
         self.end: Any = getattr(getattr(processor, "_batch_processor", None), "emit", processor.on_end)
 
     def start_span(  # noqa: PLR0917 - of the API
@@ -170,25 +172,27 @@ class _LightTracer(Tracer):
         self,
         name: str,
         kind: str,
-        context: Any,  # noqa: ANN401 - of the API
+        context: Any,  # noqa: ANN401 - of the API, or a `Parent` of the client
         parts: tuple[Attributes, ...],
         start: int | None = None,
-    ) -> Span:
+    ) -> Any:  # noqa: ANN401 - a span of this class is one only at run time
         """Start a span with several `Attributes`, none of which has a name of another one."""
-        parent: Any = (get_current() if context is None else context).get(_SPAN_KEY)
+        is_inside = context.__class__ is tuple
+        parent: Any = context[0] if is_inside else (get_current() if context is None else context).get(_SPAN_KEY)
         if parent is not None and parent.__class__ is not _LightSpan:
-            parent = get_current_span(context).get_span_context()
+            parent = (parent if is_inside else get_current_span(context)).get_span_context()
             parent = parent if parent.is_valid else None
-        if parent is None:
-            trace, flags, state = getrandbits(128) or 1, _NEW_FLAGS, None
-        else:
+        if parent is not None and not parent.trace_flags & _SAMPLED:
             trace, flags, state = parent.trace_id, parent.trace_flags, parent.trace_state
-        if not flags & _SAMPLED:
             made = SpanContext(trace, getrandbits(64) or 1, is_remote=False, trace_flags=flags, trace_state=state)
             return NonRecordingSpan(made)
-        return _LightSpan(self, name, kind, parent, (trace, flags, state), [*parts], start or time.time_ns())
+        start = start or time.time_ns()
+        if parent is None:
+            return _LightSpan(self, name, kind, None, getrandbits(128) or 1, getrandbits(64) or 1, parts, start)
+        trace, flags, state = parent.trace_id, parent.trace_flags, parent.trace_state
+        return _LightSpan(self, name, kind, parent, trace, getrandbits(64) or 1, parts, start, flags, state)
 
-    def finish(self, span: Span, parts: tuple[Attributes, ...]) -> None:
+    def finish(self, span: Any, parts: tuple[Attributes, ...]) -> None:  # noqa: ANN401 - as above
         """End a span with more attributes, none of which it has already."""
         if isinstance(span, _LightSpan) and span.end_time is None:
             span.parts += parts
@@ -201,39 +205,34 @@ class _LightTracer(Tracer):
 
 
 @final
-class _LightSpan(Span):
+class _LightSpan(msgspec.Struct, gc=False):
     """A span that is exported itself once it has ended: it can be read like those of the SDK.
 
     Its attributes are in parts.
     """
 
-    events = links = ()
-    dropped_attributes = dropped_events = dropped_links = 0
+    tracer: _LightTracer
+    name: str
+    kind_name: str
+    above: Any
+    """The parent: a span of this class, or a context."""
+    trace_id: int
+    span_id: int
+    parts: tuple[Attributes, ...]
+    start_time: int
+    trace_flags: TraceFlags = _NEW_FLAGS
+    trace_state: TraceState | None = None
     status: Status = _UNSET
     end_time: int | None = None
-    is_remote: bool = False
     is_mixed: bool = False
     """Whether a name may be in two parts: the last one counts."""
 
-    def __init__(  # noqa: PLR0917 - made for each request
-        self,
-        tracer: _LightTracer,
-        name: str,
-        kind: str,
-        above: Any,  # noqa: ANN401 - a span of this class, or a context
-        trace: tuple[int, TraceFlags, TraceState | None],
-        parts: list[Attributes],
-        start: int,
-    ) -> None:
-        self.tracer: _LightTracer = tracer
-        self.name: str = name
-        self.kind_name: str = kind
-        self.above: Any = above
-        """The parent."""
-        self.trace_id, self.trace_flags, self.trace_state = trace
-        self.span_id: int = getrandbits(64) or 1
-        self.parts: list[Attributes] = parts
-        self.start_time: int = start
+    is_remote: ClassVar[bool] = False
+    events: ClassVar[tuple[()]] = ()
+    links: ClassVar[tuple[()]] = ()
+    dropped_attributes: ClassVar[int] = 0
+    dropped_events: ClassVar[int] = 0
+    dropped_links: ClassVar[int] = 0
 
     def get_span_context(self) -> SpanContext:
         flags, state = self.trace_flags, self.trace_state
@@ -247,7 +246,7 @@ class _LightSpan(Span):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        return {name: value for part in self.parts for name, value in part.items()}
+        return {name: value for part in self.parts for name, value in part.values.items()}
 
     def end(self, end_time: int | None = None) -> None:
         if self.end_time is None:
@@ -256,7 +255,7 @@ class _LightSpan(Span):
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
         if self.end_time is None:
-            self.parts.append(Attributes(attributes))
+            self.parts += (Attributes({**attributes}),)
             self.is_mixed = True
 
     def set_attribute(self, key: str, value: Any) -> None:  # noqa: ANN401 - of the API
@@ -277,6 +276,9 @@ class _LightSpan(Span):
 
     def record_exception(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - of the API
         """Do nothing: the text of an exception may quote a conversation."""
+
+
+Span.register(_LightSpan)
 
 
 def with_light_encoding(exporter: Any) -> Any:  # noqa: ANN401 - a class of the SDK
@@ -305,53 +307,68 @@ class Encoded(NamedTuple):
 
 def encode_light_spans(spans: Sequence[Any]) -> Encoded:
     """Encode spans of one tracer to the bytes that `encode_spans` of the SDK makes of an object for each value."""
-    first = encode_spans(spans[:1]).resource_spans[0]  # its resource and its scope are those of all
+    tracer: _LightTracer = spans[0].tracer  # its resource and its scope are those of all
+    before, scope, after, end = tracer.frame = tracer.frame or _encode_frame(spans[:1])
+    written = [scope]
+    for span in spans:
+        data = _encode_span(span)
+        written += (b"\x12", _write_number(len(data)), data)
+    written.append(after)
+    data = b"".join(written)
+    before += b"\x12" + _write_number(len(data))
+    return Encoded(b"".join((b"\x0a", _write_number(len(before) + len(data) + len(end)), before, data, end)))
+
+
+def _encode_frame(spans: Sequence[Any]) -> tuple[bytes, bytes, bytes, bytes]:
+    first = encode_spans(spans).resource_spans[0]
     scope = first.scope_spans[0]
-    head = _write(0x0A, scope.scope.SerializeToString()) if scope.HasField("scope") else b""
-    written = b"".join((head, *map(_encode_span, spans), _write_text(0x1A, scope.schema_url)))
-    resource = _write(0x0A, first.resource.SerializeToString())
-    return Encoded(_write(0x0A, resource + _write(0x12, written) + _write_text(0x1A, first.schema_url)))
+    return (
+        _write(0x0A, first.resource.SerializeToString()),
+        _write(0x0A, scope.scope.SerializeToString()) if scope.HasField("scope") else b"",
+        _write_text(0x1A, scope.schema_url),
+        _write_text(0x1A, first.schema_url),
+    )
 
 
 def _encode_span(span: _LightSpan) -> bytes:
-    """Encode a span as the field of a scope."""
-    above, state = span.above, span.trace_state
-    parts = [Attributes(span.attributes)] if span.is_mixed else span.parts
-    written = (
-        span.trace_id.to_bytes(16).join((b"\x0a\x10", b"\x12\x08")),
-        span.span_id.to_bytes(8),
-        b"" if not state else _write_text(0x1A, ",".join([f"{key}={value}" for key, value in state.items()])),
-        b"" if above is None else b"\x22\x08" + above.span_id.to_bytes(8),
-        (_encode_name if len(span.name) <= _SHORT else _encode_name.__wrapped__)(span.name, span.kind_name),
+    """Encode a span."""
+    above, state, name = span.above, span.trace_state, span.name
+    written = [(_IDS | span.trace_id << 80 | span.span_id).to_bytes(28)]
+    if state:
+        written.append(_write_text(0x1A, ",".join([f"{key}={value}" for key, value in state.items()])))
+    if above is not None:
+        written += (b"\x22\x08", above.span_id.to_bytes(8))
+    written += (
+        (_encode_name if len(name) <= _LONGEST_KNOWN else _encode_name.__wrapped__)(name, span.kind_name),
         _TIMES.pack(0x39, span.start_time, 0x41, span.end_time),
-        *[part.encoded or _encode_part(part) for part in parts],
-        b"\x7a\x00" if span.status is _UNSET else _encode_status(span.status),
-        _PARENTS[above is not None and above.is_remote],
     )
-    return _write(0x12, b"".join(written))
+    for part in (Attributes(span.attributes),) if span.is_mixed else span.parts:
+        written.append(_encode_part(part) if part.encoded is None else part.encoded)
+    is_remote = above is not None and above.is_remote
+    written += (b"\x7a\x00" if span.status is _UNSET else _encode_status(span.status), _PARENTS[is_remote])
+    return b"".join(written)
 
 
 def _encode_part(part: Attributes) -> bytes:
     """Encode attributes as fields of a span."""
-    part.encoded = b"".join([_encode_attribute(*each) for each in part.items()])
+    written: list[bytes] = []
+    for name, value in part.values.items():
+        try:
+            is_text = value.__class__ is str
+            data = value.encode() if is_text else _encode_value(value)
+        except (TypeError, ValueError, OverflowError):  # half of a pair of surrogates: the SDK leaves it out too
+            continue
+        written += (_find_start(name, len(data), is_text), data)
+    part.encoded = b"".join(written)
     return part.encoded
 
 
-def _encode_attribute(name: str, value: Any) -> bytes:  # noqa: ANN401 - of a span
-    """Encode an attribute as the field of a span."""
-    try:
-        data = _encode_value(value)
-    except (TypeError, ValueError):  # such as half of a pair of surrogates: the SDK leaves the attribute out too
-        return b""
-    key = _encode_key(name)
-    if len(key) + len(data) <= _SHORT:  # nearly all
-        return bytes((0x4A, len(key) + len(data) + 2)) + key + bytes((0x12, len(data))) + data
-    return _write(0x4A, key + _write(0x12, data))
-
-
 @lru_cache(_MOST_KNOWN)
-def _encode_key(name: str) -> bytes:
-    return _write(0x0A, name.encode())
+def _find_start(name: str, size: int, is_text: bool) -> bytes:
+    """Return what is in front of a value of so many bytes, or of a text, in the field of an attribute."""
+    value = b"\x0a" + _write_number(size) if is_text else b""
+    start = _write(0x0A, name.encode()) + b"\x12" + _write_number(len(value) + size) + value
+    return b"\x4a" + _write_number(len(start) + size) + start
 
 
 @lru_cache(_MOST_KNOWN)
@@ -369,10 +386,12 @@ def _encode_value(value: Any) -> bytes:  # noqa: ANN401 - of a span
     kind = value.__class__
     if kind is str:
         return _write(0x0A, value.encode())
-    if kind is int and 0 <= value <= _MOST_INT:
-        return b"\x18" + _write_number(value)
-    if kind in _KINDS:
-        return AnyValue(**{_KINDS[kind]: value}).SerializeToString()
+    if kind is bool:
+        return b"\x10\x01" if value else b"\x10\x00"
+    if kind is int:
+        return b"\x18" + _write_number(int.from_bytes(value.to_bytes(8, signed=True)))
+    if kind is float:
+        return _FLOAT.pack(0x21, value)
     return _write(0x2A, b"".join([_write(0x0A, _encode_value(each)) for each in value]))
 
 
@@ -383,10 +402,10 @@ def _write_text(tag: int, text: str) -> bytes:
 
 def _write(tag: int, data: bytes) -> bytes:
     """Write a field of bytes: its tag, its length, and the bytes."""
-    size = len(data)
-    return (bytes((tag, size)) if size <= 0x7F else bytes((tag,)) + _write_number(size)) + data
+    return bytes((tag,)) + _write_number(len(data)) + data
 
 
+@lru_cache(_MOST_KNOWN)
 def _write_number(number: int) -> bytes:
     """Write a number in groups of seven bits."""
     groups: list[int] = []
@@ -475,23 +494,31 @@ class _LightHistogram(Histogram):
         self._lock = threading.Lock()
 
     def record(self, amount: float, attributes: Any = None, context: Any = None) -> None:  # noqa: ANN401, ARG002
-        point = attributes.points.get(self) if attributes.__class__ is Attributes else None
-        if point is None:
-            point = self._find(attributes or {})
-        point.values.append(amount)
-        if len(point.values) >= _MOST_VALUES:
-            with self._lock:
-                self._count(point)
+        self.bind(attributes or {})(amount)
+
+    def bind(self, attributes: Mapping[str, Any]) -> Record:
+        """Return what takes measurements that have these attributes. Their point is made for the first of them."""
+        point: _Point | None = None
+
+        def add(amount: float) -> None:
+            nonlocal point
+            if point is None:
+                point = self._find(attributes)
+            values = point.values
+            values.append(amount)
+            if len(values) >= _MOST_VALUES:
+                with self._lock:
+                    self._count(point)
+
+        return add
 
     def _find(self, attributes: Mapping[str, Any]) -> _Point:
-        given, key = attributes, frozenset(attributes.items())
+        key = frozenset(attributes.items())
         with self._lock:
             if key not in self._points and len(self._points) >= _MOST_POINTS:
                 attributes, key = _OVERFLOW, frozenset(_OVERFLOW.items())
             if (point := self._points.get(key)) is None:
                 point = self._points[key] = _Point(attributes, len(self._bounds))
-        if isinstance(given, Attributes):
-            given.points = {**given.points, self: point}
         return point
 
     def _count(self, point: _Point) -> None:

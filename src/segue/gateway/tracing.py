@@ -10,16 +10,21 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from segue.client.http.telemetry import (
     LONGEST_KEPT,
     MOST_KEPT,
     SECONDS,
     Attributes,
+    Record,
     Telemetry,
+    bind,
     describe_target,
     describe_usage,
+    describe_values,
+    enter_span,
+    leave_span,
 )
 from segue.errors import MissingExtra
 from segue.foundation.json_text import encode_valid_json
@@ -67,37 +72,23 @@ def open_telemetry(table: TelemetryTable) -> tuple[Telemetry | None, Callable[[]
 
 
 _Answered: TypeAlias = tuple[str, str, str]
-"""The protocol, the provider, and the label of the model that answered."""
+"""The protocol, the provider, and the id of the model that answered."""
 
 
 class _Ending(NamedTuple):
-    """The attributes of the measurements of a request, and those that its span gets of them at its end."""
+    """What the spans of like requests get at their end, and what takes their measurements."""
 
-    common: Attributes
-    shown: Attributes
-
-
-def _make_ending(asked: str, answered: _Answered | None, error: str | None) -> _Ending:
-    """Describe requests for a label that ended with this error."""
-    common, shown = Attributes({"gen_ai.request.model": asked}), Attributes()
-    if answered is not None:
-        protocol, provider, model = answered
-        common = describe_target(protocol, provider, asked)
-        common["gen_ai.response.model"] = model
-        shown = Attributes({name: common[name] for name in ("gen_ai.provider.name", "gen_ai.response.model")})
-    if error is not None:
-        common["error.type"] = error
-    return _Ending(common, shown)
+    operation: str | None
+    attributes: Attributes
+    duration: Record
+    first_token: Record
 
 
 @lru_cache(MOST_KEPT)
-def _find_start(operation: str, name: str) -> Attributes:
-    return Attributes({"gen_ai.operation.name": operation, "gen_ai.request.model": name})
-
-
-@lru_cache(MOST_KEPT, typed=True)
-def _find_outcome(*values: object) -> Attributes:
-    return Attributes({name: value for name, value in zip(_OUTCOME, values, strict=True) if value is not None})
+def _find_start(operation: str, name: str) -> tuple[str, Attributes]:
+    """Return the name of a span, and what is known at its start."""
+    given = Attributes({"gen_ai.operation.name": operation, "gen_ai.request.model": name})
+    return f"{operation} {name}", given
 
 
 _OUTCOME: Final = (
@@ -116,30 +107,48 @@ class Tracing:
 
     def __init__(self, telemetry: Telemetry, metrics: Metrics) -> None:
         self.telemetry: Telemetry = telemetry
-        self.label: Callable[[str | None], str] = metrics.label
-        self.find_ending: Callable[[str, _Answered | None, str | None], _Ending] = lru_cache(MOST_KEPT)(_make_ending)
+        self._label = metrics.label
+        self.find_ending: Callable[..., _Ending] = lru_cache(MOST_KEPT)(self.make_ending)
+        """The same as `make_ending`, for names that are short."""
         text = "Generative AI server request duration such as time-to-last byte or last output token."
-        self.duration: Histogram = telemetry.histogram("gen_ai.server.request.duration", text, "s", SECONDS)
-        self.first_token: Histogram = telemetry.histogram(
+        self._duration: Histogram = telemetry.histogram("gen_ai.server.request.duration", text, "s", SECONDS)
+        self._first_token: Histogram = telemetry.histogram(
             "gen_ai.server.time_to_first_token", "Time to generate first token for successful responses.", "s", SECONDS
         )
+
+    def make_ending(self, asked: str, answered: _Answered | None, error: str | None, *outcome: object) -> _Ending:
+        """Describe the end of requests: the name that was asked for, the model that answered, an error, the outcome."""
+        label = self._label(asked)
+        common: dict[str, Any] = {"gen_ai.request.model": label}
+        found: dict[str, Any] = {}
+        if answered is not None:
+            protocol, provider, model = answered
+            common = describe_target(protocol, provider, label)
+            common["gen_ai.response.model"] = self._label(model)
+            found.update({name: common[name] for name in ("gen_ai.provider.name", "gen_ai.response.model")})
+        if error is not None:
+            common["error.type"] = error
+        found.update(describe_values(_OUTCOME, outcome))
+        operation = common.get("gen_ai.operation.name")
+        return _Ending(operation, Attributes(found), bind(self._duration, common), bind(self._first_token, common))
 
 
 class RequestTrace:
     """The span of one request of a client, which continues the trace of the client. `began` is Unix milliseconds."""
 
+    _is_over = False
+
     def __init__(
         self, tracing: Tracing, model: Model, *, name: str, ids: dict[str, str], headers: Mapping[str, str], began: int
     ) -> None:
-        self._tracing, self._shared = tracing, Attributes(ids)
+        self._tracing = tracing
         telemetry = tracing.telemetry
-        self._parent = telemetry.propagator.extract(headers) if "traceparent" in headers else telemetry.no_parent
+        above = telemetry.propagator.extract(headers) if "traceparent" in headers else telemetry.no_parent
         operation = self._operation = get_protocol(model.protocol).operation
-        given = (_find_start if len(name) <= LONGEST_KEPT else _find_start.__wrapped__)(operation, name)
-        parts = given, self._shared
-        title = f"{operation} {name}"
-        self._span: Span = telemetry.start_from_parts(title, "SERVER", self._parent, parts, began * _NANOS)
-        self._is_over = False
+        title, given = (_find_start if len(name) <= LONGEST_KEPT else _find_start.__wrapped__)(operation, name)
+        shared = Attributes(ids)
+        self._span: Span = telemetry.start_from_parts(title, "SERVER", above, (given, shared), began * _NANOS)
+        self._parent = (self._span, above, shared)
 
     @property
     def trace_id(self) -> str:
@@ -147,10 +156,10 @@ class RequestTrace:
         return f"{self._span.get_span_context().trace_id:032x}"
 
     def __enter__(self) -> None:
-        self._token = self._tracing.telemetry.inside(self._span, self._parent, self._shared)
+        self._token = enter_span(self._parent)
 
     def __exit__(self, *_: object) -> None:
-        self._tracing.telemetry.leave(self._token)
+        leave_span(self._token)
 
     def end(self, row: RequestRow, model: Model | None) -> None:
         """End the span with what is known of the request."""
@@ -162,19 +171,27 @@ class RequestTrace:
             last = row.attempts[-1].kind if row.attempts else None
             error = "cancelled" if row.outcome == "aborted" else last or str(row.status)
             tracing.telemetry.fail(span, error)
-        asked = tracing.label(row.asked)
-        answered = None if model is None else (model.protocol, model.provider, tracing.label(model.id))
-        is_short = len(asked) + (0 if answered is None else len(answered[2])) <= LONGEST_KEPT
-        common, shown = (tracing.find_ending if is_short else _make_ending)(asked, answered, error)
-        if (operation := common.get("gen_ai.operation.name", self._operation)) != self._operation:
+        answered = None if model is None else (model.protocol, model.provider, model.id)
+        is_short = len(row.asked) + (0 if model is None else len(model.id)) <= LONGEST_KEPT
+        operation, found, record_duration, record_first = (tracing.find_ending if is_short else tracing.make_ending)(
+            row.asked,
+            answered,
+            error,
+            row.status,
+            row.client,
+            row.protocol,
+            len(row.attempts),
+            sum([change.loss != "none" for change in row.changes]) if row.changes else 0,
+            row.straight,
+            row.figures,
+        )
+        if operation is not None and operation != self._operation:
             span.set_attribute("gen_ai.operation.name", operation)  # another model answered
-        changes = sum([change.loss != "none" for change in row.changes])
-        outcome = row.status, row.client, row.protocol, len(row.attempts), changes, row.straight, row.figures
-        usage, _ = describe_usage(row.usage)
-        tracing.telemetry.finish(span, (shown, _find_outcome(*outcome), usage))
-        tracing.duration.record(row.duration_ms / 1000, common)
+        parts = (found,) if row.usage is None else (found, describe_usage(row.usage))
+        tracing.telemetry.finish(span, parts)
+        record_duration(row.duration_ms / 1000)
         if row.stream and row.first_byte_ms is not None and row.outcome == "done":
-            tracing.first_token.record(row.first_byte_ms / 1000, common)
+            record_first(row.first_byte_ms / 1000)
 
 
 def log_request(row: RequestRow, trace: RequestTrace | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
 
@@ -340,7 +340,12 @@ async def _read_again(data: bytes, rest: AsyncIterator[bytes], fault: Exception 
 
 
 def _iterate(response: HttpReply) -> AsyncIterator[bytes]:
+    assert isinstance(response.stream, _stream_class()), "an async client returns async streams"
+    return aiter(response.stream)
+
+
+@cache
+def _stream_class() -> type[httpx2.AsyncByteStream]:
     import httpx2
 
-    assert isinstance(response.stream, httpx2.AsyncByteStream), "an async client returns async streams"
-    return aiter(response.stream)
+    return httpx2.AsyncByteStream

@@ -9,17 +9,18 @@ Facts:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar, Token
+from functools import lru_cache, partial
 from importlib import import_module
 from time import perf_counter
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, final
 from urllib.parse import urlsplit
 
+import msgspec
+
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.steps import ReadEvents
-from segue.conversation.context import Options
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, Message, StopReason, Usage
 from segue.errors import MissingExtra
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram, Meter, MeterProvider
     from opentelemetry.trace import Span, Tracer, TracerProvider
 
-ATTRIBUTES: Final = "segue.attributes"
-"""The key of a trace context that holds attributes for all spans of its requests."""
 _PROVIDERS: Final[Mapping[str, str]] = {
     "amazon-bedrock": "aws.bedrock",
     "amazon-bedrock-mantle": "aws.bedrock",
@@ -57,31 +56,40 @@ TOKENS: Final = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4
 MOST_KEPT: Final = 1_000
 LONGEST_KEPT: Final = 200
 """The longest name whose attributes are kept: clients and providers may send any name."""
-_EMPTY: Final[Mapping[object, Any]] = MappingProxyType({})
+_ABORTED: Final = StopReason.ABORTED
 
 
 @final
-class Attributes(dict[str, Any]):
-    """Attributes that do not change, of one request or of many: what is made of them is kept with them.
+class Attributes(msgspec.Struct, gc=False):
+    """Attributes that do not change, of one request or of many.
 
     No name in them is in other attributes of the same span.
     """
 
+    values: dict[str, Any]
     encoded: bytes | None = None
     """Their bytes in a span."""
-    points: Mapping[object, Any] = _EMPTY
-    """Where instruments count measurements that have them."""
 
 
-_NONE: Final = Attributes()
+Parent: TypeAlias = "tuple[Span, TraceContext, Attributes]"
+"""What spans of requests are children of: a span in a trace context, with attributes that they get too."""
+_NONE: Final = Attributes({})
+_PARENT: Final[ContextVar[Parent | None]] = ContextVar("segue.parent", default=None)
+Record: TypeAlias = Callable[[float], object]
+"""Takes measurements that have certain attributes."""
 Target: TypeAlias = tuple[str, str, str, str]
 """Protocol, provider, model, and a URL; empty if it does not matter."""
 
 
-def describe_target(protocol: str, provider: str, model: str, url: str = "") -> Attributes:
+def describe_values(names: Sequence[str], values: Sequence[object]) -> dict[str, Any]:
+    """Return the attributes of these names that have a value."""
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+
+def describe_target(protocol: str, provider: str, model: str, url: str = "") -> dict[str, Any]:
     """Return the attributes that spans and metrics of requests to a model share."""
-    found, place = Attributes(), urlsplit(url)
-    found["gen_ai.operation.name"] = get_protocol(protocol).operation
+    found: dict[str, Any] = {"gen_ai.operation.name": get_protocol(protocol).operation}
+    place = urlsplit(url)
     found["gen_ai.provider.name"] = _PROVIDERS.get(provider, provider)
     found["gen_ai.request.model"] = model
     if place.hostname:
@@ -90,26 +98,36 @@ def describe_target(protocol: str, provider: str, model: str, url: str = "") -> 
     return found
 
 
-_find_target: Final = lru_cache(MOST_KEPT)(describe_target)
+class _Beginning(NamedTuple):
+    """What the spans of like attempts have at their start."""
+
+    name: str
+    target: Attributes
+    options: Attributes
 
 
-class _Series(NamedTuple):
-    """The attributes of measurements: of times, and of each kind of tokens."""
+def _make_beginning(target: Target, *options: object) -> _Beginning:
+    """Describe the start of attempts at a target with these options."""
+    found = describe_target(*target)
+    name = f"{found['gen_ai.operation.name']} {found['gen_ai.request.model']}"
+    return _Beginning(name, Attributes(found), Attributes(describe_values(_OPTIONS, options)))
 
-    common: Attributes
-    input: Attributes
-    output: Attributes
+
+_find_beginning: Final = lru_cache(MOST_KEPT, typed=True)(_make_beginning)
 
 
-def _make_series(target: Target, error: str | None, model: str | None) -> _Series:
-    """Describe measurements of requests to a target that ended with this error, and were answered by this model."""
-    common = describe_target(*target)
-    if error is not None:
-        common["error.type"] = error
-    if model is not None:
-        common["gen_ai.response.model"] = model
-    kinds = [Attributes({**common, "gen_ai.token.type": kind}) for kind in ("input", "output")]
-    return _Series(common, *kinds)
+_Outcome: TypeAlias = tuple[str, int, str | None, int | None]
+"""The kind of an attempt, how many changes lose something, why the reply ended, and the status of a failure."""
+
+
+class _Ending(NamedTuple):
+    """What the spans of like attempts get at their end, and what takes their measurements."""
+
+    attributes: Attributes
+    duration: Record
+    first_chunk: Record
+    input: Record
+    output: Record
 
 
 class Telemetry:
@@ -151,7 +169,8 @@ class Telemetry:
         """Start a span, as with `start_span`, with attributes that have no name twice."""
         self.finish: Callable[[Span, tuple[Attributes, ...]], None] = getattr(self.tracer, "finish", _finish)
         """End a span with more attributes."""
-        self.find_series: Callable[[Target, str | None, str | None], _Series] = lru_cache(MOST_KEPT)(_make_series)
+        self.find_ending: Callable[..., _Ending] = lru_cache(MOST_KEPT)(self.make_ending)
+        """The same as `make_ending`, for names that are short."""
         self.meter: Meter = metrics.get_meter("segue", __version__, meter_provider)
         self.duration: Histogram = self.histogram(
             "gen_ai.client.operation.duration", "GenAI operation duration.", "s", SECONDS
@@ -188,12 +207,15 @@ class Telemetry:
         self,
         name: str,
         kind: str,
-        context: TraceContext | None,
+        parent: Parent | TraceContext,
         parts: tuple[Attributes, ...],
         start: int | None = None,
     ) -> Span:
+        context: TraceContext = parent  # pyright: ignore[reportAssignmentType]
+        if isinstance(parent, tuple):
+            context = self._trace.set_span_in_context(parent[0], parent[1])
         return self.start_span(
-            name, kind, context, {name: value for part in parts for name, value in part.items()}, start
+            name, kind, context, {name: value for part in parts for name, value in part.values.items()}, start
         )
 
     def fail(self, span: Span, error_type: str) -> None:
@@ -201,36 +223,55 @@ class Telemetry:
         span.set_attribute("error.type", error_type)
         span.set_status(self._trace.StatusCode.ERROR)
 
-    def inside(self, span: Span, context: TraceContext | None, attributes: Attributes) -> object:
-        """Make a span the current one, with attributes for the spans in it; return the token for `leave`."""
-        given: Any = self._context.get_current() if context is None else context
-        return self._context.attach(self._make_context({**given, self._span_key: span, ATTRIBUTES: attributes}))
-
-    def leave(self, token: object) -> None:
-        """Make the span current that was before `inside`."""
-        self._context.detach(token)
-
     def send_on(self, span: Span, headers: dict[str, str]) -> None:
         """Write the context of a span into the headers of a request."""
         self.propagator.inject(headers, self._trace.set_span_in_context(span))
 
     def observe(self) -> Observation:
         """Observe a request; its spans are children of the span that is current now."""
-        return Observation(self, self._context.get_current())
+        return Observation(self, _PARENT.get() or self._context.get_current())
+
+    def make_ending(self, target: Target, error: str | None, model: str | None, outcome: _Outcome) -> _Ending:
+        """Describe the end of attempts at a target: an error, the model that answered, and the outcome."""
+        kind, losses, reason, status = outcome
+        common = describe_target(*target)
+        found: dict[str, Any] = {"segue.attempt.reason": kind, "segue.changes": losses}
+        if error is not None:
+            common["error.type"] = error
+        if model is not None:
+            common["gen_ai.response.model"] = found["gen_ai.response.model"] = model
+        if reason is not None:
+            found["gen_ai.response.finish_reasons"] = (reason,)
+        if status is not None:
+            found["http.response.status_code"] = status
+        given, made = [bind(self.tokens, {**common, "gen_ai.token.type": each}) for each in ("input", "output")]
+        return _Ending(Attributes(found), bind(self.duration, common), bind(self.first_chunk, common), given, made)
+
+
+def bind(histogram: Histogram, attributes: dict[str, Any]) -> Record:
+    """Return what takes measurements of a histogram that have these attributes."""
+    make: Callable[[dict[str, Any]], Record] | None = getattr(histogram, "bind", None)
+    return partial(histogram.record, attributes=attributes) if make is None else make(attributes)
+
+
+def enter_span(parent: Parent) -> Token[Parent | None]:
+    """Make a span the parent of the requests that are observed from now on; return the token for `leave_span`."""
+    return _PARENT.set(parent)
+
+
+leave_span: Final = _PARENT.reset
 
 
 class Observation:
     """The attempts of one request: a span for each request that is sent."""
 
-    def __init__(self, telemetry: Telemetry, context: TraceContext) -> None:
+    _span: Span | None = None
+    _request: Request | None = None
+    _first: float | None = None
+
+    def __init__(self, telemetry: Telemetry, parent: Parent | TraceContext) -> None:
         self._telemetry = telemetry
-        self._parent = context
-        self._given: Attributes = context.get(ATTRIBUTES, _NONE)  # pyright: ignore[reportAttributeAccessIssue]
-        self._span: Span | None = None
-        self._target: Target = ("", "", "", "")
-        self._began = 0.0
-        self._first: float | None = None
-        self._request: Request | None = None
+        self._parent = parent
 
     def begin(self, request: Request, headers: dict[str, str], url: str) -> None:
         """Start the span of a request; the trace context goes into its headers, if it may.
@@ -239,13 +280,21 @@ class Observation:
         """
         if self._span is not None:
             return
-        telemetry, model = self._telemetry, request.model
+        telemetry, model, parent, options = self._telemetry, request.model, self._parent, request.projection.options
         target = self._target = (model.protocol, model.provider, model.id, url)
-        common = (_find_target if len(model.id) <= LONGEST_KEPT else describe_target)(*target)
+        is_short = options.stop is None and len(model.id) <= LONGEST_KEPT  # texts may be long
+        name, found, asked = (_find_beginning if is_short else _make_beginning)(
+            target,
+            options.max_tokens,
+            options.temperature,
+            options.top_p,
+            options.stop,
+            options.seed,
+            options.stream or None,
+        )
         self._request, self._first, self._began = request, None, perf_counter()
-        name = f"{common['gen_ai.operation.name']} {model.id}"
-        parts = (common, self._given, _describe_options(request.projection.options))
-        self._span = telemetry.start_from_parts(name, "CLIENT", self._parent, parts)
+        given = parent[2] if isinstance(parent, tuple) else _NONE
+        self._span = telemetry.start_from_parts(name, "CLIENT", parent, (found, given, asked))
         if telemetry.propagates:
             telemetry.send_on(self._span, headers)
 
@@ -269,17 +318,18 @@ class Observation:
         seconds = perf_counter() - self._began
         first = None if self._first is None else self._first - self._began
         self._span = None
-        failure, is_aborted = attempt.failure, message.stop_reason == StopReason.ABORTED
-        error = "cancelled" if is_aborted else None if failure is None else str(failure.kind)
+        failure = attempt.failure
+        error = "cancelled" if message.stop_reason == _ABORTED else None if failure is None else str(failure.kind)
         if error is not None:
             telemetry.fail(span, error)
         model, target = message.response_model, self._target
         reason = None if failure is not None else message.raw_stop_reason or str(message.stop_reason)
-        status = None if failure is None else failure.status
         is_short = len(target[2]) + len(model or "") + len(reason or "") <= LONGEST_KEPT
         losses = len(attempt.report.losses) if attempt.report.changes else 0
-        end = (_find_end if is_short else _make_end)(attempt.reason, losses, model, reason, status)
-        more = Attributes()
+        outcome = attempt.reason, losses, reason, None if failure is None else failure.status
+        end = telemetry.find_ending if is_short else telemetry.make_ending
+        found, record_duration, record_first, record_input, record_output = end(target, error, model, outcome)
+        more: dict[str, Any] = {}
         if message.response_id is not None:
             more["gen_ai.response.id"] = message.response_id
         if attempt.request_id is not None:
@@ -288,59 +338,32 @@ class Observation:
             more["gen_ai.response.time_to_first_chunk"] = first
         if telemetry.has_content and span.is_recording():
             more.update(_describe_content(request, message))
-        telemetry.finish(span, (end, more, *describe_usage(message.usage)))
-        series = (telemetry.find_series if is_short else _make_series)(target, error, model)
-        telemetry.duration.record(seconds, series.common)
-        if first is not None:
-            telemetry.first_chunk.record(first, series.common)
+        parts = found, Attributes(more)
         if (usage := message.usage) is not None:
-            telemetry.tokens.record(usage.input + usage.cache_read + usage.cache_write, series.input)
-            telemetry.tokens.record(usage.output, series.output)
+            parts = (*parts, describe_usage(usage))
+            if usage.cache_read or usage.cache_write or usage.reasoning:
+                parts = (*parts, _find_details(usage.cache_read, usage.cache_write, usage.reasoning))
+        telemetry.finish(span, parts)
+        record_duration(seconds)
+        if first is not None:
+            record_first(first)
+        if usage is not None:
+            record_input(usage.input + usage.cache_read + usage.cache_write)
+            record_output(usage.output)
 
 
-def _describe_options(options: Options) -> Attributes:
-    limits = options.max_tokens, options.temperature, options.top_p
-    find = _find_options if options.stop is None else _make_options  # texts may be long
-    return find(*limits, options.stop, options.seed, options.stream or None)
-
-
-def _make_options(*values: object) -> Attributes:
-    return Attributes({name: value for name, value in zip(_OPTIONS, values, strict=True) if value is not None})
-
-
-_find_options: Final = lru_cache(MOST_KEPT, typed=True)(_make_options)
-
-
-def _make_end(kind: str, changes: int, model: str | None, reason: str | None, status: int | None) -> Attributes:
-    """Describe the end of attempts of a kind: what was changed for them, the model that answered, why it ended."""
-    found = Attributes({"segue.attempt.reason": kind, "segue.changes": changes})
-    if model is not None:
-        found["gen_ai.response.model"] = model
-    if reason is not None:
-        found["gen_ai.response.finish_reasons"] = (reason,)
-    if status is not None:
-        found["http.response.status_code"] = status
-    return found
-
-
-_find_end: Final = lru_cache(MOST_KEPT)(_make_end)
-
-
-def describe_usage(usage: Usage | None) -> tuple[Attributes, Attributes]:
-    """Describe a usage: what a reply has in all, and the parts of it."""
-    if usage is None:
-        return _NONE, _NONE
+def describe_usage(usage: Usage) -> Attributes:
+    """Describe what a reply used in all."""
     cost = None if usage.cost is None else usage.cost.total
-    given = usage.input + usage.cache_read + usage.cache_write
-    return _find_usage(given, usage.output, cost), _find_details(usage.cache_read, usage.cache_write, usage.reasoning)
+    return _find_usage(usage.input + usage.cache_read + usage.cache_write, usage.output, cost)
 
 
 @lru_cache(MOST_KEPT, typed=True)
 def _find_usage(given: int, output: int, cost: float | None) -> Attributes:
-    found = Attributes({"gen_ai.usage.input_tokens": given, "gen_ai.usage.output_tokens": output})
+    found: dict[str, Any] = {"gen_ai.usage.input_tokens": given, "gen_ai.usage.output_tokens": output}
     if cost is not None:
         found["segue.usage.cost"] = cost
-    return found
+    return Attributes(found)
 
 
 @lru_cache(MOST_KEPT, typed=True)
@@ -352,7 +375,7 @@ def _find_details(read: int, written: int, reasoning: int | None) -> Attributes:
 
 def _finish(span: Span, parts: tuple[Attributes, ...]) -> None:
     if span.is_recording():
-        span.set_attributes({name: value for part in parts for name, value in part.items()})
+        span.set_attributes({name: value for part in parts for name, value in part.values.items()})
     span.end()
 
 
