@@ -147,9 +147,9 @@ class _LightTracer(Tracer):
     def __init__(self, resource: Resource, processor: SpanProcessor, scope: InstrumentationScope) -> None:
         self.resource = resource
         self.scope = scope
-        # `on_end` of a batch only asks whether a span is sampled, and all spans of this module are.
         self.frame: tuple[bytes, bytes, bytes, bytes] | None = None
         """What is before and after the spans in a message: resource, scope, and the URLs of their schemas."""
+        # `on_end` of a batch only asks whether a span is sampled, and all spans of this module are.
         self.end: Any = getattr(getattr(processor, "_batch_processor", None), "emit", processor.on_end)
 
     def start_span(  # noqa: PLR0917 - of the API
