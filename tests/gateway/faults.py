@@ -37,11 +37,11 @@ class FaultyDatabase:
         with self.inner.transaction(waits=waits) as transaction:
             yield _Faulty(self, transaction)
 
-    def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
+    def query(self, statement: str, values: Sequence[Value] = (), *, numbers: Sequence[int] = ()) -> list[Row]:
         self.calls += 1
         if self.failure is not None:
             raise self.failure
-        return self.inner.query(statement, values)
+        return self.inner.query(statement, values, numbers=numbers)
 
     def checkpoint(self) -> None:
         self.inner.checkpoint()
@@ -66,6 +66,10 @@ class _Faulty:
         if self._database.poison is not None and any(self._database.poison in row for row in rows):
             raise StoreError("this value is refused")
         return self._inner.run_many(statement, rows)
+
+    def run_numbers(self, statement: str, rows: Sequence[Sequence[int]]) -> None:
+        self._database.written.append((statement, list(rows)))
+        self._inner.run_numbers(statement, rows)
 
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         return self._inner.read(statement, values)

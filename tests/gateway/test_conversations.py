@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import msgspec
+
 from segue.gateway.config import load_config
 from segue.gateway.conversations import ConversationRow, Conversations
 from segue.gateway.routing import Routed, Router
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.service import StoreService
-from segue.gateway.store.store import StoreLimits
+from segue.gateway.store.store import StoredConversation, StoreLimits
 from segue.models.catalogue import installed_catalogue
 
 TEXT = """
@@ -69,6 +71,30 @@ def test_models_and_choices_outlive_a_restart(tmp_path: Path) -> None:
 
     _run(f"sqlite:{tmp_path}/g.db", first)
     _run(f"sqlite:{tmp_path}/g.db", second)
+
+
+def test_what_the_store_has_of_a_conversation_replaces_what_is_in_memory() -> None:
+    def stored(tenant: str = "t", *, time: int = 5, refused: tuple[str, ...] = (), **given: str) -> StoredConversation:
+        row = {"id": "c", "time": time, **given, **({"refused": refused} if refused else {})}
+        return StoredConversation("c", tenant, msgspec.json.encode(row))
+
+    conversations = Conversations(StoreService(None, StoreLimits(), print))
+    first, second = stored(chosen="a/b"), stored(chosen="a/c", refused=("mark",))
+    for found, chosen in ((first, "a/b"), (first, "a/b"), (second, "a/c"), (second, "a/c"), (first, "a/b")):
+        conversations.keep(found)
+        assert conversations.chosen("c") == chosen
+    conversations.keep(stored("another", chosen="a/b"))
+    assert conversations.is_alike("c", "t") is False
+    conversations.forget("c", "t")
+    assert conversations.chosen("c") == "a/b", "it is of another tenant now"
+    conversations.keep(first)
+    conversations.note("c", _routed().models[1], client="codex", tenant="t", now=90_000)
+    conversations.keep(first)
+    assert _ids(conversations, "c") == ["gpt-5.4", "claude-opus-4-8"], "what the store has is older"
+    conversations.keep(stored(time=95_000, model="anthropic/claude-opus-4-8"))
+    assert _ids(conversations, "c") == ["claude-opus-4-8", "gpt-5.4"]
+    conversations.keep(StoredConversation("c", "t", b"no JSON"))
+    assert _ids(conversations, "c") == ["claude-opus-4-8", "gpt-5.4"]
 
 
 def test_a_tenant_neither_sees_nor_changes_conversations_of_another(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from segue.errors import SettingsError
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.metrics import Metrics
-from segue.gateway.records import RequestRow
+from segue.gateway.records import ChangeRow, RequestRow
 from segue.gateway.service import Gateway
 from segue.gateway.store.service import StoreService
 from segue.testing.emulator import Step, emulate, serve_in_thread
@@ -116,6 +116,35 @@ def test_what_a_key_cost_counts_every_attempt() -> None:
     assert total(text, "segue_key_tokens_total", key="alice") == 16 + 36
     assert total(text, "segue_key_cost_dollars_total", key="alice") == 1.0
     assert total(text, "segue_key_tokens_total") == 16 + 36
+
+
+def test_what_was_read_counts_once_and_goes_on_with_what_comes_after() -> None:
+    used = Usage(input=10, output=1, cache_read=2, cost=UsageCost(total=0.5))
+    change = ChangeRow(code="text_blank", path=("messages", 0), loss="content")
+    each = replace(row("m"), key="alice", usage=used, changes=(change,), saved=0.25, figures="estimated", drift=("x",))
+    metrics, joined = Metrics(), Metrics()
+    metrics.add(each)
+    first = metrics.render({})
+    assert metrics.render({}) == first
+    assert total(first, "segue_first_byte_seconds_count") == 0
+    assert "segue_first_byte_seconds_bucket" not in first, "nothing was measured"
+    assert "segue_key_unpriced_total{" not in first
+    metrics.add(replace(each, first_byte_ms=200, usage=replace(used, cost=None)))
+    for _ in range(2):
+        joined.add_dump(metrics.dump())
+    for text, times in ((metrics.render({}), 1), (joined.render({}), 2)):
+        assert total(text, "segue_requests_total", model="m", status="200") == 2 * times
+        assert total(text, "segue_tokens_total", type="input") == 20 * times
+        assert total(text, "segue_tokens_total", type="cache_write") == 0
+        assert total(text, "segue_changes_total") == total(text, "segue_drift_total") == 2 * times
+        assert total(text, "segue_cost_dollars_total") == 0.5 * times
+        assert total(text, "segue_cache_saved_dollars_total") == 0.5 * times
+        assert total(text, "segue_key_tokens_total", key="alice") == 26 * times
+        assert total(text, "segue_key_estimated_dollars_total") == 0.5 * times
+        assert total(text, "segue_key_unpriced_total") == times
+        assert total(text, "segue_request_seconds_sum") == pytest.approx(0.14 * times)
+        assert total(text, "segue_request_seconds_bucket", le="0.1") == 2 * times
+        assert total(text, "segue_first_byte_seconds_count") == times
 
 
 def test_names_that_clients_make_up_do_not_grow_the_page_without_end() -> None:

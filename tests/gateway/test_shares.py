@@ -104,8 +104,12 @@ def test_an_entry_that_is_put_again_is_the_newest_and_of_its_last_tenant() -> No
     for key in ("a", "b", "c", "a", "d"):
         cache.put("bob", key, 1)
     assert [key for key in "abcd" if key in cache] == ["a", "c", "d"]
+    cache.put("bob", "a", 5)
+    assert (cache.get("a"), len(cache), cache.count_of("bob")) == (5, 3, 3)
     cache.put("mallory", "c", 2)
     assert (cache.owner_of("c"), cache.count_of("bob"), cache.count_of("mallory")) == ("mallory", 2, 1)
+    cache.put("mallory", "d", 2)
+    assert (cache.owner_of("d"), cache.count_of("bob"), cache.count_of("mallory")) == ("mallory", 1, 2)
 
 
 def test_digests_are_apart_for_each_tenant() -> None:

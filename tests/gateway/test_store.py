@@ -253,6 +253,21 @@ def test_what_nobody_waits_for_is_written_in_as_many_batches_as_have_come(tmp_pa
     store.close()
 
 
+def test_what_the_thread_has_written_is_told_on_the_event_loop() -> None:
+    async def run() -> None:
+        service, loop = StoreService(None, StoreLimits(), print), asyncio.get_running_loop()
+        waiting = [loop.create_future() for _ in range(3)]
+        for done, is_durable in zip(waiting, (True, False, True), strict=True):
+            given = (done, threading.get_ident(), is_durable)
+            thread = threading.Thread(target=service._tell, args=given)  # pyright: ignore[reportPrivateUsage]
+            thread.start()
+            thread.join()
+        assert not any(done.done() for done in waiting), "a future belongs to the thread of its event loop"
+        assert await asyncio.gather(*waiting) == [True, False, True]
+
+    asyncio.run(run())
+
+
 def test_a_store_that_fails_fails_no_reply(tmp_path: Path) -> None:
     errors: list[str] = []
 

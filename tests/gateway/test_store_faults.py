@@ -225,10 +225,10 @@ class _Watched:
         self._callers.add(threading.current_thread().name)
         return self._inner.transaction(waits=waits)
 
-    def query(self, *given: object) -> object:
+    def query(self, *given: object, **named: object) -> object:
         if threading.current_thread() is not threading.main_thread():
             self._callers.add(threading.current_thread().name)
-        return self._inner.query(*given)  # type: ignore[arg-type]
+        return self._inner.query(*given, **named)  # type: ignore[arg-type]
 
     def close(self) -> None:
         self._inner.close()

@@ -236,7 +236,11 @@ def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pytest.Mo
         def __exit__(self, *error: object) -> None:
             self._inner.__exit__(*error)
 
-    monkeypatch.setattr(opened.database, "query", lambda *given: (ran.add(given[0]), query(*given))[1])
+    def note(statement: str, *given: Any, **named: Any) -> Any:
+        ran.add(statement)
+        return query(statement, *given, **named)
+
+    monkeypatch.setattr(opened.database, "query", note)
     monkeypatch.setattr(opened.database, "transaction", lambda **given: Noting(transaction(**given)))
     work = [
         StoredState("t", (key("call", 1),), _state("a"), "c", NOW),

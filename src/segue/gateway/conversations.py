@@ -63,6 +63,10 @@ class _Learned(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...] = ()
 
 
+_ROW: Final = msgspec.json.Decoder(ConversationRow)
+_LEARNED: Final = msgspec.json.Decoder(_Learned)
+
+
 @final
 class _Known(msgspec.Struct, frozen=True):
     """What is known of a conversation."""
@@ -70,6 +74,8 @@ class _Known(msgspec.Struct, frozen=True):
     tenant: str
     row: ConversationRow
     refused: tuple[str, ...] = ()
+    read: bytes | None = None
+    """The bytes of the store that it was read from, if they are few and nothing has changed since."""
 
 
 class Conversations:
@@ -99,7 +105,7 @@ class Conversations:
         noted = ConversationRow(
             id=conversation, time=now, client=client, model=name, chosen=chosen, account=account, alike=not is_sure
         )
-        if known is not None and noted == replace(known.row, time=now) and now - known.row.time < _PATIENCE:
+        if known is not None and now - known.row.time < _PATIENCE and noted == replace(known.row, time=now):
             return
         self._keep_later(_Known(tenant, noted, () if known is None else known.refused), now)
 
@@ -108,7 +114,7 @@ class Conversations:
         known = self._rows.get(conversation) or _Known(tenant, ConversationRow(id=conversation, time=now))
         joined = tuple(dict.fromkeys((*known.refused, *marks)))[-_MOST_REFUSED:]
         if joined != known.refused:
-            self._keep_later(replace(known, refused=joined), now)
+            self._keep_later(_Known(known.tenant, known.row, joined), now)
 
     def refused(self, conversation: str, tenant: str, messages: Sequence[Message]) -> frozenset[str]:
         """Return the marks of a history that a provider refused, without those that its replies remember.
@@ -151,7 +157,7 @@ class Conversations:
             raise StoreError("the database does not answer")
         if known is None or tenant not in (None, known.tenant):
             return False
-        chosen = replace(known, row=replace(known.row, chosen=name))
+        chosen = _Known(known.tenant, replace(known.row, chosen=name), known.refused)
         if self._store.store is not None and not await self._store.put(_stored(chosen, is_choice=True), now):
             raise StoreError("the database does not answer")
         self._put(chosen)
@@ -258,11 +264,16 @@ class Conversations:
 
     def keep(self, found: StoredConversation | None) -> None:
         """Keep what the store has of a conversation."""
-        if found is None or (known := _read_known(found)) is None:
+        if found is None:
             return
         mine = self._rows.get(found.id)
+        if mine is not None and mine.read == found.data and mine.tenant == found.tenant:  # nearly always
+            self._rows.put(mine.tenant, found.id, mine)
+            return
+        if (known := _read_known(found)) is None:
+            return
         if mine is not None and mine.row.time > known.row.time:  # it is not written yet
-            known = replace(mine, row=replace(mine.row, chosen=known.row.chosen))
+            known = _Known(mine.tenant, replace(mine.row, chosen=known.row.chosen), mine.refused)
         self._put(known)
 
     def _put(self, known: _Known) -> None:
@@ -275,11 +286,10 @@ class Conversations:
 
 def _read_known(found: StoredConversation) -> _Known | None:
     try:
-        row = msgspec.json.decode(found.data, type=ConversationRow)
-        learned = msgspec.json.decode(found.data, type=_Learned)
+        row, learned = _ROW.decode(found.data), _LEARNED.decode(found.data)
     except msgspec.DecodeError:
         return None
-    return _Known(found.tenant, row, learned.refused)
+    return _Known(found.tenant, row, learned.refused, None if learned.refused else found.data)
 
 
 def _is_known(reply: AssistantMessage) -> bool:

@@ -594,14 +594,14 @@ class Exchange:
         stored = [put(StoredState(asked.tenant, keys, state, owner, now), now, is_kept=True, is_alone=True)]
         if wants_reply:
             kept = keep_reply(asked.call, self.named(seen), self.reply_id, asked.tenant, made=self.made)
-            stored.append(put(kept._replace(conversation=owner), now, is_alone=True))
+            stored.append(put(replace(kept, conversation=owner), now, is_alone=True))
         elif wants_stored and message.response_id is not None and self._model is not None:
             # Only clients with this key may continue or retrieve it.
             kept = keep_id(message.response_id, asked.tenant, self._model, made=self.made)
-            stored.append(put(kept._replace(conversation=owner), now, is_alone=True))
+            stored.append(put(replace(kept, conversation=owner), now, is_alone=True))
         if asked.tenant and self._model is not None:
             made = keep_made_ids(message, self.named(seen), asked.call, asked.tenant, self._model, made=self.made)
-            stored += [put(each._replace(conversation=owner), now, is_kept=True, is_alone=True) for each in made]
+            stored += [put(replace(each, conversation=owner), now, is_kept=True, is_alone=True) for each in made]
         durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
         self.is_unstored = not all(durable)
 

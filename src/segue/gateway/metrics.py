@@ -8,8 +8,8 @@ Facts:
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias, final
 
 from segue.gateway.records import RequestRow
@@ -29,6 +29,34 @@ class _Histogram:
         self.counts = [0] * (len(_BUCKETS) + 1)
         self.sum = 0.0
 
+    def add(self, milliseconds: int) -> None:
+        seconds = milliseconds / 1000
+        self.counts[bisect_left(_BUCKETS, seconds)] += 1
+        self.sum += seconds
+
+    def join(self, counts: Iterable[int], seconds: float) -> None:
+        self.counts = [mine + theirs for mine, theirs in zip(self.counts, counts, strict=True)]
+        self.sum += seconds
+
+
+@final
+class _ModelCounts:
+    """What requests of a model add up to until it is joined with the rest: attributes cost less than labels."""
+
+    def __init__(self) -> None:
+        self.changes = self.drift = self.input = self.output = self.cache_read = self.cache_write = 0
+        self.cost_dollars = self.cache_saved_dollars = 0.0
+        self.times = {name: _Histogram() for name in _HISTOGRAMS}
+
+
+@final
+class _KeyCounts:
+    """The same for a key of a client."""
+
+    def __init__(self) -> None:
+        self.tokens = self.unpriced = 0
+        self.cost_dollars = self.estimated_dollars = 0.0
+
 
 @final
 class Dump(NamedTuple):
@@ -43,40 +71,76 @@ class Metrics:
     """What happened since the start of this process."""
 
     def __init__(self) -> None:
-        self._counters: dict[str, Counter[_Labels]] = {name: Counter() for name in _COUNTERS}
+        self._counters = {name: defaultdict[_Labels, float](int) for name in _COUNTERS}
         self._histograms = {name: defaultdict[_Labels, _Histogram](_Histogram) for name in _HISTOGRAMS}
         self._models: set[str] = set()
+        self._requests: dict[tuple[str, str, int, str], int] = {}
+        self._by_model: dict[str, _ModelCounts] = {}
+        self._by_key: dict[str, _KeyCounts] = {}
 
     def add(self, row: RequestRow) -> None:
         """Count a request."""
-        model = ("model", self.label(row.model))
-        status, outcome = ("status", str(row.status)), ("outcome", row.outcome)
-        self._count("requests", 1, ("protocol", row.protocol), model, status, outcome)
+        name = self.label(row.model)
+        counts = self._by_model.get(name)
+        if counts is None:
+            counts = self._by_model[name] = _ModelCounts()
+        request = (row.protocol, name, row.status, row.outcome)
+        self._requests[request] = self._requests.get(request, 0) + 1
         for attempt in row.attempts:
             if attempt.kind is not None:
                 self._count("failed_attempts", 1, ("model", self.label(attempt.model)), ("kind", attempt.kind))
-        self._count("changes", sum([change.loss != "none" for change in row.changes]), model)
+        if row.changes:
+            counts.changes += sum([change.loss != "none" for change in row.changes])
         self._count("unstored", row.unstored)
-        self._count("drift", len(row.drift), model)
-        if row.key and (billed := row.spent or row.usage) is not None:
-            key = ("key", row.key)  # a name that the operator gave: there are as many as keys
-            self._count("key_tokens", billed.input + billed.output + billed.cache_read + billed.cache_write, key)
-            dollars = 0.0 if billed.cost is None else billed.cost.total
-            self._count("key_cost_dollars", dollars, key)
-            self._count("key_estimated_dollars", dollars if row.figures == "estimated" else 0.0, key)
-            self._count("key_unpriced", billed.cost is None, key)
-        if (usage := row.usage) is not None:
-            for kind in ("input", "output", "cache_read", "cache_write"):
-                self._count("tokens", getattr(usage, kind), model, ("type", kind))
+        counts.drift += len(row.drift)
+        usage = row.usage
+        if row.key and (billed := row.spent or usage) is not None:
+            key = self._by_key.get(row.key)  # a name that the operator gave: there are as many as keys
+            if key is None:
+                key = self._by_key[row.key] = _KeyCounts()
+            key.tokens += billed.input + billed.output + billed.cache_read + billed.cache_write
+            if billed.cost is None:
+                key.unpriced += 1
+            else:
+                key.cost_dollars += billed.cost.total
+                if row.figures == "estimated":
+                    key.estimated_dollars += billed.cost.total
+        if usage is not None:
+            counts.input += usage.input
+            counts.output += usage.output
+            counts.cache_read += usage.cache_read
+            counts.cache_write += usage.cache_write
             if usage.cost is not None:
-                self._count("cost_dollars", usage.cost.total, model)
-            self._count("cache_saved_dollars", max(0.0, row.saved or 0.0), model)
-        self._time("request_seconds", row.duration_ms, model)
+                counts.cost_dollars += usage.cost.total
+            counts.cache_saved_dollars += max(0.0, row.saved or 0.0)
+        counts.times["request_seconds"].add(row.duration_ms)
         if row.first_byte_ms is not None:
-            self._time("first_byte_seconds", row.first_byte_ms, model)
+            counts.times["first_byte_seconds"].add(row.first_byte_ms)
+
+    def _join(self) -> None:
+        """Join what was added since the last time with the rest, under labels."""
+        for (protocol, model, status, outcome), count in self._requests.items():
+            labels = ("protocol", protocol), ("model", model), ("status", str(status)), ("outcome", outcome)
+            self._count("requests", count, *labels)
+        for name, counts in self._by_model.items():
+            model = ("model", name)
+            for each in ("input", "output", "cache_read", "cache_write"):
+                self._count("tokens", getattr(counts, each), model, ("type", each))
+            for each in ("changes", "drift", "cost_dollars", "cache_saved_dollars"):
+                self._count(each, getattr(counts, each), model)
+            for each, times in counts.times.items():
+                if any(times.counts):
+                    self._histograms[each][(model,)].join(times.counts, times.sum)
+        for name, counts in self._by_key.items():
+            for each in ("tokens", "cost_dollars", "estimated_dollars", "unpriced"):
+                self._count(f"key_{each}", getattr(counts, each), ("key", name))
+        self._requests.clear()
+        self._by_model.clear()
+        self._by_key.clear()
 
     def dump(self) -> Dump:
         """Return all of it as data, for another process."""
+        self._join()
         counters: dict[str, list[tuple[_Labels, float]]] = {
             name: [*counter.items()] for name, counter in self._counters.items()
         }
@@ -90,18 +154,17 @@ class Metrics:
         """Add what another process counted."""
         for name, items in dump.counters.items():
             for labels, value in items:
-                self._counters[name][labels] += value  # pyright: ignore[reportArgumentType] - dollars too
+                self._counters[name][labels] += value
         for name, found in dump.histograms.items():
             for labels, counts, seconds in found:
-                histogram = self._histograms[name][labels]
-                histogram.counts = [mine + theirs for mine, theirs in zip(histogram.counts, counts, strict=True)]
-                histogram.sum += seconds
+                self._histograms[name][labels].join(counts, seconds)
 
     def render(self, gauges: Mapping[str, float]) -> str:
         """Write all of it; `gauges` are what holds at this moment."""
         return "\n".join((*self._lines(gauges), ""))
 
     def _lines(self, gauges: Mapping[str, float]) -> Iterator[str]:
+        self._join()
         for name, counter in self._counters.items():
             yield from _head(f"{name}_total", "counter", _COUNTERS[name])
             for labels, value in sorted(counter.items()):
@@ -121,20 +184,16 @@ class Metrics:
 
     def _count(self, name: str, value: float, *labels: tuple[str, str]) -> None:
         if value:
-            self._counters[name][labels] += value  # pyright: ignore[reportArgumentType] - dollars too
-
-    def _time(self, name: str, milliseconds: int, *labels: tuple[str, str]) -> None:
-        found, seconds = self._histograms[name][labels], milliseconds / 1000
-        found.counts[bisect_left(_BUCKETS, seconds)] += 1
-        found.sum += seconds
+            self._counters[name][labels] += value
 
     def label(self, model: str | None) -> str:
         """Return the label of a model: its name, as long as there are few of them."""
         if model is None:
             return ""
-        if model not in self._models and len(self._models) >= _MOST_MODELS:
-            return _OTHER
-        self._models.add(model)
+        if model not in self._models:
+            if len(self._models) >= _MOST_MODELS:
+                return _OTHER
+            self._models.add(model)
         return model
 
 

@@ -54,14 +54,19 @@ class SharedCache(Generic[K, V]):
 
     def put(self, tenant: str, key: K, value: V) -> None:
         """Add or replace an entry; it is the newest of its tenant then."""
-        if key in self._entries:
-            self.drop(key)
-        self._entries[key] = tenant, value
+        entries = self._entries
         used = self._used.get(tenant)
+        if key in entries:
+            if entries[key][0] == tenant and used is not None:
+                entries[key] = tenant, value
+                used.move_to_end(key)
+                return
+            self.drop(key)
         if used is None:
             used = self._used[tenant] = OrderedDict()
+        entries[key] = tenant, value
         used[key] = None
-        while len(self._entries) > self._most:
+        while len(entries) > self._most:
             largest = max(self._used.values(), key=len)
             self.drop(next(iter(largest)))
 

@@ -22,6 +22,10 @@ class Transaction(Protocol):
         """Run a statement once for each row; return the number of rows that were changed in all."""
         ...
 
+    def run_numbers(self, statement: str, rows: Sequence[Sequence[int]]) -> None:
+        """Run a statement once for each row of integers of 64 bits: there is no text that has to be clean."""
+        ...
+
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         """Run a query and give all of its rows."""
         ...
@@ -37,8 +41,8 @@ class Database(Protocol):
         """Begin a transaction that may write; without `waits`, one that fails at once where another is in the way."""
         ...
 
-    def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """Run one query outside of a transaction."""
+    def query(self, statement: str, values: Sequence[Value] = (), *, numbers: Sequence[int] = ()) -> list[Row]:
+        """Run one query outside of a transaction; `numbers` are integers of 64 bits that come before the values."""
         ...
 
     def checkpoint(self) -> None:
@@ -71,7 +75,7 @@ class StoreNotWritable(StoreError):
 
 
 def clean_values(values: Sequence[Value]) -> Sequence[Value]:
-    """Return values that every database can store. All values of all statements pass through here or `clean_rows`.
+    """Return values that every database can store. All texts of all statements pass through here or `clean_rows`.
 
     PostgreSQL has no null character in a text, and neither database has half a surrogate. They are replaced, and a
     digest of the original follows, so that two different ids stay different. A driver refuses an integer that has more

@@ -15,9 +15,12 @@ is found and not added.
 from __future__ import annotations
 
 import struct
+from binascii import unhexlify
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
+from operator import itemgetter
 from typing import Final, TypeAlias
 from zlib import crc32
 
@@ -28,6 +31,7 @@ StateRow: TypeAlias = tuple[int, str, int, int, str, str, bytes]
 """Integer, tenant, time of the last use, size, conversation, keys, data."""
 _DIGITS: Final = 15
 """Hexadecimal digits of the digest of a key that its integer has: 60 bits."""
+_LAST_DIGITS: Final = itemgetter(slice(-_DIGITS, None))
 _LOW_BITS: Final = 21
 """Bits of the integer of a state after its time: those of two states of one millisecond are seldom the same."""
 _LOW: Final = (1 << _LOW_BITS) - 1
@@ -50,10 +54,15 @@ _PUT_KEYS: Final = _PUT_KEY.replace("(?, ?)", ", ".join(["(?, ?)"] * _AT_ONCE))
 
 def numbers_of(keys: Sequence[str]) -> tuple[int, ...]:
     """Return the integers of keys: the last digits of their digests."""
-    try:  # all of them at once, which takes a third of the time
-        return struct.unpack(f">{len(keys)}q", bytes.fromhex("0" + "0".join([key[-_DIGITS:] for key in keys])))
+    try:  # all of them at once, which takes a fifth of the time
+        return _integers(len(keys)).unpack(unhexlify("0" + "0".join(map(_LAST_DIGITS, keys))))
     except (ValueError, struct.error):
         return tuple(map(_number_of, keys))
+
+
+@lru_cache(maxsize=64)
+def _integers(count: int) -> struct.Struct:
+    return struct.Struct(f">{count}q")
 
 
 def _number_of(key: str) -> int:
@@ -66,7 +75,8 @@ def _number_of(key: str) -> int:
 
 def id_of(time: int, keys: str) -> int:
     """Return the integer of a state that was made at a time; `keys` is the text of its row."""
-    return max(0, min(time, _LATEST)) << _LOW_BITS | crc32(text_bytes(keys)) & _LOW
+    made = time if 0 <= time <= _LATEST else max(0, min(time, _LATEST))
+    return made << _LOW_BITS | crc32(text_bytes(keys)) & _LOW
 
 
 def join_keys(keys: Iterable[str]) -> str:
@@ -99,9 +109,9 @@ def _put_keys(transaction: Transaction, states: Sequence[tuple[int, list[str]]])
     end = len(pairs) - len(pairs) % _AT_ONCE
     if end:
         flat = [*chain.from_iterable(pairs[:end])]
-        transaction.run_many(_PUT_KEYS, [flat[at : at + 2 * _AT_ONCE] for at in range(0, 2 * end, 2 * _AT_ONCE)])
+        transaction.run_numbers(_PUT_KEYS, [flat[at : at + 2 * _AT_ONCE] for at in range(0, 2 * end, 2 * _AT_ONCE)])
     if end < len(pairs):
-        transaction.run_many(_PUT_KEY, pairs[end:])
+        transaction.run_numbers(_PUT_KEY, pairs[end:])
 
 
 def _place(transaction: Transaction, row: StateRow, lock: str) -> StateRow:

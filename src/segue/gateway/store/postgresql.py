@@ -137,10 +137,10 @@ class PostgresqlDatabase:
         with self._connection() as connection, connection.transaction(), connection.cursor() as cursor:
             yield _PostgresqlTransaction(cursor)
 
-    def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """Run one query outside of a transaction."""
+    def query(self, statement: str, values: Sequence[Value] = (), *, numbers: Sequence[int] = ()) -> list[Row]:
+        """Run one query outside of a transaction; `numbers` come before the values."""
         with self._connection() as connection, connection.cursor() as cursor:
-            return _PostgresqlTransaction(cursor).read(statement, values)
+            return _PostgresqlTransaction(cursor).read(statement, (*numbers, *values))
 
     def checkpoint(self) -> None:
         """Do nothing: the server does it."""
@@ -176,6 +176,9 @@ class _PostgresqlTransaction:
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> int:
         self._cursor.executemany(_placed(statement), clean_rows(rows))
         return self._cursor.rowcount
+
+    def run_numbers(self, statement: str, rows: Sequence[Sequence[int]]) -> None:
+        self._cursor.executemany(_placed(statement), rows)
 
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         self._cursor.execute(_placed(statement), clean_values(values))

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import get_ident
 from typing import Final, TypeVar
 
@@ -96,7 +97,7 @@ class StoreService:
         store = self.store
         if store is None:
             return {}, None
-        read = await self.read(lambda: store.find(keys, conversation, now, tenant), is_long=len(keys) > _MANY_KEYS)
+        read = await self.read(partial(store.find, keys, conversation, now, tenant), is_long=len(keys) > _MANY_KEYS)
         if read is None:
             # Whether a weak key has one state alone is not known without the database.
             return self._with_waiting({}, [key for key in keys if kind_of(key) not in UNIQUE]), None
@@ -177,24 +178,24 @@ class StoreService:
             return False
         loop = asyncio.get_running_loop()
         done: asyncio.Future[bool] = loop.create_future()
-        here = get_ident()
-
-        def resolve(is_durable: bool) -> None:
-            if get_ident() == here:
-                if not done.done():
-                    done.set_result(is_durable)
-                return
-            self._written.append((done, is_durable))
-            if not self._is_waking and not loop.is_closed():  # else the loop takes it with the others
-                self._is_waking = True
-                loop.call_soon_threadsafe(self._resolve)
-
-        if not self._enqueue(Item(work, now, resolve, is_kept=is_kept, is_alone=is_alone)):
+        if not self._enqueue(Item(work, now, partial(self._tell, done, get_ident()), is_kept, is_alone)):
             return False
         self._waiting.append((loop.time() + _LONGEST_WAIT, done))
         if len(self._waiting) == 1:
             loop.call_later(_LONGEST_WAIT, self._check_waiting)
         return await done
+
+    def _tell(self, done: asyncio.Future[bool], waiting: int, is_durable: bool) -> None:
+        """Resolve what is written, in the thread that waits for it."""
+        if get_ident() == waiting:
+            if not done.done():
+                done.set_result(is_durable)
+            return
+        self._written.append((done, is_durable))
+        loop = done.get_loop()
+        if not self._is_waking and not loop.is_closed():  # else the loop takes it with the others
+            self._is_waking = True
+            loop.call_soon_threadsafe(self._resolve)
 
     def _resolve(self) -> None:
         """Resolve what is written. A wake-up of the event loop costs more than the rest of it."""

@@ -125,12 +125,12 @@ class SqliteDatabase:
         """Begin a transaction that may write; without `waits`, one that fails at once where another is in the way."""
         return _SqliteTransaction(self, waits=waits)
 
-    def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """Run one query outside of a transaction."""
+    def query(self, statement: str, values: Sequence[Value] = (), *, numbers: Sequence[int] = ()) -> list[Row]:
+        """Run one query outside of a transaction; `numbers` come before the values."""
         try:
             connection, lock, _ = self.connect()
             with lock:
-                return connection.execute(statement, clean_values(values)).fetchall()
+                return connection.execute(statement, (*numbers, *clean_values(values))).fetchall()
         except _FAILURES as error:
             raise _explain(error) from error
 
@@ -215,6 +215,9 @@ class _SqliteTransaction:
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> int:
         return self._connection.executemany(statement, clean_rows(rows)).rowcount
+
+    def run_numbers(self, statement: str, rows: Sequence[Sequence[int]]) -> None:
+        self._connection.executemany(statement, rows)
 
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         return self._connection.execute(statement, clean_values(values)).fetchall()

@@ -13,6 +13,8 @@ from operator import itemgetter
 from secrets import token_hex
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
+import msgspec
+
 from segue.envelope.state import State, dump_state, load_state
 from segue.errors import SettingsError
 from segue.gateway.config import StateTable
@@ -100,7 +102,7 @@ class StoreLimits(NamedTuple):
 
 
 @final
-class StoredState(NamedTuple):
+class StoredState(msgspec.Struct, frozen=True):
     """A state to store under its keys, and when it was made (without it: when it is stored).
 
     A write of an equal state of the same time is a repetition.
@@ -114,7 +116,7 @@ class StoredState(NamedTuple):
 
 
 @final
-class StoredRow(NamedTuple):
+class StoredRow(msgspec.Struct, frozen=True):
     """A row of a request: its id, its tenant, its data, and when the request began (without it: when it is stored)."""
 
     id: str
@@ -125,7 +127,7 @@ class StoredRow(NamedTuple):
 
 
 @final
-class StoredReply(NamedTuple):
+class StoredReply(msgspec.Struct, frozen=True):
     """A reply of the Responses protocol that the client asked to store."""
 
     id: str
@@ -135,7 +137,7 @@ class StoredReply(NamedTuple):
 
 
 @final
-class StoredContent(NamedTuple):
+class StoredContent(msgspec.Struct, frozen=True):
     """What a request and its reply said, under the id of the request."""
 
     id: str
@@ -145,7 +147,7 @@ class StoredContent(NamedTuple):
 
 
 @final
-class StoredConversation(NamedTuple):
+class StoredConversation(msgspec.Struct, frozen=True):
     """What is kept of a conversation: its models, no content.
 
     `merge` adds it to what the store has, which another gateway may have written; without it, it replaces that.
@@ -158,14 +160,17 @@ class StoredConversation(NamedTuple):
 
 
 @final
-class UsedStates(NamedTuple):
+class UsedStates(msgspec.Struct, frozen=True):
     """The ids of states that were used again, which puts off their expiry."""
 
     ids: tuple[int, ...]
 
 
+_NONE_USED: Final = UsedStates(())
+
+
 @final
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True):
     """The states of keys, those whose use has to be noted, and a conversation if it is in the store."""
 
     states: dict[str, list[State]]
@@ -174,7 +179,7 @@ class Found(NamedTuple):
 
 
 @final
-class StoredValue(NamedTuple):
+class StoredValue(msgspec.Struct, frozen=True):
     """A value of the gateway itself under its name; it replaces the one before."""
 
     name: str
@@ -302,7 +307,7 @@ class Store:
             if StoredConversation in given:
                 size += self._put_conversations(transaction, given[StoredConversation], now)
             accounts.write(transaction, now, is_local=self.database.is_local)
-            for name_and_value in sorted(dict(given.get(StoredValue, ())).items()):
+            for name_and_value in sorted({each.name: each.value for each in given.get(StoredValue, ())}.items()):
                 transaction.run(SET_META, name_and_value)
         self.grown += size + sum([row[4] for row in contents.values()])
 
@@ -347,25 +352,32 @@ class Store:
         The newest states come first, and equal ones count once.
         """
         numbers = numbers_of(keys)
-        rows: list[Row] = []
-        for start in range(0, len(numbers) or 1, _MOST_PARAMETERS):
-            some = numbers[start : start + _MOST_PARAMETERS]
-            some += some[-1:] * (-len(some) % _STEP)
-            rows += self.database.query(_find_statement(len(some)), (*some, conversation))
+        rows = self._find_rows(numbers[:_MOST_PARAMETERS], conversation)
+        for start in range(_MOST_PARAMETERS, len(numbers), _MOST_PARAMETERS):
+            rows += self._find_rows(numbers[start : start + _MOST_PARAMETERS], conversation)
         kept: StoredConversation | None = None
         states: dict[int, tuple[str, bytes]] = {}
         stale: list[int] = []
-        owner = clean_text(tenant) if rows else tenant
+        owner: str | None = None
         for number, given, data, seen, text in rows:
             assert isinstance(number, int)
-            assert isinstance(seen, int)
             if number < 0:
                 kept = StoredConversation(conversation, str(given), bytes_of(data))
-            elif number not in states and given == owner:
+                continue
+            if owner is None:
+                owner = clean_text(tenant)
+            if number not in states and given == owner:
+                assert isinstance(seen, int)
                 states[number] = str(text), bytes_of(data)
                 if now - seen > DAY:
                     stale.append(number)
-        return Found(_read_states(states, frozenset(keys)) if states else {}, UsedStates(tuple(stale)), kept)
+        if not states:
+            return Found({}, _NONE_USED, kept)
+        return Found(_read_states(states, frozenset(keys)), UsedStates(tuple(stale)), kept)
+
+    def _find_rows(self, numbers: tuple[int, ...], conversation: str) -> list[Row]:
+        numbers += numbers[-1:] * (-len(numbers) % _STEP)
+        return self.database.query(_find_statement(len(numbers)), (conversation,), numbers=numbers)
 
     # -- rows of requests ----------------------------------------------------------------------------------------------
 

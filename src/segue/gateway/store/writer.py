@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final, final
 
+import msgspec
+
 from segue.foundation.plurals import counted
 from segue.gateway.store.circuit import Circuit
 from segue.gateway.store.database import StoreAway, StoreBusy, StoreError, StoreNotWritable
@@ -50,28 +52,17 @@ _LARGE: Final = 64_000
 
 
 @final
-class Item:
+class Item(msgspec.Struct, eq=False):
     """Something to write, when it was made, and who waits for it. `done` is called once, in the writing thread."""
 
-    __slots__ = ("work", "now", "done", "is_kept", "is_alone", "tries")
-
-    def __init__(
-        self,
-        work: Stored,
-        now: int,
-        done: Callable[[bool], object] | None,
-        *,
-        is_kept: bool,
-        is_alone: bool = False,
-    ) -> None:
-        self.work: Stored = work
-        self.now: int = now
-        self.done: Callable[[bool], object] | None = done
-        self.is_kept: bool = is_kept
-        """Whether it may still be stored after its caller learned that it is not."""
-        self.is_alone: bool = is_alone
-        """Whether it may be written before what was put earlier and nobody waits for."""
-        self.tries: int = 0
+    work: Stored
+    now: int
+    done: Callable[[bool], object] | None = None
+    is_kept: bool = False
+    """Whether it may still be stored after its caller learned that it is not."""
+    is_alone: bool = False
+    """Whether it may be written before what was put earlier and nobody waits for."""
+    tries: int = 0
 
     def resolve(self, *, is_durable: bool) -> None:
         """Tell the caller; whoever waits is told once."""
