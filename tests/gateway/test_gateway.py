@@ -782,10 +782,10 @@ def test_a_request_asks_the_store_once(tmp_path: Path, monkeypatch: pytest.Monke
     asked: list[str] = []
     query = SqliteDatabase.query
 
-    def count(database: SqliteDatabase, statement: str, values: Any = ()) -> Any:
+    def count(database: SqliteDatabase, statement: str, values: Any = (), **named: Any) -> Any:
         if " meta " not in statement:  # which a sweep may read at the same time
             asked.append(statement)
-        return query(database, statement, values)
+        return query(database, statement, values, **named)
 
     more = '[models."claude-opus-4-8"]\ntry = ["anthropic/claude-opus-4-8"]'
     with running(store=f"sqlite:{tmp_path}/g.db", more=more) as gateway:
