@@ -259,7 +259,7 @@ def test_what_the_thread_has_written_is_told_on_the_event_loop() -> None:
         waiting = [loop.create_future() for _ in range(3)]
         for done, is_durable in zip(waiting, (True, False, True), strict=True):
             given = (done, threading.get_ident(), is_durable)
-            thread = threading.Thread(target=service._tell, args=given)  # pyright: ignore[reportPrivateUsage]
+            thread = threading.Thread(target=service._note_written, args=given)  # pyright: ignore[reportPrivateUsage]
             thread.start()
             thread.join()
         assert not any(done.done() for done in waiting), "a future belongs to the thread of its event loop"

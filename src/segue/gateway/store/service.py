@@ -178,14 +178,14 @@ class StoreService:
             return False
         loop = asyncio.get_running_loop()
         done: asyncio.Future[bool] = loop.create_future()
-        if not self._enqueue(Item(work, now, partial(self._tell, done, get_ident()), is_kept, is_alone)):
+        if not self._enqueue(Item(work, now, partial(self._note_written, done, get_ident()), is_kept, is_alone)):
             return False
         self._waiting.append((loop.time() + _LONGEST_WAIT, done))
         if len(self._waiting) == 1:
             loop.call_later(_LONGEST_WAIT, self._check_waiting)
         return await done
 
-    def _tell(self, done: asyncio.Future[bool], waiting: int, is_durable: bool) -> None:
+    def _note_written(self, done: asyncio.Future[bool], waiting: int, is_durable: bool) -> None:
         """Resolve what is written, in the thread that waits for it."""
         if get_ident() == waiting:
             if not done.done():
