@@ -163,7 +163,9 @@ def main() -> None:
     server = Server()
     try:
         asyncio.run(run(server, len(WIRES) * len(FATES), options.clients))
-        for _ in range(RUNS):
+        runs = 0
+        while True:
+            runs += 1
             gc.collect()
             before, began = len(gc.get_objects()), time.monotonic()
             ends = asyncio.run(run(server, options.streams, options.clients))
@@ -171,7 +173,7 @@ def main() -> None:
             counts = server.report("open 0")
             gc.collect()
             grown = len(gc.get_objects()) - before
-            if grown <= options.streams // 10:
+            if grown <= options.streams // 10 or runs == RUNS:
                 break
     finally:
         server.close()
