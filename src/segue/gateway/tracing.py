@@ -23,8 +23,6 @@ from segue.client.http.telemetry import (
     describe_target,
     describe_usage,
     describe_values,
-    enter_span,
-    leave_span,
 )
 from segue.errors import MissingExtra
 from segue.foundation.json_text import encode_valid_json
@@ -148,7 +146,7 @@ class RequestTrace:
         title, given = (_find_start if len(name) <= LONGEST_KEPT else _find_start.__wrapped__)(operation, name)
         shared = Attributes(ids)
         self._span: Span = telemetry.start_from_parts(title, "SERVER", above, (given, shared), began * _NANOS)
-        self._parent = (self._span, above, shared)
+        self._above, self._shared = above, shared
 
     @property
     def trace_id(self) -> str:
@@ -156,10 +154,10 @@ class RequestTrace:
         return f"{self._span.get_span_context().trace_id:032x}"
 
     def __enter__(self) -> None:
-        self._token = enter_span(self._parent)
+        self._token = self._tracing.telemetry.inside(self._span, self._above, self._shared)
 
     def __exit__(self, *_: object) -> None:
-        leave_span(self._token)
+        self._tracing.telemetry.leave(self._token)
 
     def end(self, row: RequestRow, model: Model | None) -> None:
         """End the span with what is known of the request."""

@@ -14,7 +14,7 @@ from contextvars import ContextVar, Token
 from functools import lru_cache, partial
 from importlib import import_module
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast, final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -158,9 +158,7 @@ class Telemetry:
             ).TraceContextTextMapPropagator()
         except ModuleNotFoundError as error:
             raise MissingExtra("telemetry needs OpenTelemetry, which is not installed", extra="otel") from error
-        self._make_context: Any = self._context.Context
-        (self._span_key,) = self._trace.set_span_in_context(self._trace.INVALID_SPAN, self._make_context())
-        self.no_parent: TraceContext = self._make_context()
+        self.no_parent: TraceContext = self._context.Context()
         """The context of a span without a parent."""
         self.has_content: bool = content
         self.propagates: bool = propagate
@@ -169,8 +167,8 @@ class Telemetry:
         """Start a span, as with `start_span`, with attributes that have no name twice."""
         self.finish: Callable[[Span, tuple[Attributes, ...]], None] = getattr(self.tracer, "finish", _finish)
         """End a span with more attributes."""
-        self.find_ending: Callable[..., _Ending] = lru_cache(MOST_KEPT)(self.make_ending)
-        """The same as `make_ending`, for names that are short."""
+        self.find_ending: Callable[..., _Ending] = lru_cache(MOST_KEPT)(partial(_make_ending, self))
+        """The same as `_make_ending`, for names that are short."""
         self.meter: Meter = metrics.get_meter("segue", __version__, meter_provider)
         self.duration: Histogram = self.histogram(
             "gen_ai.client.operation.duration", "GenAI operation duration.", "s", SECONDS
@@ -223,6 +221,14 @@ class Telemetry:
         span.set_attribute("error.type", error_type)
         span.set_status(self._trace.StatusCode.ERROR)
 
+    def inside(self, span: Span, context: TraceContext | None, attributes: Attributes) -> object:
+        """Make a span the parent of requests, with attributes for their spans; return the token for `leave`."""
+        return _PARENT.set((span, self._context.get_current() if context is None else context, attributes))
+
+    def leave(self, token: object) -> None:
+        """Make the span the parent that was before `inside`."""
+        _PARENT.reset(cast("Token[Parent | None]", token))
+
     def send_on(self, span: Span, headers: dict[str, str]) -> None:
         """Write the context of a span into the headers of a request."""
         self.propagator.inject(headers, self._trace.set_span_in_context(span))
@@ -231,22 +237,6 @@ class Telemetry:
         """Observe a request; its spans are children of the span that is current now."""
         return Observation(self, _PARENT.get() or self._context.get_current())
 
-    def make_ending(self, target: Target, error: str | None, model: str | None, outcome: _Outcome) -> _Ending:
-        """Describe the end of attempts at a target: an error, the model that answered, and the outcome."""
-        kind, losses, reason, status = outcome
-        common = describe_target(*target)
-        found: dict[str, Any] = {"segue.attempt.reason": kind, "segue.changes": losses}
-        if error is not None:
-            common["error.type"] = error
-        if model is not None:
-            common["gen_ai.response.model"] = found["gen_ai.response.model"] = model
-        if reason is not None:
-            found["gen_ai.response.finish_reasons"] = (reason,)
-        if status is not None:
-            found["http.response.status_code"] = status
-        given, made = [bind(self.tokens, {**common, "gen_ai.token.type": each}) for each in ("input", "output")]
-        return _Ending(Attributes(found), bind(self.duration, common), bind(self.first_chunk, common), given, made)
-
 
 def bind(histogram: Histogram, attributes: dict[str, Any]) -> Record:
     """Return what takes measurements of a histogram that have these attributes."""
@@ -254,12 +244,24 @@ def bind(histogram: Histogram, attributes: dict[str, Any]) -> Record:
     return partial(histogram.record, attributes=attributes) if make is None else make(attributes)
 
 
-def enter_span(parent: Parent) -> Token[Parent | None]:
-    """Make a span the parent of the requests that are observed from now on; return the token for `leave_span`."""
-    return _PARENT.set(parent)
-
-
-leave_span: Final = _PARENT.reset
+def _make_ending(
+    telemetry: Telemetry, target: Target, error: str | None, model: str | None, ended: _Outcome
+) -> _Ending:
+    """Describe the end of attempts at a target: an error, the model that answered, and the outcome."""
+    kind, losses, reason, status = ended
+    common = describe_target(*target)
+    found: dict[str, Any] = {"segue.attempt.reason": kind, "segue.changes": losses}
+    if error is not None:
+        common["error.type"] = error
+    if model is not None:
+        common["gen_ai.response.model"] = found["gen_ai.response.model"] = model
+    if reason is not None:
+        found["gen_ai.response.finish_reasons"] = (reason,)
+    if status is not None:
+        found["http.response.status_code"] = status
+    given, made = [bind(telemetry.tokens, {**common, "gen_ai.token.type": each}) for each in ("input", "output")]
+    duration, first = bind(telemetry.duration, common), bind(telemetry.first_chunk, common)
+    return _Ending(Attributes(found), duration, first, given, made)
 
 
 class Observation:
@@ -327,7 +329,7 @@ class Observation:
         is_short = len(target[2]) + len(model or "") + len(reason or "") <= LONGEST_KEPT
         losses = len(attempt.report.losses) if attempt.report.changes else 0
         outcome = attempt.reason, losses, reason, None if failure is None else failure.status
-        end = telemetry.find_ending if is_short else telemetry.make_ending
+        end = telemetry.find_ending if is_short else partial(_make_ending, telemetry)
         found, record_duration, record_first, record_input, record_output = end(target, error, model, outcome)
         more: dict[str, Any] = {}
         if message.response_id is not None:
