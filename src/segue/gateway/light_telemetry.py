@@ -14,8 +14,8 @@ Facts:
   may be read in parts: the bytes of its fields, one after another.   (opentelemetry-proto 1.45.1: Span; 2026-11-19)
 - Tags of fields: 0x0A, 0x12, 0x22 the ids of a trace, a span and its parent; 0x1A the state; 0x2A the name; 0x30 the
   kind; 0x39 and 0x41 the times; 0x4A attributes; 0x7A the status; 0x85 0x01 the flags. In an attribute: 0x0A and 0x12
-  its key and value. As a value: 0x0A a text, 0x18 a number, 0x2A a list, with 0x0A for each of it. In a message of
-  spans: 0x0A a resource and a scope, 0x12 what is in them, 0x1A the URL of a schema.
+  its key and value. As a value: 0x0A a text, 0x10 a truth value, 0x18 and 0x21 an integer and a float, 0x2A a list,
+  with 0x0A for each of it. In spans: 0x0A a resource and a scope, 0x12 what is in them, 0x1A the URL of a schema.
                                                                   (opentelemetry-proto 1.45.1: Span; 2026-11-19)
 - The flag 0x02 says that the id of a trace is random.                        (W3C Trace Context, level 2, 2026-11-17)
 """
